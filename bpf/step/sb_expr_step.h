@@ -175,7 +175,8 @@ static __always_inline void sb_expr_load_string(struct sb_expr_run *run, __u64 l
 		run->flags |= SB_EXPR_CUT;
 }
 
-/* Push a tracepoint's string of variable length: the word has its length and its offset. */
+/* SB_EXPR_OP_STR_DATA_LOC: push a tracepoint's string of variable length: the word at offset @at of
+ * the context has its length and its offset; "" with SB_EXPR_BAD_READ if it is unreadable. */
 static __always_inline void sb_expr_load_data_loc(struct sb_expr_run *run, __u32 at, void *mem)
 {
 	__u32 word = 0;

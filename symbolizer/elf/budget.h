@@ -73,7 +73,7 @@ size_t sb_budget_machine_bytes(void);
  * sb_budget_machine_bytes(). The caller ends it with sb_budget_pool_release().
  */
 void sb_budget_pool_init(struct sb_budget_pool *pool, size_t bytes_max);
-/* Free what @pool holds; the caller owns the struct itself. */
+/* Free what @pool holds; the caller owns the struct itself. Its budgets must not be used any more. */
 void sb_budget_pool_release(struct sb_budget_pool *pool);
 
 /*

@@ -32,7 +32,7 @@ struct sb_gopcln {
 	uint8_t entry_bytes; /* size of a number in the list of functions */
 };
 
-/* Return: whether it is a Go program. */
+/* Return: whether it is a Go program, by the names of its sections; the table may be missing. */
 bool sb_gopcln_is_there(const struct sb_elf *elf);
 /*
  * Read the table into memory; @elf is not needed afterwards. The caller ends *ret_table with

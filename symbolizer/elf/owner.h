@@ -28,7 +28,7 @@ struct sb_file_owner {
  */
 struct sb_file_owner sb_file_owner(int fd, const struct stat *st);
 
-/* Return: whether root owns the file. */
+/* Return: whether root owns the file; false for an unknown owner. */
 static inline bool sb_is_of_root(const struct sb_file_owner *owner)
 {
 	return !owner->dev;

@@ -60,7 +60,7 @@ bool sb_funcs_find(const struct sb_funcs *funcs, uint64_t addr, struct sb_func *
  */
 bool sb_funcs_is_same(const struct sb_funcs *funcs, uint64_t from, uint64_t addr);
 
-/* Return: the memory in use. */
+/* Return: the bytes of memory in use. */
 size_t sb_funcs_bytes(const struct sb_funcs *funcs);
 
 #endif

@@ -72,7 +72,7 @@ void sb_kallsyms_release(struct sb_kallsyms *ks);
  */
 int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *ret_sym);
 
-/* Return: the memory in use. */
+/* Return: the bytes of memory in use. */
 size_t sb_kallsyms_bytes(const struct sb_kallsyms *ks);
 
 /*

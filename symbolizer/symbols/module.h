@@ -111,7 +111,7 @@ void sb_module_drop_heavy(struct sb_module *mod);
 void sb_module_settle(struct sb_module *mod);
 /* Return: whether @budget is this module's own, to which its loads are charged. */
 bool sb_module_is_charged(const struct sb_module *mod, const struct sb_budget *budget);
-/* Return: the memory held as long as the module exists: the headers of its files. */
+/* Return: the bytes of memory held as long as the module exists: the headers of its files. */
 size_t sb_module_header_bytes(const struct sb_module *mod);
 
 /*

@@ -37,7 +37,8 @@ int sb_names_init(struct sb_names *names, const struct sb_elf *elf, uint64_t off
 /* Free the memory; afterwards there are no names. */
 void sb_names_release(struct sb_names *names);
 
-/* Free the memory if the file can be read again: from then on each name is read when asked for. */
+/* Free the memory, except that of an image: its names stay. Those of a file are read from then on
+ * when they are asked for. */
 void sb_names_unload(struct sb_names *names);
 
 /*

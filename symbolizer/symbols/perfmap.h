@@ -78,7 +78,7 @@ struct sb_perfmap_name {
 };
 bool sb_perfmap_split(const char *text, struct sb_perfmap_name *ret_name);
 
-/* Return: the memory in use. */
+/* Return: the bytes of memory in use. */
 size_t sb_perfmap_bytes(const struct sb_perfmap *map);
 
 /*
@@ -107,7 +107,7 @@ void sb_perfmaps_put(struct sb_perfmaps *maps, struct sb_perfmap *map);
 /* Free the list of @maps, which is empty then and can be used again. All maps must have been given
  * back. maps->pool is borrowed and stays. */
 void sb_perfmaps_release(struct sb_perfmaps *maps);
-/* Return: the memory that all maps take. */
+/* Return: the bytes of memory that all maps take. */
 size_t sb_perfmaps_bytes(const struct sb_perfmaps *maps);
 
 #endif

@@ -55,7 +55,7 @@ bool sb_plt_find(const struct sb_plt *plt, uint64_t addr, struct sb_plt_stub *re
  */
 int sb_plt_name(const struct sb_plt *plt, uint32_t idx, struct sb_str *name);
 
-/* Return: the memory in use. */
+/* Return: the bytes of memory in use. */
 size_t sb_plt_bytes(const struct sb_plt *plt);
 
 #endif

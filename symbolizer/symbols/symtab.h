@@ -95,7 +95,7 @@ size_t sb_symtab_nr(const struct sb_symtab *tab);
  */
 int sb_symtab_name(const struct sb_symtab *tab, uint32_t symbol, struct sb_str *name);
 
-/* Return: the memory in use. */
+/* Return: the bytes of memory in use. */
 size_t sb_symtab_bytes(const struct sb_symtab *tab);
 
 #endif

@@ -51,7 +51,8 @@ struct sb_parser_opts {
  * untouched.
  */
 int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_parser);
-/* End the keeper and the workers, wait for them, and free all seats. Accepts NULL. */
+/* End the keeper and the workers, wait for them, and free all seats, which no thread may use any
+ * more. Accepts NULL. */
 void sb_parser_free(struct sb_parser *parser);
 
 /*

@@ -41,7 +41,8 @@ struct sb_index_iter {
 struct sb_index_iter sb_index_first(const struct sb_index *index, uint64_t hash);
 struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index_iter iter);
 
-/* Remember that element @id has hash @hash. Return: 0, -ENOMEM, or -E2BIG beyond 2^31 elements. */
+/* Remember that element @id has hash @hash. Return: 0; -ENOMEM, or -E2BIG beyond 2^31 elements:
+ * nothing has changed. */
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
 /* Grow the index once so that it can hold @nr elements in all. Return: as sb_index_add(). */
 int sb_index_reserve(struct sb_index *index, size_t nr);
@@ -80,7 +81,8 @@ int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *re
  * Return: 0; -ENOMEM; -E2BIG: beyond 2^31. On error the table has not changed.
  */
 int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len);
-/* Index what sb_strtab_push() added. Return: 0, -ENOMEM, -E2BIG. */
+/* Index what sb_strtab_push() added. Return: 0; -ENOMEM, -E2BIG: sb_strtab_add() would not find all
+ * strings, but sb_strtab_get() does. */
 int sb_strtab_index(struct sb_strtab *tab);
 /*
  * Return: the string with this ID, NUL-terminated, valid until sb_strtab_release(); "" for an ID

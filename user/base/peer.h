@@ -30,7 +30,7 @@ void sb_peer_kill(struct sb_peer *peer);
 
 /*
  * For the child: renumber the @nr descriptors in @fds to 3, 4, ... and store the new numbers there; close all others above 2.
- * Return: 0 or a negative errno.
+ * Return: 0; or a negative errno, when some may have been renumbered: the child has to exit.
  */
 int sb_peer_keep_fds(int *fds, int nr);
 /*

@@ -34,7 +34,7 @@ void sb_str_clear(struct sb_str *str);
 /* Free the memory; the string can be used again. */
 void sb_str_release(struct sb_str *str);
 
-/* Return: the part of @path after its last slash: a pointer into @path. */
+/* Return: the part of @path after its last slash, or all of it: a pointer into @path. */
 const char *sb_base_name(const char *path);
 
 /*

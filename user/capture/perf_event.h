@@ -67,8 +67,8 @@ void sb_perf_ring_release(struct sb_perf_ring *ring);
 struct perf_event_header;
 /*
  * Call @fn for each record in the ring, and consume it. A record is valid during the call. Return:
- * 0; -EBADMSG when the ring is corrupt; or what @fn returned, if not 0: that record is consumed,
- * and the rest stays in the ring.
+ * 0; -EBADMSG when the ring is corrupt, and what is left cannot be read any more; or what @fn
+ * returned, if not 0: that record is consumed, and the rest stays in the ring.
  */
 int sb_perf_ring_read(struct sb_perf_ring *ring,
 		      int (*fn)(void *arg, const struct perf_event_header *record), void *arg);

@@ -2,7 +2,8 @@
 /*
  * Follows what happens to processes, by perf side-band records (PERF_RECORD_MMAP2, COMM, FORK,
  * EXIT), with one ring for each CPU. Its thread reads them at once, because a new file must be
- * opened while its process lives. The session's thread collects the records at each drain.
+ * opened while its process lives. The session's thread collects the records at each drain, and calls
+ * all functions here that say nothing else.
  */
 #ifndef SB_CAPTURE_PROCWATCH_H
 #define SB_CAPTURE_PROCWATCH_H

@@ -14,8 +14,8 @@ struct sampler_bpf;
  * -E2BIG when it has more than SB_GLOB_POSITIONS_MAX characters. */
 int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule);
 
-/* Write the settings and map sizes, between open and load. Return: 0 or a negative errno, with the
- * cause in @reason. */
+/* Write the settings and map sizes, between open and load. Return: 0; or a negative errno, with the
+ * cause in @reason, which may be NULL here and below. */
 int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
 		       struct sb_reason *reason);
 /* Fill the maps, after load and before anything is attached. Return: 0; -ESRCH when a target does
