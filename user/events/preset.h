@@ -19,7 +19,7 @@ struct sb_preset {
 /* Get the @i-th row, a constant. Return: NULL past the last one. */
 const struct sb_preset *sb_preset_at(unsigned int i);
 
-/* Return: the row with this name; NULL if there is none. */
+/* Return: the row with the name @name, which is not NULL, a constant; NULL if there is none. */
 const struct sb_preset *sb_preset_find(const char *name);
 
 #endif

@@ -104,10 +104,10 @@ void sb_probes_release(struct sb_probes *probes);
  * @pattern: an event with a glob, "c:pthread_*" or "u:/usr/bin/python3:*"; or, without a colon, a
  *	glob for names of tracepoints ("sched:*" is one, too) and counters
  * @tgid: as in struct sb_probes
- * Without a colon, presets come first.
+ * @fn: gets @arg, a spelling that sb_probes_add() takes, and more about the event or NULL, valid
+ *	during the call; a negative return value ends the list and is returned
  *
- * @fn: gets a spelling that sb_probes_add() takes, and more about the event or NULL, valid during
- *	the call; a negative return value ends the list and is returned
+ * Without a colon, presets come first.
  *
  * Return: 0, also if there is none; or as sb_probes_add(), with @reason.
  */

@@ -13,10 +13,10 @@
 extern const char *const sb_syscall_names[SB_SYSCALL_NAMES_MAX];
 
 /*
- * Append the frame of a named value, such as "[syscall=read]"; a number that has no name remains a number.
- * @kind: enum sb_expr_kind
+ * Append the frame of a named value, such as "[syscall=read]"; a number that has no name is shown
+ * as a number. @kind: enum sb_expr_kind.
  *
- * Return: 1; 0 if values of this kind have no names; -ENOMEM.
+ * Return: 1; 0 if values of this kind have no names, and nothing is appended; -ENOMEM.
  */
 int sb_value_add_name(struct sb_str *text, uint32_t kind, uint64_t number);
 
