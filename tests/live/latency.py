@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, run_parts, sampling, stackbpf, wait_for
+import manyfunctions
+from live import check, done, need_root, run_parts, running, sampling, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE = sys.argv[1], sys.argv[2]
@@ -79,6 +80,15 @@ def still_open():
     check(near(result.total - age, micros), f'the others are as ever: {result.total - age} us of {micros}')
 
 
+def many():
+    """A function that cannot be hooked is left out of a pattern."""
+    program = manyfunctions.compiled(f'{WORK.name}/many')
+    with running(program):
+        result = stackbpf(BINARY, 'latency', f'{program}:many_h*', f'{program}:many_locked*', '-t', '1')
+        check(len({stack[-1] for stack in result.stacks}) == 64 and '1 of 65 functions are not traced' in result.err,
+              f'the others are measured: {len(result.stacks)} stacks, {result.err}')
+
+
 def options():
     result, *_ = measured('--min', '100s')
     check(not result.stacks and 'nothing was sampled' in result.err, f'--min: {result.err}')
@@ -96,5 +106,5 @@ def bad_input():
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((calls, jumps, still_open, options, bad_input), sys.argv[3:])
+run_parts((calls, jumps, still_open, many, options, bad_input), sys.argv[3:])
 done()

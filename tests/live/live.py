@@ -47,6 +47,11 @@ def need_own_machine(why):
         skip(f'{why} disturbs the machine: only in a guest (tests/vm)')
 
 
+def has_links_of_many():
+    """Whether one link can hook many user functions: Linux 6.6, and right about processes since 6.10."""
+    return tuple(map(int, re.match(r'(\d+)\.(\d+)', os.uname().release).groups())) >= (6, 10)
+
+
 class Result:
     """One run of stackbpf: exit status, folded stacks, facts of the header, what it said."""
 

@@ -11,8 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
-from live import check, done, need_root, run_parts, running, stackbpf, wait_for
+import manyfunctions
+from live import check, done, has_links_of_many, need_root, run_parts, running, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE = sys.argv[1], sys.argv[2]
@@ -184,6 +186,28 @@ def counter():
           f'page faults from exec on, those of fork and exec aside: {result.total}, getrusage has {faults} with them')
 
 
+def many():
+    """Hundreds of functions of one file, in all of a process's threads."""
+    program, names = manyfunctions.compiled(f'{WORK.name}/many'), manyfunctions.NAMES
+    with running(program) as process:
+        for only in ((), ('-p', str(process.pid))):
+            seconds = []
+            for event in (f'{program}:many_aaa', f'{program}:many_???'):
+                begin = time.monotonic()
+                result = trace(event, *only, '-t', '1')
+                seconds.append(time.monotonic() - begin)
+            leaves = {stack[-1] for stack in result.stacks}
+            threads = [of(result, thread) for thread in ('first', 'second', 'third')]
+            check(leaves == set(names) and min(threads) > len(names),
+                  f'{only}: {len(leaves)} of {len(names)} functions, in three threads: {threads}')
+            check(seconds[1] - seconds[0] < (1 if has_links_of_many() else 60),
+                  f'attached at once: {seconds[1]:.2f} s, and {seconds[0]:.2f} s with one')
+        result = trace(f'{program}:many_?*', '-p', str(process.pid), '-t', '1')
+        check({stack[-1] for stack in result.stacks} == set(names) and
+              '2 of 514 functions are not traced, such as ' in ' '.join(result.err.split()),
+              f'those that cannot be hooked are left out: {len(result.stacks)} stacks, {result.err}')
+
+
 def other_root():
     """A process whose C library is another file than ours. Functions are hooked in its memory alone."""
     root = f'{WORK.name}/root'
@@ -245,6 +269,6 @@ def listing():
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, usdt, tracepoint, counter, other_root, expressions, values, places, fields,
+run_parts([user, several, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
            kernel_functions, bad_expressions, bad_input, listing], sys.argv[3:])
 done()

@@ -112,7 +112,7 @@ bool sb_glob_matches(const char *glob, size_t glob_len, const char *text)
 			from = text;
 			if (glob == end)
 				return true;
-		} else if (glob < end && *text && *glob == *text) {
+		} else if (glob < end && *text && (*glob == *text || *glob == '?')) {
 			glob++;
 			text++;
 		} else if (glob == end && !*text) {

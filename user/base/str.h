@@ -39,7 +39,7 @@ const char *sb_base_name(const char *path);
 
 /*
  * Return: whether the whole of @text matches the pattern of @glob_len bytes at @glob, in which '*'
- * matches any text and every other character matches itself. Unlike fnmatch(3) it does not take
+ * matches any text, '?' any byte, and every other character itself. Unlike fnmatch(3) it does not take
  * brackets, which names of functions have, for a set of characters; and it takes a tenth of the
  * time.
  */

@@ -49,9 +49,9 @@ void sb_links_release(sb_vec_link *links, int root)
 
 	for (i = 0; i < links->nr; i++) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d/%zu", root, i);
-		if (root >= 0 && bpf_obj_pin(bpf_link__fd(links->at[i]), path))
+		if (root >= 0 && bpf_obj_pin(sb_view_link_fd(&links->at[i]), path))
 			sb_debug("cannot pin a link: it is taken off now");
-		bpf_link__destroy(links->at[i]);
+		sb_view_destroy_link(&links->at[i]);
 	}
 	links->nr = 0;
 }

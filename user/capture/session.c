@@ -344,7 +344,7 @@ static void detach(struct sb_session *session)
 
 	sb_thinning_forget_timers(&session->thinning);
 	for (i = 0; i < session->timers.nr; i++)
-		bpf_link__destroy(session->timers.at[i]);
+		sb_view_destroy_link(&session->timers.at[i]);
 	session->timers.nr = session->timer_cpus.nr = 0;
 	sb_links_release(&session->links, session->links_root);
 }

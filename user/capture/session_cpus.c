@@ -117,7 +117,7 @@ static void drop_cpu(struct sb_session *session, size_t i)
 	sb_procwatch_drop_cpu(session->procwatch, cpu);
 	if (t < session->timer_cpus.nr) {
 		sb_thinning_forget_timer(&session->thinning, cpu);
-		bpf_link__destroy(session->timers.at[t]);
+		sb_view_destroy_link(&session->timers.at[t]);
 		session->timers.at[t] = session->timers.at[--session->timers.nr];
 		remove_cpu(&session->timer_cpus, t);
 	}

@@ -3,7 +3,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 
-#include "base/reason.h"
 #include "bpf/abi/sb_abi_latency.h"
 #include "events/probe.h"
 #include "views/skel.h"
@@ -17,54 +16,45 @@ static int check(const struct sb_view_opts *opts, const char **ret_why)
 	return -EINVAL;
 }
 
+static struct sb_attaching job_of(const struct sb_probes *probes, struct bpf_program *program)
+{
+	return (struct sb_attaching){ .probes = probes,
+				      .programs.of = { [SB_PROBE_USER] = program } };
+}
+
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	struct bpf_program *const programs[] = {
-		skel->progs.latency_begin,
-		skel->progs.latency_end,
 		skel->progs.latency_exit,
 		skel->progs.latency_settle,
 	};
+	const struct sb_attaching begin = job_of(opts->probes, skel->progs.latency_begin);
+	const struct sb_attaching end = job_of(opts->probes, skel->progs.latency_end);
+	int err;
 
 	skel->rodata->cfg_latency_min_ns = opts->min_ns;
 	skel->rodata->cfg_latency_max_ns = opts->max_ns ? opts->max_ns : UINT64_MAX;
-	return sb_view_switch_on(programs, sizeof(programs) / sizeof(*programs));
+	err = sb_view_switch_on(programs, sizeof(programs) / sizeof(*programs));
+	if (!err)
+		err = sb_attach_prepare(&begin);
+	return err ? err : sb_attach_prepare(&end);
 }
 
-/* The return first, so that no beginning is without its end. */
-static int attach_call(struct sampler_bpf *skel, const struct sb_probes *probes, size_t idx,
-		       sb_vec_link *links)
-{
-	struct sb_probe probe = probes->places.at[idx]; /* strings are borrowed */
-	struct sb_probe_hook hook = { skel->progs.latency_end, idx, -1, 0 };
-	int err;
-
-	if (probes->is_of_tgid_only) {
-		hook.pid = (pid_t)probes->tgid;
-		hook.cpu = -1;
-	}
-	probe.is_return = true;
-	err = sb_probe_attach(&probe, &hook, links);
-	if (err)
-		return err;
-	probe.is_return = false;
-	hook.program = skel->progs.latency_begin;
-	return sb_probe_attach(&probe, &hook, links);
-}
-
+/* The returns first, so that no beginning is without its end. */
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		  struct sb_reason *reason)
 {
-	const struct sb_probes *probes = opts->probes;
-	size_t i;
+	struct sb_attaching job = job_of(opts->probes, skel->progs.latency_end);
 	int err;
 
-	for (i = 0; i < probes->places.nr; i++) {
-		err = attach_call(skel, probes, i, links);
-		if (err)
-			return sb_probe_explain(probes, &probes->places.at[i], err, reason);
-	}
-	return 0;
+	job.at_returns = true;
+	err = sb_attach(&job, links, reason);
+	if (err)
+		return err;
+	job.at_returns = false;
+	job.programs.of[SB_PROBE_USER] = skel->progs.latency_begin;
+	err = sb_attach(&job, links, reason);
+	return err ? err : sb_attach_tell(&job, reason);
 }
 
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)

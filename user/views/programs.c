@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "views/skel.h"
@@ -68,11 +69,33 @@ int sb_view_do_without(struct sampler_bpf *skel, const char *program)
 
 int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link)
 {
-	int err = link ? sb_vec_push(links, link) : -errno;
+	int err = link ? sb_vec_push(links, ((struct sb_link){ .of_libbpf = link })) : -errno;
 
 	if (err && link)
 		bpf_link__destroy(link);
 	return err;
+}
+
+int sb_view_keep_link_fd(sb_vec_link *links, int fd)
+{
+	int err = sb_vec_push(links, ((struct sb_link){ .fd = fd }));
+
+	if (err)
+		close(fd);
+	return err;
+}
+
+int sb_view_link_fd(const struct sb_link *link)
+{
+	return link->of_libbpf ? bpf_link__fd(link->of_libbpf) : link->fd;
+}
+
+void sb_view_destroy_link(struct sb_link *link)
+{
+	if (link->of_libbpf)
+		bpf_link__destroy(link->of_libbpf);
+	else
+		close(link->fd);
 }
 
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,

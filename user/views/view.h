@@ -33,7 +33,12 @@ struct sb_probes;
 struct sb_reason;
 struct sb_str;
 
-typedef SB_VEC(struct bpf_link *) sb_vec_link;
+/* What keeps a program attached: @of_libbpf; or @fd, of links that our libbpf does not know. */
+struct sb_link {
+	struct bpf_link *of_libbpf; /* NULL: @fd */
+	int fd;
+};
+typedef SB_VEC(struct sb_link) sb_vec_link;
 typedef SB_VEC(struct sb_stack_id) sb_vec_stack_id;
 
 /* Options that only some views have; the others ignore them. Zero is the default. Strings are
@@ -195,6 +200,13 @@ int sb_view_do_without(struct sampler_bpf *skel, const char *program);
  * stands for a failed attach, whose error is in errno. Return: 0; -ENOMEM, and @link is destroyed;
  * or -errno for NULL. */
 int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link);
+/* Append a link by its descriptor, as bpf(2) returned it, to @links, which owns it then. Return: 0; or
+ * -ENOMEM, and @fd is closed. */
+int sb_view_keep_link_fd(sb_vec_link *links, int fd);
+/* Return: the link's descriptor, which stays the link's. */
+int sb_view_link_fd(const struct sb_link *link);
+/* Detach the program of a link. */
+void sb_view_destroy_link(struct sb_link *link);
 
 /* Return: whether programs can attach to this tracepoint (tp_btf). Takes 15 ms, since it reads all
  * kernel types. */

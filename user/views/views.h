@@ -7,11 +7,10 @@
 #include <sys/types.h>
 
 #include "bpf/abi/sb_abi_io.h"
-#include "events/event.h"
+#include "events/probe.h"
 #include "views/view.h"
 
 struct bpf_map;
-struct sb_probe;
 
 #define SB_VIEW(name, ...) extern const struct sb_view sb_view_##name;
 #include "kinds/views.def"
@@ -128,12 +127,51 @@ int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *prob
 /* Write the name @idx of @probes as it was spelled, without the brackets of its frame. */
 void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size_t size);
 
-/* places.c: all places of the events of a run. */
+/* attach.c: attaching to all places of a list. */
 
 /* The programs of a view by the kind of the place that they are attached to. */
 struct sb_programs {
 	struct bpf_program *of[SB_PROBE_KIND_MAX];
 };
+
+/* Programs and the places that they are attached to. A program finds the index of its place in
+ * bpf_get_attach_cookie(). Zero-initialize it, and set the members that are "in". */
+struct sb_attaching {
+	const struct sb_probes *probes; /* in */
+	struct sb_programs programs;	/* in */
+	bool at_returns; /* in: functions are hooked where they return, not where they begin */
+	/* In and out: by index of the place. A function that a glob matched, and that the kernel cannot
+	 * hook, is left out, and so is one that another sb_attach() left out before. */
+	bool is_left_out[SB_PROBES_MAX];
+};
+
+/* Between open and load: switch on the programs of the places, and choose how each is attached, by
+ * what this kernel can do. Return: 0 or a negative errno. */
+int sb_attach_prepare(const struct sb_attaching *job);
+
+/* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0; or a
+ * negative errno with @reason. */
+int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *reason);
+
+/* Warn of functions that were left out. Return: 0; -EOPNOTSUPP with @reason if all were. */
+int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason);
+
+/* probe_multi.c, for attach.c: one link for many functions. */
+
+/* Return: whether the places of @kind are such that one link can have several of them. */
+bool sb_probe_multi_can(enum sb_probe_kind kind, const struct sb_probes *probes);
+/* Have @program, which is not loaded yet, loaded for such links if this kernel has them. Return: 0 or
+ * a negative errno. */
+int sb_probe_multi_prepare(struct bpf_program *program, enum sb_probe_kind kind);
+/* Return: whether it was. Then it cannot be attached in another way. */
+bool sb_probe_multi_is_on(const struct bpf_program *program);
+/* Attach to @nr places, at least one, which are functions of the kernel, or of the same file; all are
+ * hooked at the beginning, or all at the return. The link is appended to @links, which owns it.
+ * Return: 0; or a negative errno, and none is hooked. */
+int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, size_t nr,
+			  sb_vec_link *links);
+
+/* places.c: all places of the events of a run. */
 
 /* Implements sb_view.attaches(). Return: whether @program is one of @programs. */
 bool sb_programs_have(const struct sb_programs *programs, const struct bpf_program *program);
