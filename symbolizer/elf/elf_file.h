@@ -110,7 +110,7 @@ void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, 
 			uint64_t len, size_t record_bytes);
 /*
  * Start at the beginning of a section. Return: 0; -ENODATA, -ENOTSUP as sb_elf_load(); -EBADMSG
- * when its sh_entsize is not @record_bytes.
+ * when its sh_entsize is not @record_bytes. After an error read nothing by @reader.
  */
 int sb_elf_reader_init_section(struct sb_elf_reader *reader, const struct sb_elf *elf,
 			       const Elf64_Shdr *shdr, size_t record_bytes);

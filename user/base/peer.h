@@ -51,8 +51,8 @@ int sb_peer_send(int fd, const void *message, size_t len, const int *fds, size_t
  * Block until a message of exactly @len bytes arrives, with up to @fds_max descriptors. The caller owns the descriptors
  * stored in @ret_fds (NULL if @fds_max is 0); unused entries are -1.
  * Return: the number of descriptors; -ECHILD when the other end is closed; -EPROTO when the message has another size;
- * -EMFILE when there is no room for its descriptors; or another negative errno. No descriptor is
- * left open after an error.
+ * -EMFILE when there is no room for its descriptors; or another negative errno. After an error no descriptor is
+ * left open, and @message is undefined.
  */
 int sb_peer_receive(int fd, void *message, size_t len, int *ret_fds, size_t fds_max);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Detaches BPF programs without waiting for the kernel where it waits long: see detach.c. */
+/* Detaches BPF programs without waiting for the kernel where it waits long: see detach.c. The
+ * session's thread. */
 #ifndef SB_CAPTURE_DETACH_H
 #define SB_CAPTURE_DETACH_H
 
