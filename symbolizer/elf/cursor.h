@@ -104,8 +104,8 @@ static inline int64_t sb_cursor_sleb(struct sb_cursor *cur)
 }
 
 /*
- * Read a string and the NUL behind it. Return: the string, in the data; NULL: it does not end
- * within them.
+ * Read a string and the NUL behind it. Return: the string, which lies in the data and lives as they
+ * do; NULL: it does not end within them.
  */
 static inline const char *sb_cursor_string(struct sb_cursor *cur)
 {

@@ -48,7 +48,7 @@ static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
 #define SB_OWNER_NOBODY UINT32_MAX
 
 /**
- * sb_owner_may_speak() - whether the owner of a debug file may name the functions of a program
+ * sb_owner_may_speak() - return whether the owner of a debug file may name a program's functions
  * @owner: of the debug file, as sb_file_owner() found it
  * @uid: the user who owns the program
  *

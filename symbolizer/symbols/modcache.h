@@ -153,7 +153,8 @@ struct sb_mapped_at {
 int sb_modcache_get(struct sb_modcache *cache, uint32_t file, const struct sb_mapped_at *at,
 		    struct sb_cached_module **ret_module);
 /*
- * Get the module of a path in our own root, without a process; valid as above. Return: 0; -ENOENT,
+ * Get the module of a path in our own root, without a process; valid and on error untouched as above,
+ * here and in the next one. Return: 0; -ENOENT,
  * -EACCES, -EINVAL (not a regular file); -ENOEXEC; -EFBIG; -ENOMEM; others of opening and reading.
  */
 int sb_modcache_get_path(struct sb_modcache *cache, const char *path,

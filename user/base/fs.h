@@ -79,7 +79,7 @@ int sb_output_open_special(const char *path, int flags);
 
 /*
  * Make the file @path, or open the device or descriptor it stands for. The caller ends *@ret_file
- * with sb_output_file_free(). Thread: the one that takes the signals, see
+ * with sb_output_file_free(); it is untouched on error. Thread: the one that takes the signals, see
  * sb_output_files_discard().
  * Return: 0; -EISDIR; -EACCES, -ENOENT; -EEXIST: only root could replace it; -EPERM: a FIFO of
  * another user; or another negative errno.

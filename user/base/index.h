@@ -71,7 +71,7 @@ struct sb_strtab {
 int sb_strtab_init(struct sb_strtab *tab);
 /*
  * Find @len bytes at @s in the table, or add a copy. Return: 0 and the ID; -ENOMEM; -E2BIG for a
- * string or a table beyond 2^31.
+ * string or a table beyond 2^31. On error *@ret_id is untouched.
  */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
 /*

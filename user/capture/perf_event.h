@@ -12,7 +12,7 @@
 
 struct perf_event_attr;
 struct perf_event_mmap_page;
-struct sb_counter;
+struct sb_counter; /* events/counter.h; borrowed during a call */
 
 /* Open an event for all processes on CPU @cpu. Sets attr->size. Return: a descriptor, which the
  * caller owns; -ENODEV when the CPU is offline; -EACCES, -EPERM without privilege; or another

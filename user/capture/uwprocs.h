@@ -43,7 +43,7 @@ struct sb_uwprocs_opts {
 };
 
 /* Make it empty. @opts is copied; what it borrows must outlive it. The caller ends *ret_procs with
- * sb_uwprocs_free(). Return: 0 or -ENOMEM. */
+ * sb_uwprocs_free(); it is untouched on error. Return: 0 or -ENOMEM. */
 int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_procs);
 /* Free all lists without calling unpublish(). Accepts NULL. */
 void sb_uwprocs_free(struct sb_uwprocs *procs);

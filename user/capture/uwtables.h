@@ -35,8 +35,8 @@ struct sb_uwtables_opts {
 	uint64_t (*now_ns)(void);      /* NULL: sb_now_ns() */
 };
 
-/* Make it empty; @opts is copied. The caller ends *ret_tables with sb_uwtables_free(). Return: 0 or
- * -ENOMEM. */
+/* Make it empty; @opts is copied. The caller ends *ret_tables with sb_uwtables_free(); it is
+ * untouched on error. Return: 0 or -ENOMEM. */
 int sb_uwtables_new(const struct sb_uwtables_opts *opts, struct sb_uwtables **ret_tables);
 /*
  * Free @tables. What they wrote into the pool and into the map opts.bins is not erased. Accepts
@@ -71,7 +71,7 @@ bool sb_uwtables_find(struct sb_uwtables *tables, const struct stat *st, uint64_
 int sb_uwtables_add(struct sb_uwtables *tables, int fd, uint64_t pgoff,
 		    struct sb_uwtables_spot *ret_spot);
 /* Find the bin of the vDSO, which all processes share; on success the caller holds it. Return: 0;
- * -ENOENT when there is none; errors as sb_uwtables_add(). */
+ * -ENOENT when there is none; errors as sb_uwtables_add(), with *@ret_spot untouched. */
 int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *ret_spot);
 
 /* Add or remove a holder of a bin that is held now. The last drop makes it reusable, after two

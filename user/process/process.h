@@ -78,7 +78,8 @@ struct sb_processes_opts {
 /**
  * sb_processes_new() - make an empty registry
  * @opts: copied; NULL for the defaults
- * @ret_processes: owned by the caller, who frees it after all modules that use it have ended
+ * @ret_processes: owned by the caller, who frees it after all modules that use it have ended;
+ *	untouched on error
  *
  * Return: 0 or -ENOMEM.
  */
