@@ -149,9 +149,9 @@ int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
 void sb_runtime_free_state(struct sb_runtime *rt);
 /*
  * Walk a thread by its state with begin() and step(), as the kernel does. @walk: the caller has set
- * conf and thread_pointer, and zeroed at[]; frames are appended to those that it has. walk->status
- * tells how the walk ended; SB_STACK_DEPTH: after SB_INTERP_STEPS_MAX steps. Return: false when
- * begin() has already ended it.
+ * conf and thread_pointer, and zeroed at[]; frames are appended to those that it has. Pages that the
+ * walk reads are cached until it ends. walk->status tells how the walk ended; SB_STACK_DEPTH: after
+ * SB_INTERP_STEPS_MAX steps. Return: false when begin() has already ended it.
  */
 bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk);
 

@@ -84,14 +84,17 @@ void sb_runtime_free_state(struct sb_runtime *rt)
 
 bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk)
 {
-	void *memory = (void *)rt->memory;
+	struct sb_memory_recent recent = { .nr = 0 };
+	struct sb_memory memory = *rt->memory;
 	int i;
 
+	/* A walker reads field by field, and frames lie close together. */
+	memory.recent = &recent;
 	walk->status = SB_STACK_DEPTH;
-	if (rt->ops->begin(walk, memory) != SB_STEP_GO_ON)
+	if (rt->ops->begin(walk, &memory) != SB_STEP_GO_ON)
 		return false;
 	for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
-		if (rt->ops->step(walk, memory) != SB_STEP_GO_ON)
+		if (rt->ops->step(walk, &memory) != SB_STEP_GO_ON)
 			break;
 	return true;
 }

@@ -24,6 +24,7 @@ struct proof {
 	struct sb_runtime *rt;
 	const struct sb_python_layout *layout;
 	struct sb_interp_walk *walk;
+	struct sb_memory memory; /* of this try: threads run, so the next one reads anew */
 	struct sb_runtime_text text;
 	bool is_proven; /* of another process that has the same file: how frames lie in it */
 	size_t nr_states, nr_found; /* threads; those whose state was found the kernel's way */
@@ -63,17 +64,16 @@ static void try_thread(struct proof *p, uint64_t interp, uint64_t state)
 	struct sb_interp_walk *walk = p->walk;
 	uint64_t owner, thread;
 
-	if (sb_memory_u64(p->rt->memory, state + p->layout->state_interp, &owner) ||
-	    sb_memory_u64(p->rt->memory, state + conf->state_thread_id, &thread) ||
-	    owner != interp || !thread)
+	if (sb_memory_u64(&p->memory, state + p->layout->state_interp, &owner) ||
+	    sb_memory_u64(&p->memory, state + conf->state_thread_id, &thread) || owner != interp ||
+	    !thread)
 		return;
 	p->nr_states++;
 	memset(walk->at, 0, sizeof(walk->at));
 	walk->thread_pointer = thread + conf->tsd.below;
 	walk->wants_lines = 1;
 	walk->nr_frames = 0;
-	if (!(conf->flags & SB_PYTHON_LISTED) &&
-	    sb_python_state(walk, (void *)p->rt->memory) != state)
+	if (!(conf->flags & SB_PYTHON_LISTED) && sb_python_state(walk, &p->memory) != state)
 		return;
 	p->nr_found++;
 	if (p->is_proven)
@@ -85,10 +85,13 @@ static void try_thread(struct proof *p, uint64_t interp, uint64_t state)
 static void try_all(struct proof *p)
 {
 	const struct sb_python_conf *conf = sb_python_conf(p->walk);
-	const struct sb_memory *memory = p->rt->memory;
+	const struct sb_memory *memory = &p->memory;
+	struct sb_memory_recent recent = { .nr = 0 };
 	uint64_t interp, state;
 	size_t i, j;
 
+	p->memory = *p->rt->memory;
+	p->memory.recent = &recent;
 	p->nr_states = p->nr_found = p->nr_stacks = p->nr_bad = 0;
 	sb_memory_u64(memory, conf->interps, &interp);
 	for (i = 0; interp && i < INTERPS_MAX && !p->nr_stacks; i++) {
