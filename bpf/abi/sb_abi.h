@@ -301,20 +301,21 @@ enum sb_stat {
 	SB_STAT_INTERP_FRAMES, /* frames found of interpreters */
 	SB_STAT_INTERP_FULL, /* interpreter stacks not shipped: ring full; retried at their next sample */
 	SB_STAT_LABELS_FULL, /* sets of labels not shipped: ring full; retried at their next sample */
-	SB_STAT_LABELS_CUT,    /* labels left out or cut: too long or too many */
-	SB_STAT_LABELS_BAD,    /* samples whose labels could not be read, or not all */
-	SB_STAT_TICKS_SKIPPED, /* ticks that timers skipped while a sampled thread ran */
-	SB_STAT_NO_DIRTIER,    /* writes of kernel threads to a file whose dirtier is not known */
-	SB_STAT_TRACE_BUSY,    /* events at user functions lost: another one was being sampled */
-	SB_STAT_CALLS_FULL,    /* calls lost: no room in the table of open calls */
-	SB_STAT_CALLS_JUMPED,  /* calls that a jump or an exception has left */
-	SB_STAT_CALLS_UNSEEN,  /* calls whose end was seen, but not their beginning */
-	SB_STAT_CALLS_EXITED,  /* calls in which their thread ended */
-	SB_STAT_WHEN_FALSE,    /* events left out by --when */
-	SB_STAT_WEIGHT_NONE,   /* events left out, because --weight was 0 or negative */
-	SB_STAT_EXPR_DIV_ZERO, /* evaluations of expressions with a division by zero */
-	SB_STAT_EXPR_BAD_READ, /* evaluations with memory that could not be read */
-	SB_STAT_EXPR_CUT,      /* evaluations with a string that was cut */
+	SB_STAT_LABELS_CUT,	/* labels left out or cut: too long or too many */
+	SB_STAT_LABELS_BAD,	/* samples whose labels could not be read, or not all */
+	SB_STAT_TICKS_SKIPPED,	/* ticks that timers skipped while a sampled thread ran */
+	SB_STAT_NO_DIRTIER,	/* writes of kernel threads to a file whose dirtier is not known */
+	SB_STAT_TRACE_BUSY,	/* events at user functions lost: another one was being sampled */
+	SB_STAT_CALLS_FULL,	/* calls lost: no room in the table of open calls */
+	SB_STAT_CALLS_JUMPED,	/* calls that a jump or an exception has left */
+	SB_STAT_CALLS_UNSEEN,	/* calls whose end was seen, but not their beginning */
+	SB_STAT_CALLS_EXITED,	/* calls in which their thread ended */
+	SB_STAT_WHEN_FALSE,	/* events left out by --when */
+	SB_STAT_WEIGHT_NONE,	/* events left out, because --weight was 0 or negative */
+	SB_STAT_EXPR_DIV_ZERO,	/* evaluations of expressions with a division by zero */
+	SB_STAT_EXPR_BAD_READ,	/* evaluations with memory that could not be read */
+	SB_STAT_EXPR_CUT,	/* evaluations with a string that was cut */
+	SB_STAT_CALLS_REPLACED, /* begins of pairs lost: another one with the same key came first */
 	SB_STAT_MAX,
 };
 
@@ -331,8 +332,8 @@ enum sb_scratch_slot {
 	SB_SCRATCH_FAULT,  /* page faults, including those of our own programs' reads */
 	SB_SCRATCH_ITER,   /* iterators, which user space runs */
 	SB_SCRATCH_KERNEL, /* reads and writes of kernel threads; preemption is on */
-	SB_SCRATCH_TRACE,  /* tracepoints, kernel functions and counters of "trace" */
-	SB_SCRATCH_PROBE,  /* user functions of "trace"; preemption is on */
+	SB_SCRATCH_TRACE,  /* tracepoints, kernel functions and counters that were asked for */
+	SB_SCRATCH_PROBE,  /* user functions that were asked for; preemption is on */
 	SB_SCRATCH_MAX,
 };
 

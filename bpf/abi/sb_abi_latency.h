@@ -11,10 +11,12 @@
  */
 #define SB_LATENCY_OP_OPEN 1
 
-/* A call of a thread that is open; key of the map `latency_calls`. */
+/* What is open; key of the map `latency_calls`. */
 struct sb_latency_call {
-	__u64 sp; /* of its caller: as it will be after the return */
-	__u32 tid;
+	/* A call: the stack pointer of its caller, as it will be after the return. A pair of events:
+	 * the value of --key; 0 if the thread says which end is meant. */
+	__u64 value;
+	__u32 tid; /* 0 with --key */
 	__u32 reserved;
 };
 

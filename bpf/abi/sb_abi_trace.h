@@ -23,13 +23,22 @@ struct sb_trace_arg {
 	__u16 reserved;
 };
 
+/* Bits of sb_trace_place.roles. One event can end a pair and begin the next one. */
+enum {
+	SB_EVENT_BEGINS = 1u << 0,
+	SB_EVENT_ENDS = 1u << 1,
+};
+
 /* What a sample of one place is. Its index in the map `event_places` is the cookie
  * (bpf_get_attach_cookie()) of the program that is attached there. */
 struct sb_trace_place {
 	__u64 weight; /* of one event; a counter's period */
 	__u32 op;     /* sb_sample_key.op */
-	/* 1 + the index in the map `event_exprs` of --when, --weight, --value; 0: there is none. */
-	__u32 when, weigh, value;
+	/* 1 + the index in the map `event_exprs` of --when, --weight, --value, and of --key at the
+	 * beginning and at the end of a pair; 0: there is none. */
+	__u32 when, weigh, value, begin_key, end_key;
+	__u32 roles; /* of a pair, SB_EVENT_* */
+	__u32 reserved;
 	struct sb_trace_arg arg[SB_TRACE_ARGS_MAX];
 };
 
@@ -43,6 +52,6 @@ struct sb_object_value {
 
 _Static_assert(sizeof(struct sb_object_value) == 80, "layout is shared");
 _Static_assert(sizeof(struct sb_trace_arg) == 16, "layout is shared");
-_Static_assert(sizeof(struct sb_trace_place) == 24 + 16 * SB_TRACE_ARGS_MAX, "layout is shared");
+_Static_assert(sizeof(struct sb_trace_place) == 40 + 16 * SB_TRACE_ARGS_MAX, "layout is shared");
 
 #endif

@@ -19,7 +19,7 @@ struct {
 	__type(value, struct sb_trace_place);
 } event_places SEC(".maps");
 
-/* --when, --weight and --value, compiled for the places that they are evaluated at. */
+/* --when, --weight, --value and --key, compiled for the places that they are evaluated at. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* set before load */
@@ -193,6 +193,22 @@ __hidden __u64 sb_event_weight(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
 		return run->ints[0];
 	sb_stat_add(SB_STAT_WEIGHT_NONE, 1);
 	return 0;
+}
+
+__hidden __u64 sb_event_word(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
+{
+	__u32 expr_idx = nr - 1, i;
+	const struct sb_expr_run *run = evaluate(ctx, place_idx, nr, slot);
+	const struct sb_expr *expr = bpf_map_lookup_elem(&event_exprs, &expr_idx);
+	__u64 word = 0;
+
+	if (!run || !expr)
+		return 0;
+	if (expr->kind != SB_EXPR_STRING)
+		return run->ints[0];
+	for (i = 0; i < SB_EXPR_STRING_WORDS; i++)
+		word = sb_hash_word(word, run->strings[0][i]);
+	return word;
 }
 
 /* Set the value's kind, and what the evaluation resulted in. Return: the ID of this object. */

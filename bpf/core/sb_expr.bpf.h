@@ -29,6 +29,10 @@ bool sb_event_is_wanted(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
  * out, which is counted (SB_STAT_WEIGHT_NONE). */
 __u64 sb_event_weight(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
 
+/* Return: the value of an expression as one word: an integer itself, a hash of a string. 0 without
+ * expression. */
+__u64 sb_event_word(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
+
 /* Evaluate --value and ship the result as an object (struct sb_object_value), unless user space has
  * it. Return: the object's ID; 0 without expression. */
 __u64 sb_event_value(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * View "latency": the elapsed time of calls of functions. The stack is that of the beginning.
+ * View "latency": the elapsed time of calls of functions, or of pairs of events. The stack is that of
+ * the beginning.
  *
- * A begin and an end belong together if they are of the same thread and of the same stack pointer:
+ * A begin and an end of a call belong together if they are of the same thread and of the same stack pointer:
  * that of the caller, which is the same before the call and after the return. So recursion needs no
  * counting, and what was lost in between does no harm. The open calls of a thread are a list, newest
  * first. The stack grows down: when a thread begins or ends a call at a stack pointer, it has left all
@@ -22,6 +23,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/abi/sb_abi_latency.h"
+#include "bpf/core/sb_expr.bpf.h"
 #include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
@@ -36,8 +38,9 @@ const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
 struct latency_record {
 	struct sb_capture capture; /* of the beginning */
 	__u64 begin_ns, from_ns;
-	__u64 nr;    /* calls that it stands for, see sb_thin() */
-	__u64 outer; /* sp of the next older call of the thread; 0: there is none */
+	__u64 nr;     /* calls that it stands for, see sb_thin() */
+	__u64 weight; /* of --weight; 0: the time that passes */
+	__u64 outer;  /* sp of the next older call of the thread; 0: there is none */
 };
 
 struct {
@@ -58,7 +61,7 @@ struct {
 /* Take the call at *@newest out of the list. Return: 0; -ENOENT: it is not in the table. */
 static int remove_newest(__u32 tid, __u64 *newest)
 {
-	struct sb_latency_call key = { .sp = *newest, .tid = tid };
+	struct sb_latency_call key = { .value = *newest, .tid = tid };
 	struct latency_record *call = bpf_map_lookup_elem(&latency_calls, &key);
 
 	*newest = call ? call->outer : 0;
@@ -92,7 +95,7 @@ static __u64 *newest_of(__u32 tid, __u64 sp)
 static __noinline int open_call(const struct sb_capture *capture, __u32 tid, __u64 sp, __u64 nr)
 {
 	struct latency_record call = { .nr = nr };
-	struct sb_latency_call key = { .sp = sp, .tid = tid };
+	struct sb_latency_call key = { .value = sp, .tid = tid };
 	__u64 *newest, none = 0;
 
 	newest = newest_of(tid, sp);
@@ -159,27 +162,33 @@ static bool is_out_of_bounds(__u64 ns)
 	return true;
 }
 
-/*
- * Account the time from from_ns on. --min and --max are about the whole call, so a snapshot leaves
- * one as it is of which it is not known yet on which side it will be. @op: 0 or SB_LATENCY_OP_OPEN
- */
+/* Return: whether a snapshot leaves an open call as it is: it is not known yet on which side of --min
+ * and --max it will be, or it weighs the same whenever it ends. */
+static bool is_for_its_end(const struct latency_record *call, __u64 all_ns)
+{
+	return !sb_end_ns() &&
+	       (call->weight || all_ns < cfg_latency_min_ns || cfg_latency_max_ns != ~0ull);
+}
+
+/* Account the time from from_ns on, or the weight at once. --min and --max are about the whole call.
+ * @op: 0 or SB_LATENCY_OP_OPEN */
 static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
 {
 	struct sb_capture *capture = sb_capture_of(slot);
 	__u64 from_ns = call->from_ns, all_ns = now_ns - call->begin_ns;
 
-	if (op == SB_LATENCY_OP_OPEN && !sb_end_ns() &&
-	    (all_ns < cfg_latency_min_ns || cfg_latency_max_ns != ~0ull))
+	if (op == SB_LATENCY_OP_OPEN && is_for_its_end(call, all_ns))
 		return;
-	if (!capture || from_ns >= now_ns ||
+	if (!capture || from_ns >= now_ns || (call->weight && from_ns != call->begin_ns) ||
 	    __sync_val_compare_and_swap(&call->from_ns, from_ns, now_ns) != from_ns ||
 	    is_out_of_bounds(all_ns))
 		return;
 	*capture = call->capture;
 	capture->now_ns = now_ns;
-	capture->key.op = op;
+	if (op)
+		capture->key.op = op;
 	capture->key.log2_ns = sb_log2_of(all_ns);
-	sb_account(capture, (now_ns - from_ns) * call->nr);
+	sb_account(capture, (call->weight ? call->weight : now_ns - from_ns) * call->nr);
 }
 
 static __always_inline void end_call(__u64 now_ns)
@@ -191,9 +200,9 @@ static __always_inline void end_call(__u64 now_ns)
 
 	if (!regs)
 		return;
-	key.sp = sb_regs_sp(regs);
-	newest = newest_of(key.tid, key.sp);
-	call = newest && *newest == key.sp ? bpf_map_lookup_elem(&latency_calls, &key) : NULL;
+	key.value = sb_regs_sp(regs);
+	newest = newest_of(key.tid, key.value);
+	call = newest && *newest == key.value ? bpf_map_lookup_elem(&latency_calls, &key) : NULL;
 	if (!call) {
 		/* It began before the run, was not sampled, or there was no room for it. */
 		if (sb_is_asked_for())
@@ -220,13 +229,152 @@ int latency_end(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Where an event happens, and the record for its sample. */
+struct event {
+	void *ctx;
+	const struct sb_trace_place *place;
+	__u32 idx, slot;
+};
+
+/* @nr: of the expression of --key at this end of the pair. */
+static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
+{
+	ret_key->value = sb_event_word(event->ctx, event->idx, nr, event->slot);
+	ret_key->tid = nr ? 0 : (__u32)bpf_get_current_pid_tgid();
+	ret_key->reserved = 0;
+}
+
+/* With --key a pair can begin in an interrupt of an idle CPU. */
+static __u32 how_to_begin(const struct sb_trace_place *place)
+{
+	return place->begin_key && !bpf_get_current_pid_tgid() && sb_is_asked_for()
+		       ? SB_BEGIN_ANYBODY
+		       : 0;
+}
+
+/* Return: whether --when and --weight take the event. */
+static bool choose(const struct event *event, __u64 *ret_weight)
+{
+	const struct sb_trace_place *place = event->place;
+
+	*ret_weight = 0;
+	if (!sb_event_is_wanted(event->ctx, event->idx, place->when, event->slot))
+		return false;
+	if (!place->weigh)
+		return true;
+	*ret_weight = sb_event_weight(event->ctx, event->idx, place->weigh, event->slot);
+	return *ret_weight;
+}
+
+/* Not inlined, as open_call(). */
+static __noinline int open_pair(const struct event *event, const struct sb_capture *capture,
+				__u64 nr, __u64 weight)
+{
+	struct latency_record pair = { .nr = nr, .weight = weight };
+	struct sb_latency_call key;
+
+	find_key(event, event->place->begin_key, &key);
+	pair.capture = *capture;
+	pair.begin_ns = pair.from_ns = bpf_ktime_get_ns();
+	return bpf_map_update_elem(&latency_calls, &key, &pair, BPF_ANY);
+}
+
+static __always_inline void begin_pair(const struct event *event)
+{
+	struct sb_capture *capture;
+	struct sb_latency_call key;
+	__u64 weight, nr = 0;
+
+	if (sb_begin(event->slot, how_to_begin(event->place), &capture))
+		return;
+	find_key(event, event->place->begin_key, &key);
+	if (!bpf_map_delete_elem(&latency_calls, &key))
+		sb_stat_add(SB_STAT_CALLS_REPLACED, 1);
+	if (choose(event, &weight))
+		nr = sb_thin(1);
+	if (!nr) {
+		sb_spent_some(capture->now_ns);
+		return;
+	}
+	capture->key.op = event->place->op;
+	if (event->place->value)
+		capture->key.object =
+			sb_event_value(event->ctx, event->idx, event->place->value, event->slot);
+	if (!sb_take_stacks(event->ctx, event->slot, SB_SIDE_USER | SB_SIDE_KERNEL) &&
+	    open_pair(event, capture, nr, weight))
+		sb_stat_add(SB_STAT_CALLS_FULL, 1);
+	sb_spent(capture->now_ns);
+}
+
+static __noinline void end_pair(const struct event *event, __u64 now_ns)
+{
+	struct latency_record *pair;
+	struct sb_latency_call key;
+
+	find_key(event, event->place->end_key, &key);
+	pair = bpf_map_lookup_elem(&latency_calls, &key);
+	if (!pair) {
+		if (sb_is_asked_for())
+			sb_stat_add(SB_STAT_CALLS_UNSEEN, 1);
+		return;
+	}
+	account(pair, event->slot, now_ns, 0);
+	bpf_map_delete_elem(&latency_calls, &key);
+	sb_spent(now_ns);
+}
+
+/* The caller has started the sample in @slot. */
+static __always_inline void take_event(void *ctx, __u32 slot)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct event event = { .ctx = ctx, .idx = (__u32)bpf_get_attach_cookie(ctx), .slot = slot };
+
+	event.place = sb_event_place(event.idx);
+	if (!event.place)
+		return;
+	if (event.place->roles & SB_EVENT_ENDS)
+		end_pair(&event, now_ns);
+	if (event.place->roles & SB_EVENT_BEGINS)
+		begin_pair(&event);
+}
+
+SEC("?tracepoint")
+int latency_tracepoint(void *ctx)
+{
+	sb_start_in_kernel(SB_SCRATCH_TRACE);
+	take_event(ctx, SB_SCRATCH_TRACE);
+	return 0;
+}
+
+SEC("?kprobe")
+int latency_kernel(struct pt_regs *ctx)
+{
+	sb_start_in_kernel(SB_SCRATCH_TRACE);
+	take_event(ctx, SB_SCRATCH_TRACE);
+	return 0;
+}
+
+SEC("?uprobe")
+int latency_user(struct pt_regs *ctx)
+{
+	if (!sb_probe_take())
+		return 0;
+	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
+	take_event(ctx, SB_SCRATCH_PROBE);
+	sb_probe_give_back();
+	return 0;
+}
+
 /* A thread has ended inside of its calls: forget them, because its ID is given to another one. */
 SEC("?tp_btf/sched_process_exit")
 int BPF_PROG(latency_exit, struct task_struct *task)
 {
+	struct sb_latency_call pair = { .tid = task->pid };
 	__u32 tid = task->pid, i;
 	__u64 *newest = bpf_map_lookup_elem(&latency_newest, &tid);
 
+	if (!bpf_map_delete_elem(&latency_calls, &pair))
+		sb_stat_add(SB_STAT_CALLS_EXITED, 1);
 	if (!newest)
 		return 0;
 	for (i = 0; i < DROPS_MAX && *newest; i++)
@@ -236,37 +384,23 @@ int BPF_PROG(latency_exit, struct task_struct *task)
 	return 0;
 }
 
-/* Account a call that is open at @now_ns. Global for the verifier's sake. Return: the sp of the next
- * older one; 0: there is none. */
-__noinline __u64 sb_latency_settle(__u32 tid, __u64 sp, __u64 now_ns)
+/* For bpf_for_each_map_elem(). Return: 0: go on. */
+static long settle_call(const void *map, const void *key, struct latency_record *call, void *now_ns)
 {
-	struct sb_latency_call key = { .sp = sp, .tid = tid };
-	struct latency_record *call = bpf_map_lookup_elem(&latency_calls, &key);
-
-	if (!call)
-		return 0;
-	account(call, SB_SCRATCH_ITER, now_ns, SB_LATENCY_OP_OPEN);
-	return call->outer;
+	account(call, SB_SCRATCH_ITER, *(__u64 *)now_ns, SB_LATENCY_OP_OPEN);
+	return 0;
 }
 
+/* All calls at once, when the iterator has passed the last thread. */
 SEC("?iter/task")
 int latency_settle(struct bpf_iter__task *ctx)
 {
-	struct task_struct *task = ctx->task;
-	__u64 *newest, now_ns, sp;
-	__u32 tid, i;
+	__u64 now_ns = bpf_ktime_get_ns();
 
-	if (!task)
+	if (ctx->task)
 		return 0;
-	tid = task->pid;
-	newest = bpf_map_lookup_elem(&latency_newest, &tid);
-	if (!newest)
-		return 0;
-	now_ns = bpf_ktime_get_ns();
 	if (sb_end_ns() && now_ns > sb_end_ns())
 		now_ns = sb_end_ns();
-	sp = *newest;
-	for (i = 0; i < DROPS_MAX && sp; i++)
-		sp = sb_latency_settle(tid, sp, now_ns);
+	bpf_for_each_map_elem(&latency_calls, settle_call, &now_ns, 0);
 	return 0;
 }

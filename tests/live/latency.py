@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""latency: the calls that the program makes, and the time that it measures itself.
+"""latency: the calls and the pairs of events that programs make, and the time that they measure themselves.
 
-latency.py STACKBPF TIMED_C [PART...]
+latency.py STACKBPF TIMED_C PAIRS_C [PART...]
 """
 import os
 import re
@@ -14,10 +14,11 @@ import manyfunctions
 from live import check, done, need_root, run_parts, running, sampling, stackbpf, wait_for
 
 need_root()
-BINARY, SOURCE = sys.argv[1], sys.argv[2]
+BINARY, SOURCE, PAIRS_SOURCE = sys.argv[1:4]
 WORK = tempfile.TemporaryDirectory()
-PROGRAM = f'{WORK.name}/timed'
-subprocess.run(['gcc', '-O2', '-g', '-pthread', '-o', PROGRAM, SOURCE], check=True)
+PROGRAM, PAIRS = f'{WORK.name}/timed', f'{WORK.name}/pairs'
+for program, source in ((PROGRAM, SOURCE), (PAIRS, PAIRS_SOURCE)):
+    subprocess.run(['gcc', '-O2', '-g', '-pthread', '-o', program, source], check=True)
 NR = 500
 CALLS = NR * 7 // 10 + NR * 3 // 10 * 3
 
@@ -97,8 +98,75 @@ def options():
     check(re.search(rf'^all stacks \d+ us, {CALLS} times\n', distr, re.M), f'--distr: {distr[:300]}')
 
 
+REQUESTS = 500
+FROM_TO = ('--from', f'{PAIRS}:begun', '--to', f'{PAIRS}:done')
+
+
+def pairs_of(*args, mode=()):
+    """What was sampled of the requests, and what the program says: {caller: (requests, microseconds, bytes)}."""
+    result = stackbpf(BINARY, 'latency', *FROM_TO, '--max-overhead=off', *args, '--', PAIRS, str(REQUESTS), *mode)
+    said = {name: tuple(map(int, numbers.split()))
+            for name, numbers in re.findall(r'^(often|seldom|rarely) ([\d ]+)$', result.err, re.M)}
+    return result, said
+
+
+def pairs():
+    """From one thread to another, several at once."""
+    result, said = pairs_of('--key', '(int)arg0')
+    check(samples(result) == REQUESTS and result.facts.get('lost') == '0', f'each once: {result.facts}')
+    for caller, (nr, micros, _) in said.items():
+        check(nr == {'often': 300, 'seldom': 150, 'rarely': 50}[caller] and near(of(result, caller, 'begun'), micros, 0.03),
+              f'{caller}: {of(result, caller, "begun")} us of {micros}')
+    result, said = pairs_of('--key', 'str(arg2)', '--to-key', 'str(arg1)', '--when', '(int)arg0 % 10 < 9', '--weight', 'arg1')
+    check({caller: of(result, caller) for caller in said} == {**{caller: row[2] for caller, row in said.items()}, 'rarely': 0}
+          and result.facts.get('unit') == 'units', f'by a string, some of them, weighed by an argument: {dict(result.stacks)}')
+    check(f'left out: {REQUESTS // 10} by --when' in ' '.join(result.err.split()), f'the others are counted: {result.err}')
+    distr = subprocess.run([BINARY, 'latency', *FROM_TO, '--key', 'pid << 32 | (u32)arg0', '--max-overhead=off', '--distr', '--',
+                            PAIRS, str(REQUESTS)], capture_output=True, text=True, check=True).stdout
+    check(re.search(rf'^all stacks \d+ us, {REQUESTS} times$', distr, re.M), f'--distr: {distr[:300]}')
+
+
+def pairs_without_end():
+    result, said = pairs_of('--key', '(int)arg0', mode=('open',))
+    longest = sum(micros for _, micros, _ in said.values()) / 3
+    check(samples(result) == REQUESTS + 1 and longest / 2 < of(result, 'stay', '[open]') < longest * 3,
+          f'one that does not end has its age, about {longest} us: {dict(result.stacks)}')
+    result, said = pairs_of('--key', '(int)arg0', mode=('again',))
+    check(samples(result) == REQUESTS and f'{REQUESTS} begun again before they ended' in result.err,
+          f'what begins twice is told: {result.err}')
+    check(near(result.total, sum(micros for _, micros, _ in said.values()), 0.03), 'and counts from the second time on')
+    result, _ = pairs_of()
+    check(result.status == 3 and f'{REQUESTS - 1} begun again' in result.err, f'other threads end nothing without --key: {result.err}')
+
+
+def pairs_of_threads():
+    """The events of a system call, by the thread."""
+    call = ('--from', 'syscalls:sys_enter_clock_nanosleep', '--to', 'syscalls:sys_exit_clock_nanosleep')
+    said = f'{WORK.name}/said'
+    result = stackbpf(BINARY, 'latency', *call, '--max-overhead=off', '--', 'sh', '-c', f'exec {PROGRAM} 200 >{said}')
+    with open(said, encoding='ascii') as file:
+        often = int(file.read().split()[2])
+    check(samples(result) == 200 and 0.8 * often < of(result, 'often') < 1.02 * often,
+          f'each sleep, without our own time: {samples(result)}, {of(result, "often")} us of {often}')
+    off = ('--from', 'sched:sched_switch', '--key', 'prev_pid', '--to', 'sched:sched_switch', '--to-key', 'next_pid')
+    result = stackbpf(BINARY, 'latency', *off, '--value', '(s64)prev_state', '--', 'sleep', '0.5')
+    check(near(of(result, '[(s64)prev_state=1]'), 500000), f'one event that ends and begins: {dict(result.stacks)}')
+
+
 def bad_input():
-    for args, sentence in (((), 'there is no function to measure'),
+    pair = ('--from', f'{PAIRS}:begun', '--to', f'{PAIRS}:done')
+    for args, sentence in (((), 'there is nothing to measure'),
+                           (pair[:2], '--from and --to belong together'),
+                           (pair[2:], '--from and --to belong together'),
+                           ((*pair, f'{PROGRAM}:timed'), 'leave it out'),
+                           ((f'{PROGRAM}:timed', '--key', 'arg0'), '--key needs --from and --to'),
+                           ((f'{PROGRAM}:timed', '--when', 'arg0'), '--when needs --from and --to'),
+                           ((*pair, '--to-key', 'arg0'), '--to-key needs --key'),
+                           ((*pair, '--key', 'agr0'), "--key at"),
+                           ((*pair, '--key', 'arg0', '--to-key', 'retval'), "--to-key at"),
+                           ((*pair, '--key', 'str(arg0)', '--to-key', 'arg0'), 'a string at some of the events'),
+                           (('--from', 'page-faults', *pair[2:]), 'is a counter, which neither begins nor ends'),
+                           (('--from', f'{PAIRS}:begin_', *pair[2:]), 'begin_'),
                            (('sched:sched_switch',), 'is no function of a program'),
                            ((f'r:{PROGRAM}:timed',), 'is no function of a program'),
                            ((f'{PROGRAM}:tmed',), "timed")):
@@ -106,5 +174,5 @@ def bad_input():
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((calls, jumps, still_open, many, options, bad_input), sys.argv[3:])
+run_parts((calls, jumps, still_open, many, options, pairs, pairs_without_end, pairs_of_threads, bad_input), sys.argv[4:])
 done()

@@ -173,6 +173,18 @@ long bpf_map_delete_elem(void *id, const void *key)
 
 int shim_has_fields = 1;
 
+long bpf_for_each_map_elem(void *id, void *callback, void *ctx, __u64 flags)
+{
+	long (*fn)(void *map, const void *key, void *value, void *ctx) = callback;
+	struct map *map = find_map(id);
+	uint32_t i;
+
+	for (i = 0; i < map->nr; i++)
+		if (fn(id, key_at(map, i), value_at(map, i), ctx))
+			return i + 1;
+	return map->nr;
+}
+
 void *bpf_task_storage_get(void *id, struct task_struct *task, void *value, __u64 flags)
 {
 	struct map *map = find_map(id);
@@ -220,6 +232,11 @@ long bpf_perf_prog_read_value(struct bpf_perf_event_data *ctx, struct bpf_perf_e
 {
 	*buf = (struct bpf_perf_event_value){ .counter = shim.counter };
 	return 0;
+}
+
+__u64 bpf_get_attach_cookie(void *ctx)
+{
+	return shim.attach_cookie;
 }
 
 __u64 bpf_get_current_pid_tgid(void)

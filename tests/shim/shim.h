@@ -25,6 +25,8 @@ struct shim {
 	void *task_regs;  /* struct sb_regs */
 	bool is_in_cgroup[SHIM_CGROUPS_MAX];
 
+	uint64_t attach_cookie;
+
 	/* The memory of the process: one region. What is outside of it faults. */
 	uint64_t user_addr;
 	const void *user_mem;

@@ -94,22 +94,38 @@ static int list_events(const struct sb_record_opts *opts)
 	return status;
 }
 
+static int add_events(struct sb_probes *probes, const sb_vec_str *events, uint32_t roles,
+		      struct sb_reason *reason)
+{
+	size_t i;
+	int err = 0;
+
+	probes->roles = roles;
+	for (i = 0; i < events->nr && !err; i++)
+		err = sb_probes_add(probes, events->at[i], reason);
+	return err;
+}
+
 int sb_record_find_events(struct sb_record_opts *opts)
 {
 	struct sb_probes *probes = &opts->probes;
 	struct sb_reason reason = {};
-	size_t i;
-	int err = 0;
+	int err;
 
 	if (opts->list)
 		return list_events(opts);
 	probes->tgid = tgid_of(&opts->run.targets);
-	probes->is_of_calls = opts->run.views.at[0]->kind->takes_calls;
+	probes->is_of_calls = opts->run.views.at[0]->kind->takes_calls && !opts->from.nr;
 	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
-	for (i = 0; i < opts->events.nr && !err; i++)
-		err = sb_probes_add(probes, opts->events.at[i], &reason);
+	err = add_events(probes, &opts->events, 0, &reason);
+	if (!err)
+		err = add_events(probes, &opts->from, SB_EVENT_BEGINS, &reason);
+	if (!err)
+		err = add_events(probes, &opts->to, SB_EVENT_ENDS, &reason);
 	if (!err)
 		err = sb_probes_compile(probes, opts->when, opts->weight, opts->value, &reason);
+	if (!err)
+		err = sb_probes_compile_keys(probes, opts->key, opts->to_key, &reason);
 	opts->run.view_opts.value = probes->value_name;
 	opts->run.view_opts.probes = probes;
 	return err ? explain(&reason, err) : -1;

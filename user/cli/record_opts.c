@@ -357,6 +357,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 #define FILES	    .views = SB_VIEW_FILES
 #define EVENTS	    .views = SB_VIEW_EVENTS
 #define EXPRS	    .views = SB_VIEW_EXPRS
+#define PAIRS	    .views = SB_VIEW_PAIRS
 #define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
@@ -428,6 +429,22 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(list),
 	  .help = "print the events that match the operands, and trace nothing: sched:*, c:pthread_*, "
 		  "u:/usr/bin/python3:*; without operands all presets, tracepoints and counters" },
+	{ .name = "from", .metavar = "EVENT", PAIRS,
+	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(from),
+	  .complete = sb_complete_events,
+	  .help = "measure from this event on, in place of calls: a tracepoint, function, return or "
+		  "USDT probe as for trace; can be repeated" },
+	{ .name = "to", .metavar = "EVENT", PAIRS,
+	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(to),
+	  .complete = sb_complete_events,
+	  .help = "up to this event; can be repeated" },
+	{ .name = "key", .metavar = "EXPR", PAIRS,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(key),
+	  .help = "an end belongs to the begin with the same value of this expression, in "
+		  "whatever thread: 'args->sector' (default: of the same thread)" },
+	{ .name = "to-key", .metavar = "EXPR", PAIRS,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(to_key),
+	  .help = "the expression at the end, if it is not that of --key" },
 	{ .name = "when", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(when),
 	  .help = "only events for which this expression over their arguments is not 0: "
@@ -834,6 +851,35 @@ static int take_event(struct sb_record_opts *fields, struct sb_opts *opts)
 	return fields->counter.period ? take_period(fields, opts) : 0;
 }
 
+/* Options of pairs of events. */
+static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
+{
+	bool has_pair = fields->from.nr || fields->to.nr;
+
+	if (has_pair && (!fields->from.nr || !fields->to.nr))
+		return sb_opts_fail(opts, "--from and --to belong together: name the event that %s",
+				    fields->from.nr
+					    ? "ends what the other one begins, with --to"
+					    : "begins what the other one ends, with --from");
+	if (has_pair && fields->events.nr)
+		return sb_opts_fail(opts,
+				    "'%s' is measured from its beginning to its return; leave "
+				    "it out, or leave out --from and --to",
+				    fields->events.at[0]);
+	if (fields->to_key && !fields->key)
+		return sb_opts_fail(opts, "--to-key needs --key, the expression at the beginning");
+	if (has_pair || !sb_record_opt_is_for("from", opts->command))
+		return 0;
+	if (fields->key)
+		return sb_opts_fail(opts, "--key needs --from and --to");
+	return fields->when || fields->weight || fields->value
+		       ? sb_opts_fail(opts, "%s needs --from and --to, whose arguments it is about",
+				      fields->when     ? "--when"
+				      : fields->weight ? "--weight"
+						       : "--value")
+		       : 0;
+}
+
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 {
 	size_t i;
@@ -844,6 +890,8 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 		err = take_operand(fields, opts, opts->operands.at[i]);
 	if (!err)
 		err = check_kind(fields, opts);
+	if (!err)
+		err = check_pair(fields, opts);
 	if (err)
 		return err;
 	if (fields->run.all && sb_run_has_allow_rule(&fields->run.targets))
@@ -880,6 +928,8 @@ void sb_record_opts_release(struct sb_record_opts *fields)
 	sb_run_config_release(&fields->run);
 	sb_vec_release(&fields->output_paths);
 	sb_vec_release(&fields->events);
+	sb_vec_release(&fields->from);
+	sb_vec_release(&fields->to);
 	sb_probes_release(&fields->probes);
 	sb_recorder_opts_release(&fields->recorder);
 }

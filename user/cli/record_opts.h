@@ -32,8 +32,10 @@ struct sb_record_opts {
 	bool open;	   /* run: open the picture */
 	sb_vec_str events; /* operands of views that take events */
 	const char *when, *weight, *value; /* expressions over their arguments; NULL: none */
-	bool list;			   /* print the events that match `events` */
-	struct sb_probes probes;	   /* what `events` mean; run.view_opts borrows it */
+	sb_vec_str from, to;		   /* events that begin and end a pair */
+	const char *key, *to_key; /* expressions that match them; NULL: the thread, `key` */
+	bool list;		  /* print the events that match `events` */
+	struct sb_probes probes;  /* what `events` mean; run.view_opts borrows it */
 	struct sb_recorder_config recorder;
 	bool group;		      /* snap: show threads with equal stacks together */
 	bool batch;		      /* top: print lines, use no screen */

@@ -68,6 +68,7 @@ static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 	add_item(list, stats->stat[SB_STAT_CALLS_FULL], "too many open calls");
 	add_item(list, stats->stat[SB_STAT_CALLS_JUMPED], "calls that were left by a jump");
 	add_item(list, stats->stat[SB_STAT_CALLS_EXITED], "calls in which their thread ended");
+	add_item(list, stats->stat[SB_STAT_CALLS_REPLACED], "begun again before they ended");
 	add_item(list, stats->nr_skipped_recursion, "inside another probe");
 }
 
@@ -490,6 +491,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "lost: open calls", SB_STAT_CALLS_FULL },
 		{ "lost: left by a jump", SB_STAT_CALLS_JUMPED },
 		{ "lost: thread ended in it", SB_STAT_CALLS_EXITED },
+		{ "lost: begun again", SB_STAT_CALLS_REPLACED },
 		{ "calls without beginning", SB_STAT_CALLS_UNSEEN },
 		{ "lost: io_uring requests", SB_STAT_URING_FULL },
 		{ "lost: io_uring incomplete", SB_STAT_URING_UNSEEN },
@@ -743,16 +745,16 @@ static void explain_targets(const struct sb_run *run)
 
 void sb_report_empty(const struct sb_run *run)
 {
+	sb_cleanup(sb_str_release) struct sb_str lost = {};
 	struct sb_run_figures figures;
 	double nr_ticks;
 
 	sb_run_figures(run, 0, &figures);
+	add_lost(&lost, &figures.session);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
 	if (figures.nr_lost)
-		sb_err(0,
-		       "nothing was recorded: all %llu samples were lost; --stats tells where, and a "
-		       "lower rate (-F) helps",
-		       (unsigned long long)figures.nr_lost);
+		sb_err(0, "nothing was recorded: all %llu samples were lost: %s",
+		       (unsigned long long)figures.nr_lost, lost.len ? lost.s : "their stacks");
 	else if (figures.session.stat[SB_STAT_WHEN_FALSE] +
 		 figures.session.stat[SB_STAT_WEIGHT_NONE])
 		sb_err(0,

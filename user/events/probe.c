@@ -230,6 +230,7 @@ static int add_place(struct sb_resolving *to, const struct sb_probe *probe, uint
 	copy.name_idx = name_idx;
 	copy.preset = to->preset;
 	copy.is_of_glob = sb_event_is_glob(to->text);
+	copy.roles = probes->roles;
 	copy_string(&copy.path);
 	copy_string(&copy.function);
 	copy_string(&copy.args);
@@ -260,9 +261,16 @@ static int found_place(struct sb_resolving *to, const char *name, const struct s
 	int err;
 
 	to->nr_found++;
+	if (probes->roles && probe->kind == SB_PROBE_PERF) {
+		sb_reason_set(to->reason, 0, "'%s' is a counter, which neither begins nor ends",
+			      to->text);
+		return -EINVAL;
+	}
 	for (i = 0; i < probes->places.nr; i++)
-		if (is_same(&probes->places.at[i], probe))
+		if (is_same(&probes->places.at[i], probe)) {
+			probes->places.at[i].roles |= probes->roles;
 			return 0;
+		}
 	if (i == SB_PROBES_MAX) {
 		sb_reason_set(to->reason, 0,
 			      "with '%s' there are more than %u places to trace; use a narrower "

@@ -42,9 +42,10 @@ struct sb_probe {
 	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */
 	uint64_t id;	    /* tracepoint: its number in the kernel */
 	struct sb_counter counter; /* with a period */
-	/* By sb_probes_compile(): 1 + index in sb_probes.exprs of --when, --weight and --value;
-	 * 0: none. */
-	uint32_t when, weigh, value;
+	/* 1 + index in sb_probes.exprs; 0: none. By sb_probes_compile(): --when, --weight, --value.
+	 * By sb_probes_compile_keys(): --key, where a pair begins and where it ends. */
+	uint32_t when, weigh, value, begin_key, end_key;
+	uint32_t roles; /* of a pair, SB_EVENT_* */
 	struct sb_trace_arg
 		arg[SB_TRACE_ARGS_MAX]; /* USDT, if there are expressions: where args are */
 };
@@ -57,6 +58,9 @@ struct sb_probes {
 	bool is_of_tgid_only;
 	/* In: beginning and return of each place are hooked, so only functions of programs will do. */
 	bool is_of_calls;
+	/* In: places that are added begin or end pairs, SB_EVENT_*; 0: they are no pairs. A place
+	 * that is added with both is one place. */
+	uint32_t roles;
 	SB_VEC(struct sb_probe) places;
 	SB_VEC(char *) names;	      /* as frames: "[c:malloc]"; owned */
 	SB_VEC(struct sb_expr) exprs; /* of all places, each once */
@@ -87,7 +91,7 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
  * @value: of what samples are told apart by; may be a string; NULL: as the preset says, else nothing
  * @reason: why not, a sentence that names the option and the event
  *
- * All places have comm, pid, tid and cpu; a tracepoint has the fields of its record, a function arg0
+ * Where a pair ends, they are not needed. All places have comm, pid, tid and cpu; a tracepoint has the fields of its record, a function arg0
  * to arg5 or, at its return, retval, and a USDT probe its arguments as arg0, arg1, ...
  *
  * Return: 0; -EINVAL: an expression is wrong, or no number; or a negative errno of reading tracefs.
@@ -95,6 +99,19 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
  */
 int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
 		      const char *value, struct sb_reason *reason);
+
+/**
+ * sb_probes_compile_keys() - compile what begins and ends of pairs are matched by
+ * @key: of where a pair begins, and also of where it ends if @to_key is NULL; NULL: the thread
+ * @to_key: of where a pair ends; NULL: @key
+ * @reason: as above
+ *
+ * A key may be a string. Then it is one at all places.
+ *
+ * Return: as sb_probes_compile().
+ */
+int sb_probes_compile_keys(struct sb_probes *probes, const char *key, const char *to_key,
+			   struct sb_reason *reason);
 
 /* Free what the list holds; it is empty then. */
 void sb_probes_release(struct sb_probes *probes);

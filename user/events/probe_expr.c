@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* --when, --weight and --value, compiled for each place with the names that its arguments have. */
+/* --when, --weight, --value and --key, compiled for each place with the names that its arguments have. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +95,8 @@ static bool has_user_addresses(const struct sb_probe *place)
 	       is_system_call(place);
 }
 
-static int compile(struct compiling *to, const char *option, const char *text, uint32_t *ret_nr)
+static int compile(struct compiling *to, const char *option, const char *text, bool may_be_text,
+		   uint32_t *ret_nr)
 {
 	const struct sb_expr_scope scope = {
 		.fields = to->fields.at,
@@ -110,7 +111,7 @@ static int compile(struct compiling *to, const char *option, const char *text, u
 	if (!text)
 		return 0;
 	err = sb_expr_compile(text, &scope, &expr, &why);
-	if (!err && expr.kind == SB_EXPR_STRING && ret_nr != &to->place->value)
+	if (!err && expr.kind == SB_EXPR_STRING && !may_be_text)
 		err = sb_reason_set(&why, -EINVAL, "this is a string, but a number is needed");
 	if (err) {
 		sb_reason_set(to->reason, 0, "%s at '%.*s': %s", option, (int)strlen(frame) - 2,
@@ -143,44 +144,108 @@ static void name_values(struct sb_probes *probes, const char *value)
 	}
 }
 
-static int compile_place(struct compiling *to, struct sb_probe *place,
-			 const struct sb_preset *asked)
+/* What is compiled for each place: the expressions of samples, or the keys of pairs. */
+struct texts {
+	struct sb_preset sample;
+	const char *key, *to_key;
+};
+
+static int compile_sample(struct compiling *to, struct sb_probe *place, const struct texts *texts)
 {
 	static const struct sb_preset none = {};
+	const struct sb_preset *asked = &texts->sample;
 	const struct sb_preset *preset = place->preset ? place->preset : &none;
-	const char *when = asked->when ? asked->when : preset->when;
-	const char *weight = asked->weight ? asked->weight : preset->weight;
-	const char *value = asked->value ? asked->value : preset->value;
 	int err;
 
-	if (!when && !weight && !value)
+	if (place->roles == SB_EVENT_ENDS)
 		return 0;
-	err = find_scope(to, place);
+	err = compile(to, "--when", asked->when ? asked->when : preset->when, false, &place->when);
 	if (!err)
-		err = compile(to, "--when", when, &place->when);
-	if (!err)
-		err = compile(to, "--weight", weight, &place->weigh);
-	if (!err)
-		err = compile(to, "--value", value, &place->value);
+		err = compile(to, "--weight", asked->weight ? asked->weight : preset->weight, false,
+			      &place->weigh);
+	return err ? err
+		   : compile(to, "--value", asked->value ? asked->value : preset->value, true,
+			     &place->value);
+}
+
+static int compile_keys(struct compiling *to, struct sb_probe *place, const struct texts *texts)
+{
+	int err = 0;
+
+	if (place->roles & SB_EVENT_BEGINS)
+		err = compile(to, "--key", texts->key, true, &place->begin_key);
+	if (!err && place->roles & SB_EVENT_ENDS)
+		err = compile(to, texts->to_key ? "--to-key" : "--key",
+			      texts->to_key ? texts->to_key : texts->key, true, &place->end_key);
 	return err;
 }
 
-int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
-		      const char *value, struct sb_reason *reason)
+static bool has_texts(const struct sb_preset *preset)
+{
+	return preset && (preset->when || preset->weight || preset->value);
+}
+
+static int compile_all(struct sb_probes *probes, const struct texts *texts,
+		       struct sb_reason *reason)
 {
 	struct compiling to = { .probes = probes, .reason = reason, .events_fd = -1 };
-	const struct sb_preset asked = { .when = when, .weight = weight, .value = value };
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < probes->places.nr && !err; i++)
-		err = compile_place(&to, &probes->places.at[i], &asked);
-	if (!err)
-		name_values(probes, value);
+	for (i = 0; i < probes->places.nr && !err; i++) {
+		struct sb_probe *place = &probes->places.at[i];
+
+		if (!has_texts(&texts->sample) && !has_texts(place->preset) && !texts->key)
+			continue;
+		err = find_scope(&to, place);
+		if (!err)
+			err = texts->key ? compile_keys(&to, place, texts)
+					 : compile_sample(&to, place, texts);
+	}
 	if (err && !sb_reason_is_set(reason))
 		sb_reason_set(reason, err, "cannot compile the expressions");
 	sb_closep(&to.events_fd);
 	free(to.format);
 	sb_vec_release(&to.fields);
 	return err;
+}
+
+int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
+		      const char *value, struct sb_reason *reason)
+{
+	const struct texts texts = { .sample = { .when = when, .weight = weight, .value = value } };
+	int err = compile_all(probes, &texts, reason);
+
+	if (!err)
+		name_values(probes, value);
+	return err;
+}
+
+/* A string and a number are never equal. */
+static int check_keys(const struct sb_probes *probes, struct sb_reason *reason)
+{
+	size_t nr_strings = 0, nr = 0, i;
+
+	for (i = 0; i < 2 * probes->places.nr; i++) {
+		const struct sb_probe *place = &probes->places.at[i / 2];
+		uint32_t key = i % 2 ? place->begin_key : place->end_key;
+
+		nr += key != 0;
+		nr_strings += key && probes->exprs.at[key - 1].kind == SB_EXPR_STRING;
+	}
+	if (!nr_strings || nr_strings == nr)
+		return 0;
+	sb_reason_set(reason, 0,
+		      "--key: it is a string at some of the events and a number at others, so no "
+		      "begin would find its end");
+	return -EINVAL;
+}
+
+int sb_probes_compile_keys(struct sb_probes *probes, const char *key, const char *to_key,
+			   struct sb_reason *reason)
+{
+	const struct texts texts = { .key = key, .to_key = to_key };
+	int err = key ? compile_all(probes, &texts, reason) : 0;
+
+	return err ? err : check_keys(probes, reason);
 }

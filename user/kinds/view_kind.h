@@ -35,6 +35,7 @@ enum sb_view_options {
 	SB_VIEW_FILES = 1 << 6,	  /* --layer, --fs, ...: which files, and how they are weighed */
 	SB_VIEW_EVENTS = 1 << 7,  /* --list: events are operands */
 	SB_VIEW_EXPRS = 1 << 8,	  /* --when, --weight: expressions over their arguments */
+	SB_VIEW_PAIRS = 1 << 9,	  /* --from, --to, --key: what two events are the ends of */
 };
 
 struct sb_view_kind {

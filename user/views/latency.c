@@ -1,50 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The view "latency": how long calls of functions take, by the stack of their beginning. */
+/* The view "latency": how long calls of functions and pairs of events take, by the stack of their
+ * beginning. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "bpf/abi/sb_abi_latency.h"
 #include "events/probe.h"
 #include "views/skel.h"
 #include "views/views.h"
 
+/* Of this run, for op_name(); borrowed. */
+static const struct sb_probes *probes;
+
 static int check(const struct sb_view_opts *opts, const char **ret_why)
 {
 	if (opts->probes && opts->probes->places.nr)
 		return 0;
-	*ret_why = "there is no function to measure; name one, such as 'stackbpf latency c:fsync'";
+	*ret_why = "there is nothing to measure; name a function, such as 'stackbpf latency "
+		   "c:fsync', or two events with --from and --to";
 	return -EINVAL;
 }
 
-static struct sb_attaching job_of(const struct sb_probes *probes, struct bpf_program *program)
+static struct sb_programs programs_of(const struct sampler_bpf *skel)
+{
+	return (struct sb_programs){ .of = {
+					     [SB_PROBE_TRACEPOINT] = skel->progs.latency_tracepoint,
+					     [SB_PROBE_KERNEL] = skel->progs.latency_kernel,
+					     [SB_PROBE_USER] = skel->progs.latency_user,
+					     [SB_PROBE_USDT] = skel->progs.latency_user,
+				     } };
+}
+
+static struct sb_attaching job_of(struct bpf_program *program)
 {
 	return (struct sb_attaching){ .probes = probes,
 				      .programs.of = { [SB_PROBE_USER] = program } };
 }
 
-static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+static int prepare_calls(struct sampler_bpf *skel)
 {
-	struct bpf_program *const programs[] = {
-		skel->progs.latency_exit,
-		skel->progs.latency_settle,
-	};
-	const struct sb_attaching begin = job_of(opts->probes, skel->progs.latency_begin);
-	const struct sb_attaching end = job_of(opts->probes, skel->progs.latency_end);
-	int err;
+	const struct sb_attaching begin = job_of(skel->progs.latency_begin);
+	const struct sb_attaching end = job_of(skel->progs.latency_end);
+	int err = sb_attach_prepare(&begin);
 
-	skel->rodata->cfg_latency_min_ns = opts->min_ns;
-	skel->rodata->cfg_latency_max_ns = opts->max_ns ? opts->max_ns : UINT64_MAX;
-	err = sb_view_switch_on(programs, sizeof(programs) / sizeof(*programs));
-	if (!err)
-		err = sb_attach_prepare(&begin);
 	return err ? err : sb_attach_prepare(&end);
 }
 
-/* The returns first, so that no beginning is without its end. */
-static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
-		  struct sb_reason *reason)
+static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
-	struct sb_attaching job = job_of(opts->probes, skel->progs.latency_end);
+	struct bpf_program *const always[] = {
+		skel->progs.latency_exit,
+		skel->progs.latency_settle,
+	};
+	const struct sb_programs programs = programs_of(skel);
+	int err = sb_view_switch_on(always, SB_ARRAY_SIZE(always));
+
+	probes = opts->probes;
+	skel->rodata->cfg_latency_min_ns = opts->min_ns;
+	skel->rodata->cfg_latency_max_ns = opts->max_ns ? opts->max_ns : UINT64_MAX;
+	if (err)
+		return err;
+	return probes->is_of_calls ? prepare_calls(skel)
+				   : sb_places_prepare(skel, probes, &programs);
+}
+
+/* The returns first, so that no beginning is without its end. */
+static int attach_calls(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason)
+{
+	struct sb_attaching job = job_of(skel->progs.latency_end);
 	int err;
 
 	job.at_returns = true;
@@ -57,9 +81,21 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 	return err ? err : sb_attach_tell(&job, reason);
 }
 
+static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		  struct sb_reason *reason)
+{
+	const struct sb_programs programs = programs_of(skel);
+
+	return probes->is_of_calls ? attach_calls(skel, links, reason)
+				   : sb_places_attach(skel, probes, &programs, links, reason);
+}
+
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
-	return prog == skel->progs.latency_begin || prog == skel->progs.latency_end;
+	const struct sb_programs programs = programs_of(skel);
+
+	return prog == skel->progs.latency_begin || prog == skel->progs.latency_end ||
+	       sb_programs_have(&programs, prog);
 }
 
 static struct bpf_program *settle(struct sampler_bpf *skel)
@@ -80,19 +116,33 @@ static uint64_t thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, 
 	return step ? mean << step : 0;
 }
 
+/* With --weight, of whatever the expression is. */
+static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
+{
+	if (!sb_places_have_weight(opts->probes))
+		return NULL;
+	*ret_divisor = 1;
+	return "units";
+}
+
 static const char *op_name(uint32_t op)
 {
-	return op == SB_LATENCY_OP_OPEN ? "[open]" : NULL;
+	if (op == SB_LATENCY_OP_OPEN)
+		return "[open]";
+	return op ? sb_places_op_name(probes, op - SB_LATENCY_OP_OPEN) : NULL;
 }
 
 const struct sb_view sb_view_latency = {
 	.kind = SB_VIEW_KIND(latency),
-	.slots = 1u << SB_SCRATCH_PROBE,
+	.slots = 1u << SB_SCRATCH_TRACE | 1u << SB_SCRATCH_PROBE,
 	.other_slots = 1u << SB_SCRATCH_ITER,
+	.objects_max = SB_VALUES_MAX,
 	.losses = 1ull << SB_STAT_TRACE_BUSY | 1ull << SB_STAT_CALLS_FULL |
-		  1ull << SB_STAT_CALLS_JUMPED | 1ull << SB_STAT_CALLS_EXITED,
+		  1ull << SB_STAT_CALLS_JUMPED | 1ull << SB_STAT_CALLS_EXITED |
+		  1ull << SB_STAT_CALLS_REPLACED,
 	.prefix = "latency_",
 	.divisor = 1000,
+	.unit_of = unit_of,
 	.op_name = op_name,
 	.trim = sb_io_layer_trim,
 	.check = check,

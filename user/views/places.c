@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/reason.h"
+#include "bpf/abi/sb_abi_latency.h"
 #include "bpf/abi/sb_abi_trace.h"
 #include "events/probe.h"
 #include "views/skel.h"
@@ -32,15 +33,43 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 	return err ? err : sb_attach_prepare(&job);
 }
 
+/* Return: sb_sample_key.op of a sample of this place. With a single name it would only repeat the
+ * title. Of pairs the beginning is named, and SB_LATENCY_OP_OPEN is in use. */
+static uint32_t op_of(const struct sb_probes *probes, const struct sb_probe *probe)
+{
+	size_t nr_names = 0, i;
+
+	if (!probe->roles)
+		return probes->names.nr > 1 ? probe->name_idx + 1 : 0;
+	for (i = 0; i < probes->places.nr; i++)
+		if (probes->places.at[i].roles & SB_EVENT_BEGINS &&
+		    probes->places.at[i].name_idx >= nr_names)
+			nr_names = probes->places.at[i].name_idx + 1;
+	return nr_names > 1 ? probe->name_idx + 1 + SB_LATENCY_OP_OPEN : 0;
+}
+
+const char *sb_places_op_name(const struct sb_probes *probes, uint32_t op)
+{
+	return probes && op && op <= probes->names.nr ? probes->names.at[op - 1] : NULL;
+}
+
+bool sb_places_have_weight(const struct sb_probes *probes)
+{
+	/* The first place is none that ends a pair. */
+	return probes && probes->places.nr && probes->places.at[0].weigh;
+}
+
 static struct sb_trace_place place_of(const struct sb_probes *probes, const struct sb_probe *probe)
 {
 	struct sb_trace_place place = {
 		.weight = probe->kind == SB_PROBE_PERF ? probe->counter.period : 1,
-		/* With a single name it would only repeat the title. */
-		.op = probes->names.nr > 1 ? probe->name_idx + 1 : 0,
+		.op = op_of(probes, probe),
 		.when = probe->when,
 		.weigh = probe->weigh,
 		.value = probe->value,
+		.begin_key = probe->begin_key,
+		.end_key = probe->end_key,
+		.roles = probe->roles,
 	};
 
 	memcpy(place.arg, probe->arg, sizeof(place.arg));

@@ -10,9 +10,6 @@
 #include "views/skel.h"
 #include "views/views.h"
 
-/* Different values of --value that the BPF side remembers. */
-#define VALUES_MAX 16384u
-
 /* Of this run, for op_name() and report(); borrowed. */
 static const struct sb_probes *events;
 
@@ -65,14 +62,12 @@ static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 /* With --weight, of whatever the expression is. */
 static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
 {
-	const struct sb_probes *probes = opts->probes;
-
-	return probes && probes->places.nr && probes->places.at[0].weigh ? "units" : NULL;
+	return sb_places_have_weight(opts->probes) ? "units" : NULL;
 }
 
 static const char *op_name(uint32_t op)
 {
-	return events && op && op <= events->names.nr ? events->names.at[op - 1] : NULL;
+	return sb_places_op_name(events, op);
 }
 
 /* How often the events of one name happened to the targets. */
@@ -114,7 +109,7 @@ const struct sb_view sb_view_trace = {
 	.kind = SB_VIEW_KIND(trace),
 	.slots = 1u << SB_SCRATCH_TRACE | 1u << SB_SCRATCH_PROBE,
 	.losses = 1ull << SB_STAT_TRACE_BUSY,
-	.objects_max = VALUES_MAX,
+	.objects_max = SB_VALUES_MAX,
 	.prefix = "trace_",
 	.divisor = 1,
 	.unit_of = unit_of,

@@ -129,6 +129,9 @@ void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size
 
 /* attach.c: attaching to all places of a list. */
 
+/* For sb_view.objects_max: different values of --value that the BPF side remembers. */
+#define SB_VALUES_MAX 16384u
+
 /* The programs of a view by the kind of the place that they are attached to. */
 struct sb_programs {
 	struct bpf_program *of[SB_PROBE_KIND_MAX];
@@ -175,6 +178,12 @@ int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, s
 
 /* Implements sb_view.attaches(). Return: whether @program is one of @programs. */
 bool sb_programs_have(const struct sb_programs *programs, const struct bpf_program *program);
+
+/* For sb_view.op_name(). Return: the frame of the event with the name @op - 1; NULL: none. */
+const char *sb_places_op_name(const struct sb_probes *probes, uint32_t op);
+
+/* For sb_view.unit_of(). Return: whether samples weigh what --weight says. @probes: may be NULL. */
+bool sb_places_have_weight(const struct sb_probes *probes);
 
 /* For sb_view.prepare(): make room in the BPF maps for @probes, and switch on the programs that are
  * needed. Return: 0 or a negative errno. */

@@ -24,10 +24,12 @@ struct seq_file;
 void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
 long bpf_map_delete_elem(void *map, const void *key);
+long bpf_for_each_map_elem(void *map, void *callback, void *ctx, __u64 flags);
 
 void *bpf_task_storage_get(void *map, struct task_struct *task, void *value, __u64 flags);
 long bpf_task_storage_delete(void *map, struct task_struct *task);
 
+__u64 bpf_get_attach_cookie(void *ctx);
 __u64 bpf_get_current_pid_tgid(void);
 __u64 bpf_get_current_uid_gid(void);
 __u64 bpf_get_current_cgroup_id(void);

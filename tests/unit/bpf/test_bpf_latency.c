@@ -8,9 +8,39 @@
 
 #include "core.h"
 
+#define NEVER 1000u /* the expression that is false */
+
 #define const
 #include "views/latency.bpf.c"
 #undef const
+
+/* In place of bpf/core/expr.bpf.c: one place, and expressions whose numbers are their values. */
+static struct sb_trace_place place;
+
+struct sb_trace_place *sb_event_place(__u32 idx)
+{
+	return idx ? NULL : &place;
+}
+
+bool sb_event_is_wanted(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
+{
+	return nr != NEVER;
+}
+
+__u64 sb_event_weight(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
+{
+	return nr;
+}
+
+__u64 sb_event_word(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
+{
+	return nr;
+}
+
+__u64 sb_event_value(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
+{
+	return nr;
+}
 
 #define STACK 0x7ffe00001000ull
 #define PC    0x401000ull
@@ -48,6 +78,7 @@ static int setup(void **state)
 	cfg_sides = 0;
 	cfg_nr_allow_rules = 0;
 	thin_weight = 0;
+	place = (struct sb_trace_place){};
 	return 0;
 }
 
@@ -79,13 +110,23 @@ static void end_at(uint64_t now_ns, int deep)
 	latency_end((struct pt_regs *)&regs);
 }
 
-static void settle_at(uint64_t now_ns, int i)
+static void settle_at(uint64_t now_ns)
 {
 	struct bpf_iter_meta meta = {};
-	struct bpf_iter__task ctx = { .meta = &meta, .task = &tasks[i] };
+	struct bpf_iter__task ctx = { .meta = &meta, .task = &tasks[0] };
 
 	shim.now_ns = now_ns;
 	latency_settle(&ctx);
+	ctx.task = NULL;
+	latency_settle(&ctx);
+}
+
+static void event_at(uint64_t now_ns, uint32_t roles, uint32_t key)
+{
+	shim.now_ns = now_ns;
+	place.roles = roles;
+	place.begin_key = place.end_key = key;
+	latency_tracepoint(NULL);
 }
 
 static uint64_t stat_of(uint32_t stat)
@@ -193,12 +234,12 @@ static void test_open(void **state)
 	be(0);
 	begin_at(1000, 1);
 	begin_at(2000, 2);
-	settle_at(5000, 0); /* a snapshot */
+	settle_at(5000); /* a snapshot */
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4000 + 3000);
 	end_at(6000, 2);
 	assert_int_equal(weight_of(0), 1000);
 	end_ns = 9000;
-	settle_at(20000, 0);
+	settle_at(20000);
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4000 + 3000 + 4000);
 }
 
@@ -208,9 +249,9 @@ static void test_bounds(void **state)
 	cfg_latency_min_ns = 2000;
 	be(0);
 	begin_at(1000, 1);
-	settle_at(2000, 0);
+	settle_at(2000);
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 0);
-	settle_at(4000, 0);
+	settle_at(4000);
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 3000);
 	end_at(4500, 1);
 	assert_int_equal(weight_of(0), 500);
@@ -221,13 +262,13 @@ static void test_bounds(void **state)
 
 	cfg_latency_max_ns = 5000;
 	begin_at(10000, 1);
-	settle_at(13000, 0);
+	settle_at(13000);
 	end_at(16000, 1);
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 3000);
 	assert_int_equal(stat_of(SB_STAT_OVER_MAX), 1);
 	begin_at(20000, 1);
 	end_ns = 23000;
-	settle_at(23000, 0);
+	settle_at(23000);
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 3000 + 3000);
 }
 
@@ -259,6 +300,85 @@ static void test_exit(void **state)
 	expect_nothing_open();
 }
 
+static void test_pair_of_thread(void **state)
+{
+	unsigned long long ctx[] = { (uintptr_t)&tasks[0] };
+
+	be(0);
+	event_at(1000, SB_EVENT_BEGINS, 0);
+	be(1);
+	event_at(2000, SB_EVENT_ENDS, 0);
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 1);
+	event_at(3000, SB_EVENT_BEGINS, 0);
+	event_at(4000, SB_EVENT_ENDS, 0);
+	assert_int_equal(weight_of(0), 1000);
+	be(0);
+	event_at(5000, SB_EVENT_ENDS, 0);
+	assert_int_equal(weight_of(0), 1000 + 4000);
+	event_at(6000, SB_EVENT_BEGINS, 0);
+	latency_exit(ctx);
+	assert_int_equal(stat_of(SB_STAT_CALLS_EXITED), 1);
+	expect_nothing_open();
+}
+
+/* From one thread to another, several at once; one that begins again; one that stays. */
+static void test_pair_by_key(void **state)
+{
+	be(0);
+	event_at(1000, SB_EVENT_BEGINS, 7);
+	event_at(2000, SB_EVENT_BEGINS, 8);
+	be(1);
+	event_at(3000, SB_EVENT_ENDS, 8);
+	event_at(5000, SB_EVENT_ENDS, 7);
+	assert_int_equal(weight_of(0), 1000 + 4000);
+	event_at(6000, SB_EVENT_BEGINS, 7);
+	event_at(7000, SB_EVENT_BEGINS, 7);
+	assert_int_equal(stat_of(SB_STAT_CALLS_REPLACED), 1);
+	event_at(7500, SB_EVENT_ENDS, 7);
+	assert_int_equal(weight_of(0), 5000 + 500);
+	event_at(8000, SB_EVENT_BEGINS, 9);
+	end_ns = 10000;
+	settle_at(20000);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 2000);
+}
+
+/* One event that is the end of a pair and the beginning of the next one. */
+static void test_pair_in_a_row(void **state)
+{
+	be(0);
+	event_at(1000, SB_EVENT_BEGINS | SB_EVENT_ENDS, 0);
+	event_at(2000, SB_EVENT_BEGINS | SB_EVENT_ENDS, 0);
+	event_at(5000, SB_EVENT_BEGINS | SB_EVENT_ENDS, 0);
+	assert_int_equal(weight_of(0), 1000 + 3000);
+	assert_int_equal(stat_of(SB_STAT_CALLS_REPLACED), 0);
+}
+
+/* A weight is accounted once: at the end, or when the run ends. A begin that --when leaves out still drops
+ * the one before. */
+static void test_pair_weight(void **state)
+{
+	be(0);
+	place.weigh = 4200;
+	event_at(1000, SB_EVENT_BEGINS, 7);
+	settle_at(2000);
+	assert_int_equal(shim_map_nr(&generation), 0);
+	event_at(3000, SB_EVENT_ENDS, 7);
+	assert_int_equal(weight_of(0), 4200);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 1);
+	event_at(4000, SB_EVENT_BEGINS, 7);
+	place.when = NEVER;
+	event_at(5000, SB_EVENT_BEGINS, 7);
+	assert_int_equal(stat_of(SB_STAT_CALLS_REPLACED), 1);
+	expect_nothing_open();
+	place.when = 0;
+	event_at(6000, SB_EVENT_BEGINS, 7);
+	end_ns = 10000;
+	settle_at(10000);
+	event_at(11000, SB_EVENT_ENDS, 7);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4200);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +391,10 @@ int main(void)
 		cmocka_unit_test_setup(test_bounds, setup),
 		cmocka_unit_test_setup(test_full, setup),
 		cmocka_unit_test_setup(test_exit, setup),
+		cmocka_unit_test_setup(test_pair_of_thread, setup),
+		cmocka_unit_test_setup(test_pair_by_key, setup),
+		cmocka_unit_test_setup(test_pair_in_a_row, setup),
+		cmocka_unit_test_setup(test_pair_weight, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
