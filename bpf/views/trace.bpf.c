@@ -14,7 +14,8 @@
 #include "bpf/core/sb_expr.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
 
-/* How often the event of each place happened to the targets, whatever was sampled of it. */
+/* How often the event of each place happened to the targets and was wanted, whatever was sampled of
+ * it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1); /* set before load */
@@ -40,9 +41,10 @@ static __always_inline void sample(void *ctx, __u32 slot, __u32 how)
 
 	if (!place || sb_begin(slot, how, &capture))
 		return;
-	count_hit(idx);
-	if (sb_event_is_wanted(ctx, idx, place->when, slot))
+	if (sb_event_is_wanted(ctx, idx, place->when, slot)) {
+		count_hit(idx);
 		weight = place->weight * sb_event_weight(ctx, idx, place->weigh, slot);
+	}
 	if (weight)
 		weight = sb_thin(weight);
 	if (!weight) {

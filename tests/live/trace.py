@@ -14,7 +14,7 @@ import tempfile
 import time
 
 import manyfunctions
-from live import check, done, has_links_of_many, need_root, run_parts, running, stackbpf, wait_for
+from live import check, done, has_links_of_many, need_root, ran_seconds, run_parts, running, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE = sys.argv[1], sys.argv[2]
@@ -49,9 +49,31 @@ def several():
     leaves = {stack[-1] for stack in result.stacks}
     check(leaves == {f'[{one}]', f'[{two}]'}, f'events are told apart by the leaf: {leaves}')
     check((of(result, f'[{one}]'), of(result, f'[{two}]')) == (NR, 1), 'each is counted')
-    check(re.search(rf'{re.escape(one)} +{NR}\n', result.err), f'--stats has how often each happened: {result.err[-200:]}')
+    check(re.search(rf'{re.escape(one)} +{NR} times, [0-9.]+ per second\n', result.err), f'--stats has how often each happened: {result.err[-200:]}')
     result = trace(f'{PROGRAM}:traced*', one, '--', PROGRAM, str(NR))
     check(result.total == NR + 1, f'what a pattern and a name both match is traced once: {result.total}')
+
+
+def rate():
+    """--rate: a program that keeps to a timetable makes 200 calls a second."""
+    paced = ('import os, sys, time\n'
+             'at = time.monotonic()\n'
+             'while True:\n'
+             '    at += 0.005\n'
+             '    time.sleep(max(0, at - time.monotonic()))\n'
+             '    os.getppid()\n')
+    with running(sys.executable, '-c', paced) as process:
+        wait_for(lambda: ran_seconds(process.pid) > 0.02, 'it runs')
+        result = trace('syscalls:sys_enter_getppid', '--rate', '-p', str(process.pid), '-t', '2')
+    said = re.search(r'syscalls:sys_enter_getppid: (\d+) times, ([0-9.]+) per second\n', result.err)
+    check(said and 190 <= float(said[2]) <= 210 and int(said[1]) == result.total, f'200 a second: {result.err}')
+    check(all(len(stack) == 1 for stack in result.stacks), f'there are no stacks: {dict(result.stacks)}')
+    named = f'{PROGRAM}:named'
+    result = trace(named, '--rate', '--value', 'str(arg0)', '--when', 'arg1 < 500', '--', PROGRAM, str(NR))
+    check(dict(result.stacks) == {('traced', f'[str(arg0)={name}]'): 250 for name in ('even', 'odd')}, f'{dict(result.stacks)}')
+    check(f'{named}: 500 times, ' in ' '.join(result.err.split()), f'where --when is true: {result.err}')
+    result = trace(named, '--rate', '-u', '-t', '1')
+    check(result.status == 2 and '--rate takes no stacks' in result.err, f'{result.err}')
 
 
 def usdt():
@@ -242,7 +264,7 @@ def bad_input():
             (('a:b:c',), 2, 'no kind of event'),
             ((f'u:{PROGRAM}:turm',), 2, "did you mean 'turn'"),
             (('software:page-fault',), 2, "did you mean 'page-faults'"),
-            (('c:*',), 2, 'more than the 1000 places'),
+            (('c:*',), 2, 'more than 1000 places'),
             (('c:memcpy',), 2, 'IFUNC'),
             (('c:malloc', '-p', '4194000'), 5, '4194000'),
             (('nosuchpmu/event=1/',), 2, 'no PMU'),
@@ -269,6 +291,6 @@ def listing():
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
+run_parts([user, several, rate, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
            kernel_functions, bad_expressions, bad_input, listing], sys.argv[3:])
 done()

@@ -474,9 +474,9 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 	ret_stats->nr_no_fd = watch.nr_no_fd;
 }
 
-void sb_session_report(const struct sb_session *session, uint32_t view,
+void sb_session_report(const struct sb_session *session, uint32_t view, uint64_t wall_ns,
 		       void (*row)(const char *name, const char *value))
 {
 	if (session->opts.views.at[view]->report)
-		session->opts.views.at[view]->report(session->skel, row);
+		session->opts.views.at[view]->report(session->skel, wall_ns, row);
 }

@@ -179,8 +179,8 @@ struct sb_session_stats {
 	struct sb_thinning_stats thinning; /* of the view */
 };
 /* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never, if
- * the view has none. The strings are valid during the call. */
-void sb_session_report(const struct sb_session *session, uint32_t view,
+ * the view has none. @wall_ns: duration of the run. The strings are valid during the call. */
+void sb_session_report(const struct sb_session *session, uint32_t view, uint64_t wall_ns,
 		       void (*row)(const char *name, const char *value));
 /* Get the figures; @view is the index of a view. */
 void sb_session_stats(const struct sb_session *session, uint32_t view,

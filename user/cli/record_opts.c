@@ -445,6 +445,10 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "to-key", .metavar = "EXPR", PAIRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(to_key),
 	  .help = "the expression at the end, if it is not that of --key" },
+	{ .name = "rate", EXPRS,
+	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(rate),
+	  .help = "print how often each event happens per second, and take no stacks, which is cheap; the "
+		  "result has the number of events of each process, and of each --value" },
 	{ .name = "when", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(when),
 	  .help = "only events for which this expression over their arguments is not 0: "
@@ -910,8 +914,14 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 	    fields->run.view_opts.max_ns < fields->run.view_opts.min_ns)
 		return sb_opts_fail(opts, "--max is shorter than --min, so no event could "
 					  "match");
-	if (!fields->run.sides)
+	if (fields->rate && fields->run.sides)
+		return sb_opts_fail(opts, "--rate takes no stacks; leave out -u and -k");
+	if (fields->rate) {
+		fields->run.unwind = 0;
+		fields->run.interp = SB_INTERP_OFF;
+	} else if (!fields->run.sides) {
 		fields->run.sides = SB_SIDE_USER | SB_SIDE_KERNEL;
+	}
 	fields->run.is_freq_asked = fields->run.freq_hz != 0;
 	if (!fields->run.freq_hz)
 		fields->run.freq_hz = FREQ_HZ_DEFAULT;

@@ -34,6 +34,7 @@ struct sb_record_opts {
 	const char *when, *weight, *value; /* expressions over their arguments; NULL: none */
 	sb_vec_str from, to;		   /* events that begin and end a pair */
 	const char *key, *to_key; /* expressions that match them; NULL: the thread, `key` */
+	bool rate;		  /* count the events, take no stacks */
 	bool list;		  /* print the events that match `events` */
 	struct sb_probes probes;  /* what `events` mean; run.view_opts borrows it */
 	struct sb_recorder_config recorder;

@@ -367,6 +367,11 @@ static void report_rows(const char *label, struct sb_str *text)
 	}
 }
 
+static void row_closing(const char *name, const char *value)
+{
+	sb_info("  %s: %s", name, value);
+}
+
 static void report_closing(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	sb_cleanup(sb_str_release) struct sb_str text = {};
@@ -381,6 +386,9 @@ static void report_closing(const struct sb_run *run, const struct sb_run_figures
 		if (text.len)
 			report_rows(closing_rows[i].label, &text);
 	}
+	/* --rate: no side of stacks is taken. */
+	if (!run->config->sides && run->config->views.at[figures->view]->report)
+		sb_session_report(run->session, figures->view, figures->wall_ns, row_closing);
 }
 
 /* One line of --stats. */
@@ -524,7 +532,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		    (unsigned long long)figures->session.nr_asleep,
 		    (unsigned long long)figures->session.nr_asleep_lost);
 	if (run->config->views.at[figures->view]->report)
-		sb_session_report(run->session, figures->view, row_text);
+		sb_session_report(run->session, figures->view, figures->wall_ns, row_text);
 }
 
 static void report_unwinding(const struct sb_run_figures *figures)

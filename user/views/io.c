@@ -292,7 +292,8 @@ static void report_missing_calls(void (*row)(const char *name, const char *value
 	row("calls without tracepoint", err ? "out of memory" : list.s);
 }
 
-static void report(const struct sampler_bpf *skel, void (*row)(const char *name, const char *value))
+static void report(const struct sampler_bpf *skel, uint64_t wall_ns,
+		   void (*row)(const char *name, const char *value))
 {
 	const char *missing;
 	char text[160];

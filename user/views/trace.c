@@ -70,7 +70,7 @@ static const char *op_name(uint32_t op)
 	return sb_places_op_name(events, op);
 }
 
-/* How often the events of one name happened to the targets. */
+/* How often the events of one name happened to the targets, where --when is true. */
 static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint64_t *per_cpu)
 {
 	int nr_cpus = libbpf_num_possible_cpus(), cpu;
@@ -78,28 +78,35 @@ static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint6
 	uint32_t i;
 
 	for (i = 0; i < events->places.nr; i++) {
-		if (events->places.at[i].name_idx != name_idx ||
+		const struct sb_probe *probe = &events->places.at[i];
+		uint64_t each = probe->kind == SB_PROBE_PERF ? probe->counter.period : 1;
+
+		if (probe->name_idx != name_idx ||
 		    bpf_map_lookup_elem(bpf_map__fd(skel->maps.trace_hits), &i, per_cpu))
 			continue;
 		for (cpu = 0; cpu < nr_cpus; cpu++)
-			nr += per_cpu[cpu];
+			nr += per_cpu[cpu] * each;
 	}
 	return nr;
 }
 
-static void report(const struct sampler_bpf *skel, void (*row)(const char *name, const char *value))
+static void report(const struct sampler_bpf *skel, uint64_t wall_ns,
+		   void (*row)(const char *name, const char *value))
 {
 	sb_cleanup(sb_freep) uint64_t *per_cpu = NULL;
 	int nr_cpus = libbpf_num_possible_cpus();
-	char name[SB_EVENT_FILE_BYTES], value[32];
+	double seconds = (double)wall_ns / 1e9;
+	char name[SB_EVENT_FILE_BYTES], value[64];
+	uint64_t nr;
 	uint32_t i;
 
 	if (!events || nr_cpus < 0 || !skel->maps.trace_hits)
 		return;
 	per_cpu = calloc((size_t)nr_cpus, sizeof(*per_cpu));
 	for (i = 0; per_cpu && i < events->names.nr; i++) {
-		snprintf(value, sizeof(value), "%llu",
-			 (unsigned long long)hits_of(skel, i, per_cpu));
+		nr = hits_of(skel, i, per_cpu);
+		snprintf(value, sizeof(value), "%llu times, %.1f per second",
+			 (unsigned long long)nr, seconds > 0 ? (double)nr / seconds : 0);
 		sb_probe_name(events, i, name, sizeof(name));
 		row(name, value);
 	}

@@ -149,9 +149,9 @@ struct sb_view {
 	/* After the run: the sum of weights that a complete accounting has, in the BPF side's unit
 	 * (wall: threads x time). NULL: it is not known. */
 	uint64_t (*expected)(const struct sampler_bpf *skel);
-	/* Call @row for each line of --stats and doctor on how the view works on this machine.
-	 * NULL: no lines. */
-	void (*report)(const struct sampler_bpf *skel,
+	/* Call @row for each line of --stats and --rate on how the view works on this machine.
+	 * @wall_ns: duration of the run. NULL: no lines. */
+	void (*report)(const struct sampler_bpf *skel, uint64_t wall_ns,
 		       void (*row)(const char *name, const char *value));
 };
 

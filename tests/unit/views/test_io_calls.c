@@ -58,7 +58,7 @@ static void test_all_missing_are_named(void **state)
 	sb_vec_link links = {};
 
 	assert_int_equal(sb_view_io.attach(&skel, &opts, &links, &reason), 0);
-	sb_view_io.report(&skel, row);
+	sb_view_io.report(&skel, 0, row);
 	assert_memory_equal(missing, "sys_read sys_write ", 19);
 	assert_non_null(strstr(missing, " sys_sendmmsg "));
 	assert_string_equal(missing + strlen(missing) - 14, " sys_fallocate");
