@@ -6,6 +6,7 @@ latency.py STACKBPF TIMED_C PAIRS_C [PART...]
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -153,6 +154,28 @@ def pairs_of_threads():
     check(near(of(result, '[(s64)prev_state=1]'), 500000), f'one event that ends and begins: {dict(result.stacks)}')
 
 
+GO = """package main
+func work(n int) int { if n == 0 { return 1 }; var a [64]int; a[n%64] = n; return work(n-1) + a[(n+1)%64] }
+func main() { c := make(chan int); go func() { c <- work(20000) }(); println(<-c) }
+"""
+
+
+def go_programs():
+    """Their stacks move, so a probe at a return would end them, whatever section has their table."""
+    if not shutil.which('go'):
+        print('no Go is installed: not tried', flush=True)
+        return
+    with open(f'{WORK.name}/work.go', 'w', encoding='ascii') as file:
+        file.write(GO)
+    for mode in ('exe', 'pie'):
+        program = f'{WORK.name}/go_{mode}'
+        subprocess.run(['go', 'build', f'-buildmode={mode}', '-o', program, file.name], check=True, cwd=WORK.name)
+        function = f'{program}:main.work'
+        for args in ((function,), ('--from', function, '--to', f'r:{function}')):
+            result = stackbpf(BINARY, 'latency', *args, '--', program)
+            check(result.status == 4 and 'is a Go program' in result.err, f'{mode}: {args}: {result.status}: {result.err[-300:]}')
+
+
 def bad_input():
     pair = ('--from', f'{PAIRS}:begun', '--to', f'{PAIRS}:done')
     for args, sentence in (((), 'there is nothing to measure'),
@@ -174,5 +197,5 @@ def bad_input():
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((calls, jumps, still_open, many, options, pairs, pairs_without_end, pairs_of_threads, bad_input), sys.argv[4:])
+run_parts((calls, jumps, still_open, many, options, pairs, pairs_without_end, pairs_of_threads, go_programs, bad_input), sys.argv[4:])
 done()

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "events/probe_priv.h"
 #include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/gopcln.h"
 #include "symbolizer/process/procfs.h"
 
 #define STRINGS_BYTES_MAX (256u << 20)
@@ -163,7 +164,7 @@ static int no_function(const struct search *search)
 static int check_return(const struct search *search)
 {
 	if ((!search->to->spec->is_return && !search->to->is_call) ||
-	    !sb_elf_has_section(search->elf, ".gopclntab"))
+	    !sb_gopcln_is_there(search->elf))
 		return 0;
 	sb_reason_set(search->to->reason, 0,
 		      "'%s': '%s' is a Go program, which probes at returns would crash; trace the "
