@@ -87,8 +87,9 @@ struct sb_sample_key {
 	__u8 state;		/* enum sb_task_state */
 	__u8 op;		/* kind of call, as the view numbers them; 0: none */
 	__u8 log2_ns;		/* SB_BY_DURATION: 1 + log2 of the nanoseconds; 0: none */
-	__u8 view; /* number of the view that took the sample, which defines the unit of weight */
-	__u8 reserved[4];
+	__u8 view;  /* number of the view that took the sample, which defines the unit of weight */
+	__u32 span; /* the span in which it was taken, if it is not known yet whether it was slow:
+		       see sb_abi_span.h; 0: the sample counts */
 };
 
 /* The aggregate of all samples with one key. Times are CLOCK_MONOTONIC. */
@@ -316,6 +317,11 @@ enum sb_stat {
 	SB_STAT_EXPR_BAD_READ,	/* evaluations with memory that could not be read */
 	SB_STAT_EXPR_CUT,	/* evaluations with a string that was cut */
 	SB_STAT_CALLS_REPLACED, /* begins of pairs lost: another one with the same key came first */
+	SB_STAT_OUTSIDE_SPANS,	/* samples left out by --in */
+	SB_STAT_SPANS_SLOW,	/* spans that were long enough for --slower-than */
+	SB_STAT_SPANS_FULL,	/* spans whose samples are missing: no room in a table */
+	SB_STAT_SPANS_LEFT,	/* spans without an end: left by a jump, or begun anew */
+	SB_STAT_SPANS_EXITED,	/* spans in which their thread ended */
 	SB_STAT_MAX,
 };
 

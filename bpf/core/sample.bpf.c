@@ -7,6 +7,7 @@
 #include "bpf/core/sb_label.bpf.h"
 #include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_span.bpf.h"
 #include "bpf/core/sb_stack.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
@@ -212,6 +213,16 @@ static bool start_sample(struct sb_scratch *s, __u32 slot)
 	return !end_ns || s->capture.now_ns <= end_ns;
 }
 
+/* @span: what sb_span_of() returned. Return: whether the sample is in a span, or none are asked for. */
+static bool is_in_span(struct sb_scratch *s, __u64 span)
+{
+	if (span == SB_SPAN_OUTSIDE)
+		sb_stat_add(SB_STAT_OUTSIDE_SPANS, 1);
+	else
+		s->capture.key.span = span;
+	return span != SB_SPAN_OUTSIDE;
+}
+
 __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -231,6 +242,9 @@ __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 		sb_stat_add(SB_STAT_FILTERED, 1);
 		return -ENOENT;
 	}
+	if (cfg_spans && !(how & SB_BEGIN_ANYWHERE) &&
+	    !is_in_span(s, sb_span_of_current(s->capture.now_ns)))
+		return -ENOENT;
 	identify(&s->capture.key, bpf_get_current_task_btf());
 	if (cfg_by & SB_BY_CGROUP)
 		s->capture.key.cgroup_id = bpf_get_current_cgroup_id();
@@ -250,6 +264,9 @@ __hidden int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_captu
 		sb_stat_add(SB_STAT_FILTERED, 1);
 		return -ENOENT;
 	}
+	if (cfg_spans &&
+	    !is_in_span(s, sb_span_of(task->pid, sb_user_sp_of(task), s->capture.now_ns)))
+		return -ENOENT;
 	identify(&s->capture.key, task);
 	if (cfg_by & SB_BY_CGROUP)
 		s->capture.key.cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);

@@ -6,14 +6,16 @@
  * pointers into it are valid until the program ends.
  *
  * -ENOENT of sb_capture(), sb_begin() and sb_begin_task() means: no sample, for no error: the task
- * is the idle task or not asked for (counted in SB_STAT_FILTERED), or the run has ended. The
- * program just returns; *@ret_capture means nothing.
+ * is the idle task or not asked for (counted in SB_STAT_FILTERED), it is in no span
+ * (SB_STAT_OUTSIDE_SPANS), or the run has ended. The program just returns; *@ret_capture means
+ * nothing.
  */
 #ifndef SB_SAMPLE_BPF_H
 #define SB_SAMPLE_BPF_H
 
 #include "vmlinux.h"
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi/sb_abi.h"
@@ -82,6 +84,13 @@ static __always_inline __u64 sb_regs_lr(const struct sb_regs *regs)
 #endif
 }
 
+/* Return: whether a task is on a CPU. on_cpu is an int up to Linux 7.1 and then a byte; a plain read
+ * would have the size of our vmlinux.h. */
+static __always_inline bool sb_is_running(const struct task_struct *task)
+{
+	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
+}
+
 /*
  * Start the sample in @slot at the registers that a perf_event program was called with. They are
  * copied word by word, because the context may be read at fixed places only.
@@ -136,8 +145,9 @@ void sb_probe_give_back(void);
 
 /* Bits of @how of sb_begin(). */
 enum {
-	SB_BEGIN_ANYBODY = 1u << 0, /* apply no filter: for wakers */
-	SB_BEGIN_IDLE = 1u << 1,    /* the idle task, too: for what interrupts it */
+	SB_BEGIN_ANYBODY = 1u << 0,  /* apply no filter: for wakers */
+	SB_BEGIN_IDLE = 1u << 1,     /* the idle task, too: for what interrupts it */
+	SB_BEGIN_ANYWHERE = 1u << 2, /* in a span or not: the sample is of another thread */
 };
 
 /*

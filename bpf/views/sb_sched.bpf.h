@@ -7,6 +7,7 @@
 #define SB_SCHED_BPF_H
 
 #include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_span.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
 
 /* Bits of task_struct.__state, see include/linux/sched.h. */

@@ -16,7 +16,7 @@ static int capture_waker(void *ctx, struct sb_capture **ret_capture)
 	const struct task_struct *task = bpf_get_current_task_btf();
 
 	sb_start_in_kernel(SB_SCRATCH_WAKE);
-	if (sb_begin(SB_SCRATCH_WAKE, SB_BEGIN_ANYBODY, ret_capture))
+	if (sb_begin(SB_SCRATCH_WAKE, SB_BEGIN_ANYBODY | SB_BEGIN_ANYWHERE, ret_capture))
 		return -ENOENT;
 	if (!task->pid)
 		__builtin_memcpy((*ret_capture)->key.comm, interrupt_comm, SB_COMM_LEN);
@@ -127,6 +127,7 @@ static void account_to_waker(void *ctx, const struct task_struct *task, struct s
 	}
 	if (!capture_waker(ctx, &capture)) {
 		capture->key.object = object_of_woken(task);
+		capture->key.span = st->capture.key.span;
 		account_part(capture, SB_SCRATCH_WAKE, SB_STATE_NONE, weight, until_ns - from_ns);
 	}
 	sb_spent(now_ns);

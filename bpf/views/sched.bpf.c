@@ -89,11 +89,17 @@ static bool is_wanted_part(__u32 state)
 	return is_wanted(state) || (is_blocked(state) && is_wanted(SB_STATE_RUNQUEUE));
 }
 
-static void forget(struct sched_task *st)
+/* The wait that begins at @now_ns is left out. With spans the thread's time on CPUs is counted all the
+ * same, because each tick stands for the time since the last one, wherever that was. */
+static void forget(struct sched_task *st, __u64 now_ns)
 {
 	if (!st)
 		return;
 	st->from_ns = 0;
+	if (cfg_spans) {
+		stop_running(st, now_ns);
+		return;
+	}
 	st->on_ns = 0;
 	st->run_ns = 0;
 }
@@ -155,7 +161,7 @@ static bool leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 
 	}
 	sb_start_in_kernel(SB_SCRATCH_SWITCH);
 	if (sb_begin(SB_SCRATCH_SWITCH, 0, &capture)) {
-		forget(st);
+		forget(st, now_ns);
 		return false;
 	}
 	if (!st) {
@@ -324,6 +330,14 @@ int BPF_PROG(sched_exit, struct task_struct *task)
 	return 0;
 }
 
+/* A tick outside of spans has the time since the last one, which is left out. */
+static void tick_outside(struct sched_task *st)
+{
+	__sync_lock_test_and_set(&st->on_ns, bpf_ktime_get_ns());
+	__sync_lock_test_and_set(&st->run_ns, 0);
+	st->ran.now_ns = 0;
+}
+
 /* The time on CPUs since the last tick is divided between the stacks of the last tick and of this one. */
 SEC("?perf_event")
 int sched_tick(struct bpf_perf_event_data *ctx)
@@ -335,8 +349,11 @@ int sched_tick(struct bpf_perf_event_data *ctx)
 	if (!st || !st->on_ns)
 		return 0;
 	sb_start_at(ctx, SB_SCRATCH_TIMER);
-	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
+	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture)) {
+		if (cfg_spans)
+			tick_outside(st);
 		return 0;
+	}
 	on_ns = __sync_lock_test_and_set(&st->on_ns, capture->now_ns);
 	if (!st->born_ns)
 		st->born_ns = on_ns;
@@ -362,12 +379,6 @@ int sched_tick(struct bpf_perf_event_data *ctx)
 
 /* How often an existing thread is tried again if it is switched meanwhile. */
 #define NR_ADOPT_TRIES 4
-
-/* on_cpu is an int up to Linux 7.1 and then a byte; a plain read would have the size of our vmlinux.h. */
-static bool is_running(const struct task_struct *task)
-{
-	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
-}
 
 static __u64 nr_switches(const struct task_struct *task)
 {
@@ -408,7 +419,7 @@ static bool adopt(struct seq_file *seq, struct task_struct *task, struct sched_r
 {
 	__u64 nr = nr_switches(task), now_ns;
 	struct sched_task *fresh = &record->fresh;
-	bool is_accepted, was_running = is_running(task);
+	bool is_accepted, was_running = sb_is_running(task);
 	struct sb_capture *capture;
 
 	__builtin_memset(fresh, 0, sizeof(*fresh));
@@ -426,7 +437,7 @@ static bool adopt(struct seq_file *seq, struct task_struct *task, struct sched_r
 		fresh->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 	}
 	return !make_task(task, fresh) ||
-	       (nr == nr_switches(task) && was_running == is_running(task));
+	       (nr == nr_switches(task) && was_running == sb_is_running(task));
 }
 
 static void adopt_at_last(struct seq_file *seq, struct task_struct *task,
@@ -509,10 +520,11 @@ int sched_settle(struct bpf_iter__task *ctx)
 		return 0;
 	until_ns = clamp_to_end(capture->now_ns);
 	is_over = until_ns < capture->now_ns;
-	if (cfg_sched_wall && is_over)
+	/* With spans, what no tick has sampled is not theirs alone. */
+	if (cfg_sched_wall && is_over && !cfg_spans)
 		settle_run(capture, st, until_ns);
 	from_ns = st->from_ns;
-	if (!from_ns || is_running(task))
+	if (!from_ns || sb_is_running(task))
 		return 0;
 	if (!is_over)
 		until_ns = long_enough_until(st, from_ns, until_ns);

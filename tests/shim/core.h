@@ -22,6 +22,7 @@
 #include "core/proc.bpf.c"
 #include "core/raw.bpf.c"
 #include "core/sample.bpf.c"
+#include "core/span.bpf.c"
 #include "core/stack.bpf.c"
 #include "core/stats.bpf.c"
 #include "core/thin.bpf.c"

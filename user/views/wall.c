@@ -38,7 +38,8 @@ static struct bpf_program *timer(struct sampler_bpf *skel)
 
 static uint64_t expected(const struct sampler_bpf *skel)
 {
-	return skel->bss->sched_expected_ns;
+	/* With spans, most of it is not wanted. */
+	return skel->rodata->cfg_spans ? 0 : skel->bss->sched_expected_ns;
 }
 
 const struct sb_view sb_view_wall = {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CONTRACT between the BPF side and user space: spans, the parts of a thread's life that samples are
+ * restricted to (--in). core/span.bpf.c explains them. Rules as in sb_abi.h.
+ */
+#ifndef SB_ABI_SPAN_H
+#define SB_ABI_SPAN_H
+
+#include "bpf/abi/sb_abi.h"
+
+/* Threads that have been in a span and live: entries of the map `spans_open`. */
+#define SB_SPANS_OPEN_MAX 16384
+/* Slow spans that user space is told of: entries of the map `spans_slow`. */
+#define SB_SPANS_SLOW_MAX 65536
+
+/* Value of `spans_open`; the key is the thread. Times are CLOCK_MONOTONIC. */
+struct sb_open_span {
+	__u64 begin_ns;
+	__u64 seen_ns; /* when a sample found the thread in it for the last time, or begin_ns */
+	__u64 sp;      /* of a call: the stack pointer of its caller; 0: not a call */
+	__u32 number;  /* sb_sample_key.span; 0: the thread is in no span */
+	__u32 reserved;
+};
+
+/*
+ * Index in the map `span_durations`: the position of the highest bit of the nanoseconds, and the
+ * SB_SPAN_STEP_BITS bits below it. So a step is an eighth of its power of two.
+ */
+#define SB_SPAN_STEP_BITS 3
+#define SB_SPAN_STEPS	  (1u << SB_SPAN_STEP_BITS)
+#define SB_SPAN_BUCKETS	  (64u * SB_SPAN_STEPS)
+
+struct sb_span_bucket {
+	__u64 nr, sum_ns;
+};
+
+_Static_assert(sizeof(struct sb_open_span) == 32, "layout is shared");
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For core: in which span a thread is. Implemented in core/span.bpf.c. Both functions are global, so
+ * that the verifier examines them once and not for each caller.
+ */
+#ifndef SB_SPAN_BPF_H
+#define SB_SPAN_BPF_H
+
+#include "bpf/core/sb_sample.bpf.h"
+
+/* Samples are restricted to spans. */
+extern const volatile bool cfg_spans;
+
+#define SB_SPAN_OUTSIDE (~0ull)
+
+/*
+ * Find the span of a thread at @now_ns, and note that it goes on until then.
+ * @sp: the stack pointer of the thread in user mode; 0: not known
+ *
+ * Return: the number for sb_sample_key.span; 0: the sample counts, however long the span will be;
+ * SB_SPAN_OUTSIDE: the thread is in no span.
+ */
+__u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns);
+
+/* sb_span_of() of the current thread. */
+__u64 sb_span_of_current(__u64 now_ns);
+
+/* Return: the stack pointer in user mode of a task that is not running; 0: not known. Those of a task
+ * that runs were stored when it last entered the kernel. */
+static __always_inline __u64 sb_user_sp_of(struct task_struct *task)
+{
+	const struct sb_regs *regs = (const void *)bpf_task_pt_regs(task);
+	__u64 sp = 0;
+
+	if (!sb_is_running(task))
+		bpf_probe_read_kernel(&sp, sizeof(sp), &regs->sp);
+	return sp;
+}
+
+#endif
