@@ -24,6 +24,7 @@
 #include "capture/unwinder.h"
 #include "symbolizer/sb_sym.h"
 #include "views/skel.h"
+#include "views/span.h"
 
 /* How long the start waits for unwind tables and interpreters of the targets. Most take a few ms. A
  * command waits anyway, and its first milliseconds would be sampled without them. */
@@ -51,6 +52,7 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 	size_t i;
 
 	if (!bpf_program__autoload(prog) || prog == session->timer ||
+	    sb_span_attaches(session->skel, prog) ||
 	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
 		return false;
 	for (i = 0; i < views->nr; i++)
@@ -80,7 +82,9 @@ static int attach_others(struct sb_session *session)
 			return sb_reason_set(session->opts.reason, err, "cannot attach '%s'",
 					     bpf_program__name(prog));
 	}
-	for (i = 0, err = 0; i < views->nr && !err; i++)
+	err = sb_span_attach(session->skel, &session->opts.view_opts, &session->links,
+			     session->opts.reason);
+	for (i = 0; i < views->nr && !err; i++)
 		if (views->at[i]->attach)
 			err = views->at[i]->attach(session->skel, &session->opts.view_opts,
 						   &session->links, session->opts.reason);
@@ -295,6 +299,9 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	if (session->interps)
 		session->batch.nr_labels =
 			sb_interpwatch_take_labels(session->interps, &session->batch.labels);
+	err = session->spans ? sb_spans_judge(session->spans, &session->batch) : 0;
+	if (err)
+		return err;
 	*ret_batch = &session->batch;
 	return 0;
 }
@@ -315,9 +322,16 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
 	for (i = 0; i < views->nr && !err; i++)
 		if (views->at[i]->pending)
 			err = views->at[i]->pending(session->skel, &session->pending);
+	if (!err && session->spans)
+		err = sb_spans_pending(session->spans, &session->pending);
 	*ret_ids = session->pending.at;
 	*ret_nr = session->pending.nr;
 	return err ? sb_explain(session->opts.reason, err, "list the stacks of pending events") : 0;
+}
+
+uint64_t sb_session_held_since_ns(const struct sb_session *session)
+{
+	return session->spans ? sb_spans_oldest_ns(session->spans) : UINT64_MAX;
 }
 
 int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted)
@@ -349,6 +363,13 @@ static void detach(struct sb_session *session)
 	sb_links_release(&session->links, session->links_root);
 }
 
+static int end_spans(struct sb_session *session)
+{
+	int err = sb_spans_end(session->spans);
+
+	return err ? sb_explain(session->opts.reason, err, "look at the spans that are open") : 0;
+}
+
 int sb_session_stop(struct sb_session *session)
 {
 	int err;
@@ -356,6 +377,8 @@ int sb_session_stop(struct sb_session *session)
 	if (!session->skel->bss->end_ns)
 		session->skel->bss->end_ns = sb_now_ns();
 	err = sb_session_settle(session);
+	if (!err && session->spans)
+		err = end_spans(session);
 	detach(session);
 	return err;
 }
@@ -377,6 +400,7 @@ void sb_session_free(struct sb_session *session)
 	sb_interpwatch_free(session->interps);
 	sb_collector_free(session->collector);
 	sb_drain_free(session->drain);
+	sb_spans_free(session->spans);
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);
 	sb_vec_release(&session->timer_cpus);
@@ -434,7 +458,7 @@ static uint64_t lost_of_view(const struct sb_session *session, uint32_t view,
 	for (i = 0; i < SB_STAT_MAX; i++)
 		if (losses & (1ull << i))
 			nr += stats->stat[i];
-	return nr;
+	return nr + stats->spans.nr_samples_full;
 }
 
 void sb_session_stats(const struct sb_session *session, uint32_t view,
@@ -454,6 +478,8 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 	};
 	ret_stats->err = sum_stats(session, ret_stats->stat);
 	ret_stats->stat[SB_STAT_FORK_FULL] += session->nr_left_out;
+	if (session->spans)
+		sb_spans_stats(session->spans, &ret_stats->spans);
 	ret_stats->nr_lost = lost_of_view(session, view, ret_stats);
 	ret_stats->nr_asleep = session->asleep.nr;
 	ret_stats->nr_asleep_lost = session->asleep.nr_lost;

@@ -24,6 +24,7 @@
 #include "capture/drain.h"
 #include "capture/interpwatch.h"
 #include "capture/procwatch.h"
+#include "capture/spans.h"
 #include "capture/thinning.h"
 #include "capture/unwinder.h"
 #include "views/view.h"
@@ -140,6 +141,9 @@ int sb_session_settle(struct sb_session *session);
  */
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
 		       size_t *ret_nr);
+/* Return: a time (CLOCK_MONOTONIC) before which no sample is that a later drain can return; samples in
+ * spans that are open are held. UINT64_MAX: none is held. */
+uint64_t sb_session_held_since_ns(const struct sb_session *session);
 /*
  * Make the BPF side ship evicted stacks and labels again when they are next seen, and drop samples
  * of unwanted objects where it can. @evicted is not kept. Return: 0; or a negative errno, without
@@ -177,6 +181,7 @@ struct sb_session_stats {
 	struct sb_unwinder_stats unwinder;   /* zero without SB_UNWIND_CFI */
 	struct sb_drain_stats drain;
 	struct sb_thinning_stats thinning; /* of the view */
+	struct sb_spans_stats spans;	   /* zero without spans */
 };
 /* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never, if
  * the view has none. @wall_ns: duration of the run. The strings are valid during the call. */

@@ -27,6 +27,7 @@
 #include "symbolizer/sb_sym.h"
 #include "symbolizer/unwind/parser.h"
 #include "views/skel.h"
+#include "views/span.h"
 
 /* Keys in one map of counts, for each view: 5 MB of kernel memory each. When it is three quarters
  * full, we are woken. */
@@ -209,6 +210,9 @@ static int prepare_views(struct sb_session *session)
 		return sb_reason_set(session->opts.reason, err,
 				     "cannot set the size of the BPF map of files and wakers");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
+	err = sb_span_prepare(skel, &opts->view_opts);
+	if (err)
+		return sb_reason_set(session->opts.reason, err, "cannot prepare the spans");
 	for (i = 0; i < opts->views.nr; i++) {
 		err = opts->views.at[i]->prepare(skel, &opts->view_opts);
 		if (err)
@@ -449,6 +453,11 @@ static int load(struct sb_session *session)
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
 		return sb_explain(session->opts.reason, err, "create the BPF maps of counts");
+	if (session->opts.view_opts.in)
+		err = sb_spans_new(session->skel, session->opts.view_opts.slower_than_ns,
+				   &session->spans);
+	if (err)
+		return sb_explain(session->opts.reason, err, "allocate memory for spans");
 	err = sb_collector_new(session->drain, &session->collector);
 	if (err)
 		return sb_explain(session->opts.reason, err,

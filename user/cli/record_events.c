@@ -106,6 +106,44 @@ static int add_events(struct sb_probes *probes, const sb_vec_str *events, uint32
 	return err;
 }
 
+/* Find the places of --in or --until. */
+static int find_places(const struct sb_record_opts *opts, const char *event,
+		       struct sb_probes *probes, struct sb_reason *reason)
+{
+	size_t i;
+	int err;
+
+	probes->tgid = tgid_of(&opts->run.targets);
+	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
+	probes->is_of_calls = !opts->until;
+	err = sb_probes_add(probes, event, reason);
+	for (i = 0; i < probes->places.nr && !err; i++)
+		if (probes->places.at[i].kind == SB_PROBE_PERF) {
+			sb_reason_set(reason, 0,
+				      "'%s' is a counter, at which no span can begin or end",
+				      event);
+			err = -EINVAL;
+		}
+	return err;
+}
+
+/* Return: -1 to go on, or the exit status; errors were logged. */
+static int find_spans(struct sb_record_opts *opts)
+{
+	struct sb_view_opts *view_opts = &opts->run.view_opts;
+	struct sb_reason reason = {};
+	int err;
+
+	if (!opts->in)
+		return -1;
+	err = find_places(opts, opts->in, &opts->in_probes, &reason);
+	if (!err && opts->until)
+		err = find_places(opts, opts->until, &opts->until_probes, &reason);
+	view_opts->in = &opts->in_probes;
+	view_opts->until = opts->until ? &opts->until_probes : NULL;
+	return err ? explain(&reason, err) : -1;
+}
+
 int sb_record_find_events(struct sb_record_opts *opts)
 {
 	struct sb_probes *probes = &opts->probes;
@@ -128,7 +166,7 @@ int sb_record_find_events(struct sb_record_opts *opts)
 		err = sb_probes_compile_keys(probes, opts->key, opts->to_key, &reason);
 	opts->run.view_opts.value = probes->value_name;
 	opts->run.view_opts.probes = probes;
-	return err ? explain(&reason, err) : -1;
+	return err ? explain(&reason, err) : find_spans(opts);
 }
 
 void sb_complete_counters(struct sb_completion *to)

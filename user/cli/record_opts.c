@@ -358,6 +358,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 #define EVENTS	    .views = SB_VIEW_EVENTS
 #define EXPRS	    .views = SB_VIEW_EXPRS
 #define PAIRS	    .views = SB_VIEW_PAIRS
+#define SPANS	    .views = SB_VIEW_SPANS
 #define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
@@ -461,6 +462,19 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(value),
 	  .help = "tell events apart by the value of this expression, a leaf frame "
 		  "[EXPR=VALUE]: 'arg0', 'str(arg1)', 'args->prio'" },
+	{ .name = "in", .metavar = "EVENT", SPANS,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(in), .complete = sb_complete_events,
+	  .help = "only what threads do during calls of this function (c:fsync, ./server:handle); "
+		  "with --until, from this event on" },
+	{ .name = "until", .metavar = "EVENT", SPANS,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(until),
+	  .complete = sb_complete_events,
+	  .help = "with --in: the event of the same thread up to which samples count" },
+	{ .name = "slower-than", .metavar = "DUR", SPANS,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.slower_than_ns),
+	  .parse = parse_micros,
+	  .help = "with --in: only during calls that take at least DUR: 500 (microseconds), 100ms, "
+		  "2s" },
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.min_ns),
 	  .parse = parse_micros,
@@ -884,6 +898,18 @@ static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
 		       : 0;
 }
 
+static int check_spans(const struct sb_record_opts *fields, struct sb_opts *opts)
+{
+	if (fields->in)
+		return 0;
+	if (fields->run.view_opts.slower_than_ns)
+		return sb_opts_fail(opts, "--slower-than is about the calls of --in; name their "
+					  "function, such as --in c:fsync");
+	if (fields->until)
+		return sb_opts_fail(opts, "--until ends what --in begins; name that event, too");
+	return 0;
+}
+
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 {
 	size_t i;
@@ -914,6 +940,9 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 	    fields->run.view_opts.max_ns < fields->run.view_opts.min_ns)
 		return sb_opts_fail(opts, "--max is shorter than --min, so no event could "
 					  "match");
+	err = check_spans(fields, opts);
+	if (err)
+		return err;
 	if (fields->rate && fields->run.sides)
 		return sb_opts_fail(opts, "--rate takes no stacks; leave out -u and -k");
 	if (fields->rate) {
@@ -941,5 +970,7 @@ void sb_record_opts_release(struct sb_record_opts *fields)
 	sb_vec_release(&fields->from);
 	sb_vec_release(&fields->to);
 	sb_probes_release(&fields->probes);
+	sb_probes_release(&fields->in_probes);
+	sb_probes_release(&fields->until_probes);
 	sb_recorder_opts_release(&fields->recorder);
 }

@@ -35,8 +35,10 @@ struct sb_record_opts {
 	sb_vec_str from, to;		   /* events that begin and end a pair */
 	const char *key, *to_key; /* expressions that match them; NULL: the thread, `key` */
 	bool rate;		  /* count the events, take no stacks */
-	bool list;		  /* print the events that match `events` */
-	struct sb_probes probes;  /* what `events` mean; run.view_opts borrows it */
+	const char *in, *until;	  /* events at which spans begin and end; NULL: none */
+	struct sb_probes in_probes, until_probes; /* what they mean; run.view_opts borrows them */
+	bool list;				  /* print the events that match `events` */
+	struct sb_probes probes;		  /* what `events` mean; run.view_opts borrows it */
 	struct sb_recorder_config recorder;
 	bool group;		      /* snap: show threads with equal stacks together */
 	bool batch;		      /* top: print lines, use no screen */

@@ -36,6 +36,7 @@ enum sb_view_options {
 	SB_VIEW_EVENTS = 1 << 7,  /* --list: events are operands */
 	SB_VIEW_EXPRS = 1 << 8,	  /* --when, --weight: expressions over their arguments */
 	SB_VIEW_PAIRS = 1 << 9,	  /* --from, --to, --key: what two events are the ends of */
+	SB_VIEW_SPANS = 1 << 10,  /* --in, --slower-than: samples of slow calls only */
 };
 
 struct sb_view_kind {

@@ -141,6 +141,9 @@ static int keep_pending(struct sb_run *run)
 static int forget(struct sb_run *run, uint64_t before_ns)
 {
 	struct sb_batch_evicted evicted;
+	uint64_t held_ns = sb_session_held_since_ns(run->session);
+	/* The stack of a waker may come one batch before the wait. */
+	uint64_t processes_ns = run->drained_ns;
 	int err;
 
 	sb_resolver_evicted(run->resolver, &evicted);
@@ -149,9 +152,8 @@ static int forget(struct sb_run *run, uint64_t before_ns)
 		return sb_reason_set(&run->reason, err,
 				     "cannot update the kernel's list of excluded files");
 	/* Every sample of later batches is younger than this. */
-	sb_symbolizer_forget(run->sym, before_ns);
-	/* The stack of a waker may come one batch before the wait. */
-	sb_processes_forget(run->processes, run->drained_ns);
+	sb_symbolizer_forget(run->sym, before_ns < held_ns ? before_ns : held_ns);
+	sb_processes_forget(run->processes, processes_ns < held_ns ? processes_ns : held_ns);
 	sb_reader_tidy();
 	return 0;
 }

@@ -59,7 +59,11 @@ struct sb_view_opts {
 	const char *io_path;	 /* glob, applied when file names are resolved; NULL: all */
 	const struct sb_counter *counter; /* triggers the timer's program; NULL: the clock */
 	const struct sb_probes *probes;	  /* of "trace": what to attach to; NULL: nothing */
-	const char *value; /* the expression that is compiled as sb_probe.value; NULL: none */
+	const struct sb_probes *in;	  /* events at which spans begin; NULL: no spans */
+	/* Events at which they end; NULL: they are the calls of `in`. */
+	const struct sb_probes *until;
+	uint64_t slower_than_ns; /* only spans that take at least so long; 0: all */
+	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
 };
 
 /* Where a frame for the thread's state is added to its stack. */

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""--in, --slower-than: only what slow calls do, as much as the program measures itself.
+
+spans.py STACKBPF SPANS_C [PART...]
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from live import check, done, need_root, run_parts, sampling, stackbpf, wait_for
+
+need_root()
+BINARY, SOURCE = sys.argv[1], sys.argv[2]
+WORK = tempfile.TemporaryDirectory()
+PROGRAM = f'{WORK.name}/spans'
+subprocess.run(['gcc', '-O2', '-g', '-pthread', '-o', PROGRAM, SOURCE], check=True)
+KINDS = ('fast', 'middle', 'slow')
+MICROS = 40000
+
+Kind = collections.namedtuple('Kind', 'nr nr_slow burnt slept bytes')
+
+
+def sampled(view, *args, nr=200, mode='', spans=('--in', f'{PROGRAM}:handle', '--slower-than', f'{MICROS}us')):
+    """What was sampled, and what the program says of each kind of its requests."""
+    said = f'{WORK.name}/said'
+    result = stackbpf(BINARY, view, *spans, '--stats', *args, '--', 'sh', '-c',
+                      f'exec {PROGRAM} {nr} {MICROS} {mode} >{said}')
+    check(result.status == 0, f'{view} {mode}: {result.status}: {result.err}')
+    with open(said, encoding='ascii') as file:
+        return result, {name: Kind(*map(int, line.split())) for name, line in zip(KINDS, file)}
+
+
+def of(result, frame, *others):
+    return sum(weight for stack, weight in result.stacks.items() if frame in stack and set(others) <= set(stack))
+
+
+def near(weight, expected, bound):
+    return abs(weight - expected) <= bound * expected
+
+
+def only_slow(what, result, kinds, functions=('burn', 'nap', 'put')):
+    """Nothing but calls; and of calls that the program says were fast, nothing."""
+    check(all('handle' in stack for stack in result.stacks), f'{what}: nothing from outside of the calls')
+    check(not of(result, 'between'), f'{what}: nothing from between them')
+    for name, kind in kinds.items():
+        if not kind.nr_slow:
+            weights = [of(result, f'{function}_{name}') for function in functions]
+            check(not any(weights), f'{what}: nothing of {name} calls: {weights}')
+
+
+def stat(result, name):
+    found = re.search(rf'{re.escape(name)} +(\d+)', result.err)
+    return int(found[1]) if found else 0
+
+
+def check_count(what, result, kinds):
+    ended = int(re.search(r'spans +(\d+) ended', result.err)[1])
+    slow = int(re.search(r'(\d+) took at least', result.err)[1])
+    check(ended == sum(kind.nr for kind in kinds.values()), f'{what}: {ended} spans')
+    check(abs(slow - sum(kind.nr_slow for kind in kinds.values())) <= 1, f'{what}: {slow} slow ones, {kinds}')
+
+
+def oncpu():
+    result, kinds = sampled('oncpu', '-F', '999')
+    only_slow('oncpu', result, kinds)
+    check_count('oncpu', result, kinds)
+    ms = sum(kind.burnt for kind in kinds.values()) / 1000
+    check(near(result.total / 999 * 1000, ms, 0.15), f'oncpu: {result.total / 999 * 1000:.0f} ms of {ms:.0f}')
+
+
+def waits():
+    result, kinds = sampled('offcpu')
+    only_slow('offcpu', result, kinds)
+    micros = sum(kind.slept for kind in kinds.values())
+    check(near(of(result, 'nap'), micros, 0.05), f'offcpu: {of(result, "nap")} us asleep of {micros}')
+    result, kinds = sampled('wall', '-F', '999')
+    only_slow('wall', result, kinds)
+    micros = sum(kind.slept for kind in kinds.values())
+    check(near(of(result, 'nap'), micros, 0.05), f'wall: {of(result, "nap")} us asleep of {micros}')
+    micros = sum(kind.burnt for kind in kinds.values())
+    check(near(of(result, '[running]'), micros, 0.15), f'wall: {of(result, "[running]")} us on CPUs of {micros}')
+
+
+def files():
+    result, kinds = sampled('io')
+    only_slow('io', result, kinds)
+    nr_bytes = sum(kind.bytes for kind in kinds.values())
+    check(of(result, 'put', '/dev/null') == nr_bytes, f'io: {of(result, "put", "/dev/null")} bytes of {nr_bytes}')
+
+
+def jumps():
+    for view in ('offcpu', 'oncpu'):
+        result, kinds = sampled(view, nr=100, mode='jump')
+        only_slow(f'{view}, jumps', result, kinds)
+        check(stat(result, 'spans left without an end') == 60, f'they are counted: {result.err}')
+
+
+def threads():
+    result, kinds = sampled('offcpu', nr=50, mode='threads')
+    only_slow('threads', result, kinds)
+    micros = sum(kind.slept for kind in kinds.values())
+    check(near(of(result, 'nap'), micros, 0.05), f'threads: {of(result, "nap")} us asleep of {micros}')
+    check(stat(result, 'spans in which their thread ended') == 4, f'threads that end in a span: {result.err}')
+
+
+def event_loop():
+    """Between two events: the callbacks of an event loop."""
+    spans = ('--in', 'syscalls:sys_exit_epoll_*wait*', '--until', 'syscalls:sys_enter_epoll_*wait*', '--slower-than', '40ms')
+    result, kinds = sampled('offcpu', mode='loop', spans=spans)
+    for name, kind in kinds.items():
+        micros = of(result, f'nap_{name}')
+        check(near(micros, kind.slept, 0.05), f'loop: {micros} us asleep in {name} callbacks, of {kind.slept}')
+    check(not of(result, '__x64_sys_epoll_wait'), 'and nothing of waiting for events')
+    check(stat(result, 'spans') == 199, f'from one wait to the next: {stat(result, "spans")}')
+
+
+def still_open():
+    """Open when the run ends: it counts, since it is slow already; and not if it is not."""
+    with open(f'{WORK.name}/open', 'w', encoding='ascii') as file, \
+            subprocess.Popen([PROGRAM, '1', '0', 'open'], stdout=file) as target:
+        with sampling(BINARY, 'offcpu', '--in', f'{PROGRAM}:forever', '--slower-than', '20ms', '-n', 'spans') as unseen:
+            wait_for(lambda: os.path.getsize(f'{WORK.name}/open'), 'its last call')
+        target.kill()
+    check(not unseen.result.stacks, f'a call that began before the run is not known: {unseen.result.stacks}')
+    for bound, counts in (('20ms', True), ('100s', False)):
+        result = stackbpf(BINARY, 'offcpu', '--in', f'{PROGRAM}:forever', '--slower-than', bound, '-t', '2', '--stats',
+                          '-c', f'timeout 1.5 {PROGRAM} 1 0 open')
+        check(('stay' in str(result.stacks)) == counts, f'open, {bound}: {result.stacks}')
+
+
+def bad_input():
+    for args, sentence in ((('--slower-than', '5ms'), '--slower-than is about the calls of --in'),
+                           (('--until', 'c:fsync'), '--until ends what --in begins'),
+                           (('--in', 'c:fsnyc'), "fsync"),
+                           (('--in', 'sched:sched_switch'), 'is no function of a program')):
+        result = stackbpf(BINARY, 'oncpu', *args, '-t', '1')
+        check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
+
+
+run_parts((oncpu, waits, files, jumps, threads, event_loop, still_open, bad_input), sys.argv[3:])
+done()

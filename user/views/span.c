@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "views/span.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "bpf/abi/sb_abi_span.h"
+#include "events/probe.h"
+#include "views/skel.h"
+#include "views/views.h"
+
+/* What is attached where spans begin, or where they end. */
+static struct sb_attaching job_of(const struct sampler_bpf *skel, const struct sb_view_opts *opts,
+				  bool is_end)
+{
+	struct bpf_program *user = is_end ? skel->progs.span_end_user : skel->progs.span_begin_user;
+	struct bpf_program *call = is_end ? skel->progs.span_return : skel->progs.span_call;
+	struct sb_attaching job = {
+		.probes = is_end && opts->until ? opts->until : opts->in,
+		.at_returns = is_end && !opts->until,
+	};
+
+	job.programs.of[SB_PROBE_USER] = opts->until ? user : call;
+	job.programs.of[SB_PROBE_USDT] = user;
+	job.programs.of[SB_PROBE_KERNEL] =
+		is_end ? skel->progs.span_end_kernel : skel->progs.span_begin_kernel;
+	job.programs.of[SB_PROBE_TRACEPOINT] =
+		is_end ? skel->progs.span_end_tracepoint : skel->progs.span_begin_tracepoint;
+	return job;
+}
+
+static int resize_maps(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	int err = bpf_map__set_max_entries(skel->maps.spans_open, SB_SPANS_OPEN_MAX);
+
+	if (!err && opts->slower_than_ns)
+		err = bpf_map__set_max_entries(skel->maps.spans_slow, SB_SPANS_SLOW_MAX);
+	return err ? err : bpf_map__set_max_entries(skel->maps.span_durations, SB_SPAN_BUCKETS);
+}
+
+int sb_span_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	struct bpf_program *const programs[] = {
+		skel->progs.span_exit,
+		skel->progs.span_exec,
+		skel->progs.span_settle,
+	};
+	const struct sb_attaching begin = job_of(skel, opts, false);
+	const struct sb_attaching end = job_of(skel, opts, true);
+	int err;
+
+	if (!opts->in)
+		return 0;
+	skel->rodata->cfg_spans = true;
+	skel->rodata->cfg_span_slow_ns = opts->slower_than_ns;
+	err = resize_maps(skel, opts);
+	if (!err)
+		err = sb_attach_prepare(&end);
+	if (!err)
+		err = sb_attach_prepare(&begin);
+	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
+}
+
+/* The ends first, so that no beginning is without its end. */
+int sb_span_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		   struct sb_reason *reason)
+{
+	struct sb_attaching begin = job_of(skel, opts, false), end = job_of(skel, opts, true);
+	int err;
+
+	if (!opts->in)
+		return 0;
+	err = sb_attach(&end, links, reason);
+	if (!err && !opts->until)
+		memcpy(begin.is_left_out, end.is_left_out, sizeof(begin.is_left_out));
+	if (!err)
+		err = sb_attach(&begin, links, reason);
+	if (!err && opts->until)
+		err = sb_attach_tell(&end, reason);
+	return err ? err : sb_attach_tell(&begin, reason);
+}
+
+bool sb_span_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog)
+{
+	const struct bpf_program *const programs[] = {
+		skel->progs.span_call,
+		skel->progs.span_return,
+		skel->progs.span_begin_user,
+		skel->progs.span_end_user,
+		skel->progs.span_begin_kernel,
+		skel->progs.span_end_kernel,
+		skel->progs.span_begin_tracepoint,
+		skel->progs.span_end_tracepoint,
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(programs); i++)
+		if (prog == programs[i])
+			return true;
+	return false;
+}
