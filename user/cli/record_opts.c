@@ -549,7 +549,8 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "only the file with this inode number" },
 	{ .name = "distr", LASTING,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view_opts.distr),
-	  .help = "add histograms of durations in powers of two, in total and for each stack" },
+	  .help = "add histograms of durations in powers of two, in total, for each stack, and for "
+		  "each function whose calls are measured" },
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Durations as histograms by powers of two: one of all stacks, then one of each stack, below its
- * folded line. The lines look like those of bcc and of SystemTap's @hist_log().
+ * Durations as histograms by powers of two: one of all stacks, then one of each function if calls of
+ * several were measured, then one of each stack, below its folded line. The lines look like those of bcc and of SystemTap's @hist_log().
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/vec.h"
+#include "kinds/view_kind.h"
 #include "output/outputs.h"
 
 #define BAR_LEN 40
@@ -114,6 +117,93 @@ static int add_total(struct sb_str *text, const struct sb_profile *profile,
 	return err || !nr ? err : add_histogram(text, nr);
 }
 
+/* The calls of one function: of all stacks with this leaf frame. */
+struct function {
+	const char *name;
+	uint64_t weight;
+	uint64_t nr[SB_PROFILE_NR_LOG2];
+};
+
+typedef SB_VEC(struct function) vec_function;
+
+static int by_name(const void *a, const void *b)
+{
+	const struct function *one = a, *two = b;
+
+	return strcmp(one->name, two->name);
+}
+
+/* The heaviest first. */
+static int by_weight(const void *a, const void *b)
+{
+	const struct function *one = a, *two = b;
+
+	if (one->weight != two->weight)
+		return one->weight < two->weight ? 1 : -1;
+	return by_name(a, b);
+}
+
+static int collect_function(const struct sb_profile *profile, size_t i, vec_function *functions)
+{
+	const struct sb_row row = sb_profile_row_at(profile, i);
+	const uint64_t *nr = sb_profile_log2_at(profile, i);
+	struct function function = { .weight = row.weight };
+
+	if (!row.nr)
+		return 0;
+	function.name = sb_profile_frame_at(profile, row.frames[row.nr - 1])->name;
+	if (nr)
+		memcpy(function.nr, nr, sizeof(function.nr));
+	return sb_vec_push(functions, function);
+}
+
+/* Add up neighbours of the same name. */
+static void merge_functions(vec_function *functions)
+{
+	size_t nr = 0, i, log2;
+
+	qsort(functions->at, functions->nr, sizeof(*functions->at), by_name);
+	for (i = 0; i < functions->nr; i++) {
+		struct function *last = nr ? &functions->at[nr - 1] : NULL;
+
+		if (!last || strcmp(last->name, functions->at[i].name)) {
+			functions->at[nr++] = functions->at[i];
+			continue;
+		}
+		last->weight += functions->at[i].weight;
+		for (log2 = 0; log2 < SB_PROFILE_NR_LOG2; log2++)
+			last->nr[log2] += functions->at[i].nr[log2];
+	}
+	functions->nr = nr;
+	qsort(functions->at, nr, sizeof(*functions->at), by_weight);
+}
+
+/* "function fsync 1234567 us, 89 times". A single one would say what all stacks say. */
+static int add_functions(struct sb_str *text, const struct sb_profile *profile)
+{
+	const struct sb_view_kind *kind = sb_view_kind_find(sb_profile_meta_get(profile, "kind"));
+	const char *unit = sb_profile_meta_get(profile, "unit");
+	vec_function functions = {};
+	size_t nr = kind && kind->takes_calls ? sb_profile_nr_stacks(profile) : 0, i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		err = collect_function(profile, i, &functions);
+	if (functions.nr)
+		merge_functions(&functions);
+	for (i = 0; i < functions.nr && functions.nr > 1 && !err; i++) {
+		const struct function *function = &functions.at[i];
+
+		err = sb_str_addf(text, "\nfunction %s %" PRIu64 "%s%s, %" PRIu64 " times\n",
+				  function->name, function->weight, unit ? " " : "",
+				  unit ? unit : "", sum(function->nr));
+		if (!err)
+			err = add_histogram(text, function->nr);
+	}
+	sb_vec_release(&functions);
+	return err;
+}
+
 static int add_stack(struct sb_str *text, const struct sb_profile *profile, size_t i,
 		     const struct sb_output_opts *opts)
 {
@@ -138,6 +228,8 @@ static int write_distr(const struct sb_profile *profile, const struct sb_output_
 	if (nr && !sb_profile_log2_total(profile))
 		return -ENODATA;
 	err = add_total(&text, profile, opts);
+	if (!err)
+		err = add_functions(&text, profile);
 	for (i = 0; i < nr && !err; i++) {
 		err = add_stack(&text, profile, i, opts);
 		if (!err && fwrite(text.s, 1, text.len, out) != text.len)
@@ -152,7 +244,8 @@ static int write_distr(const struct sb_profile *profile, const struct sb_output_
 const struct sb_output sb_output_distr = {
 	.name = "distr",
 	.extension = ".distr",
-	.summary = "histograms of durations, of all stacks and of each (with --distr)",
+	.summary =
+		"histograms of durations, of all stacks, functions and each stack (with --distr)",
 	.needs_durations = true,
 	.write = write_distr,
 };

@@ -223,6 +223,39 @@ static void test_distr(void **state)
 	profile = outer;
 }
 
+/* Of calls of several functions there is one of each, with all of its stacks. */
+static void test_distr_functions(void **state)
+{
+	const struct sb_output_opts opts = { .fold = { .limit = 1 } };
+	struct sb_profile *outer = profile;
+	uint32_t app, ids[3];
+	char *text;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	sb_profile_frame(profile, &(struct sb_frame){ .name = "app", .kind = SB_FRAME_ROOT }, &app);
+	sb_profile_frame(profile, &(struct sb_frame){ .name = "f", .kind = SB_FRAME_USER },
+			 &ids[1]);
+	sb_profile_frame(profile, &(struct sb_frame){ .name = "g", .kind = SB_FRAME_USER },
+			 &ids[2]);
+	ids[0] = app;
+	assert_int_equal(add_log2(profile, ids, 2, 5000, 10, 4), 0);
+	assert_int_equal(add_log2(profile, &ids[1], 1, 3000, 12, 1), 0);
+	ids[1] = ids[2];
+	assert_int_equal(add_log2(profile, ids, 2, 6000, 11, 3), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	text = written("distr", &opts);
+	assert_null(strstr(text, "function"));
+	free(text);
+	sb_profile_meta(profile, "kind", "latency");
+	text = written("distr", &opts);
+	assert_non_null(strstr(text, "|\n\nfunction f 8000, 5 times\n"));
+	assert_non_null(strstr(text, "|\n\nfunction g 6000, 3 times\n"));
+	assert_true(strstr(text, "function f") < strstr(text, "function g"));
+	free(text);
+	sb_profile_free(profile);
+	profile = outer;
+}
+
 /* Without durations it says so; without any stack there is nothing to miss. */
 static void test_distr_without(void **state)
 {
@@ -301,10 +334,15 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folded),	  cmocka_unit_test(test_no_comment),
-		cmocka_unit_test(test_bt),	  cmocka_unit_test(test_annotations),
-		cmocka_unit_test(test_distr),	  cmocka_unit_test(test_distr_without),
-		cmocka_unit_test(test_full_disk), cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_no_comment),
+		cmocka_unit_test(test_bt),
+		cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_distr),
+		cmocka_unit_test(test_distr_without),
+		cmocka_unit_test(test_distr_functions),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_json),
 	};
 
