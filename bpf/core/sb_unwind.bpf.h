@@ -31,7 +31,8 @@ int sb_memo_is_on(__u32 slot);
 /*
  * The parts of sb_unwind_user(): it works in rounds because the verifier follows each iteration of
  * a loop, and is inlined because calls may be eight deep. A round is up to SB_UNWIND_ROUND steps.
- * Return: begin(): SB_STEP_GO_ON; SB_STEP_END: there is nothing to walk, call neither of the others;
+ * Return: begin(): SB_STEP_GO_ON; SB_STEP_END: there is nothing left to walk, or the walk is known
+ * (map.is_known); call neither of the others;
  * round(): SB_STEP_GO_ON or SB_STEP_END; end(): 0.
  */
 int sb_unwind_begin(__u32 slot);

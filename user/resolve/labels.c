@@ -81,12 +81,13 @@ int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_label
 
 const char *sb_known_labels_value(const struct sb_known_labels *labels, size_t i)
 {
-	const char *at = labels->text, *end = at + labels->nr_bytes;
+	const char *at = labels->text, *end;
 
 	if (!labels->nr_bytes)
 		return NULL;
 	if (!at)
 		return "(other)";
+	end = at + labels->nr_bytes;
 	for (; i && at < end; i--)
 		at += strlen(at) + 1;
 	return at < end && *at ? at : NULL;

@@ -288,8 +288,6 @@ int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double we
 
 	if (err)
 		return err;
-	if (pair)
-		add_to_pair(&tree->pairs.at[node], pair);
 	if (tree->in_order && tree->nodes.at[node].newest_child != SB_TREE_NONE) {
 		err = gap_add(tree, node, weight);
 		if (err)
@@ -297,6 +295,8 @@ int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double we
 	} else {
 		tree->nodes.at[node].total += weight;
 	}
+	if (pair)
+		add_to_pair(&tree->pairs.at[node], pair);
 	if (weight != floor(weight))
 		tree->has_fractions = true;
 	if (depth > tree->depth_max)
