@@ -446,7 +446,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "to-key", .metavar = "EXPR", PAIRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(to_key),
 	  .help = "the expression at the end, if it is not that of --key" },
-	{ .name = "rate", EXPRS,
+	{ .name = "rate", .views = SB_VIEW_RATE,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(rate),
 	  .help = "print how often each event happens per second, and take no stacks, which is cheap; the "
 		  "result has the number of events of each process, and of each --value" },

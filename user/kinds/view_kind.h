@@ -37,6 +37,7 @@ enum sb_view_options {
 	SB_VIEW_EXPRS = 1 << 8,	  /* --when, --weight: expressions over their arguments */
 	SB_VIEW_PAIRS = 1 << 9,	  /* --from, --to, --key: what two events are the ends of */
 	SB_VIEW_SPANS = 1 << 10,  /* --in, --slower-than: samples of slow calls only */
+	SB_VIEW_RATE = 1 << 11,	  /* --rate: events that can be counted without stacks */
 };
 
 struct sb_view_kind {
