@@ -72,6 +72,9 @@ def rate():
     result = trace(named, '--rate', '--value', 'str(arg0)', '--when', 'arg1 < 500', '--', PROGRAM, str(NR))
     check(dict(result.stacks) == {('traced', f'[str(arg0)={name}]'): 250 for name in ('even', 'odd')}, f'{dict(result.stacks)}')
     check(f'{named}: 500 times, ' in ' '.join(result.err.split()), f'where --when is true: {result.err}')
+    result = trace(f'{PROGRAM}:traced*', '--rate', '--', PROGRAM, str(NR))
+    check({stack[-1]: weight for stack, weight in result.stacks.items()} ==
+          {f'[{PROGRAM}:traced]': NR, f'[{PROGRAM}:traced_too]': 1}, f'functions of a pattern: {dict(result.stacks)}')
     result = trace(named, '--rate', '-u', '-t', '1')
     check(result.status == 2 and '--rate takes no stacks' in result.err, f'{result.err}')
 

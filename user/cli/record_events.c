@@ -153,6 +153,7 @@ int sb_record_find_events(struct sb_record_opts *opts)
 	if (opts->list)
 		return list_events(opts);
 	probes->tgid = tgid_of(&opts->run.targets);
+	probes->is_without_stacks = opts->rate;
 	probes->is_of_calls = opts->run.views.at[0]->kind->takes_calls && !opts->from.nr;
 	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
 	err = add_events(probes, &opts->events, 0, &reason);

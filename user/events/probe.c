@@ -243,12 +243,14 @@ static int add_place(struct sb_resolving *to, const struct sb_probe *probe, uint
 	return err;
 }
 
-/* A user function at its beginning is the leaf of its own stack: those of one glob have one name. All
- * others are told apart by their own. */
+/* A user function at its beginning is the leaf of its own stack, if there is one: those of one glob have
+ * one name. All others are told apart by their own. */
 static const char *shown_name(const struct sb_resolving *to, const char *name,
 			      const struct sb_probe *probe)
 {
-	bool is_leaf = probe->kind == SB_PROBE_USER && !probe->is_return;
+	const struct sb_probes *probes = to->arg;
+	bool is_leaf =
+		probe->kind == SB_PROBE_USER && !probe->is_return && !probes->is_without_stacks;
 
 	return is_leaf || !sb_event_is_glob(to->text) ? to->text : name;
 }

@@ -58,6 +58,8 @@ struct sb_probes {
 	bool is_of_tgid_only;
 	/* In: beginning and return of each place are hooked, so only functions of programs will do. */
 	bool is_of_calls;
+	/* In: no stacks are taken, so names tell the functions of a pattern apart. */
+	bool is_without_stacks;
 	/* In: places that are added begin or end pairs, SB_EVENT_*; 0: they are no pairs. A place
 	 * that is added with both is one place. */
 	uint32_t roles;

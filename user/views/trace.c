@@ -70,8 +70,10 @@ static const char *op_name(uint32_t op)
 	return sb_places_op_name(events, op);
 }
 
-/* How often the events of one name happened to the targets, where --when is true. */
-static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint64_t *per_cpu)
+/* How often the events of one name happened to the targets, where --when is true. *@ret_is_of_glob: the
+ * user wrote a pattern. */
+static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint64_t *per_cpu,
+			bool *ret_is_of_glob)
 {
 	int nr_cpus = libbpf_num_possible_cpus(), cpu;
 	uint64_t nr = 0;
@@ -84,6 +86,7 @@ static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint6
 		if (probe->name_idx != name_idx ||
 		    bpf_map_lookup_elem(bpf_map__fd(skel->maps.trace_hits), &i, per_cpu))
 			continue;
+		*ret_is_of_glob = probe->is_of_glob;
 		for (cpu = 0; cpu < nr_cpus; cpu++)
 			nr += per_cpu[cpu] * each;
 	}
@@ -97,6 +100,7 @@ static void report(const struct sampler_bpf *skel, uint64_t wall_ns,
 	int nr_cpus = libbpf_num_possible_cpus();
 	double seconds = (double)wall_ns / 1e9;
 	char name[SB_EVENT_FILE_BYTES], value[64];
+	bool is_of_glob = false;
 	uint64_t nr;
 	uint32_t i;
 
@@ -104,7 +108,9 @@ static void report(const struct sampler_bpf *skel, uint64_t wall_ns,
 		return;
 	per_cpu = calloc((size_t)nr_cpus, sizeof(*per_cpu));
 	for (i = 0; per_cpu && i < events->names.nr; i++) {
-		nr = hits_of(skel, i, per_cpu);
+		nr = hits_of(skel, i, per_cpu, &is_of_glob);
+		if (!nr && is_of_glob)
+			continue;
 		snprintf(value, sizeof(value), "%llu times, %.1f per second",
 			 (unsigned long long)nr, seconds > 0 ? (double)nr / seconds : 0);
 		sb_probe_name(events, i, name, sizeof(name));
