@@ -109,12 +109,14 @@ def threads():
 
 def event_loop():
     """Between two events: the callbacks of an event loop."""
-    spans = ('--in', 'syscalls:sys_exit_epoll_*wait*', '--until', 'syscalls:sys_enter_epoll_*wait*', '--slower-than', '40ms')
+    spans = ('--in', 'epoll-loop', '--slower-than', '40ms')
     result, kinds = sampled('offcpu', mode='loop', spans=spans)
     for name, kind in kinds.items():
         micros = of(result, f'nap_{name}')
         check(near(micros, kind.slept, 0.05), f'loop: {micros} us asleep in {name} callbacks, of {kind.slept}')
     check(not of(result, '__x64_sys_epoll_wait'), 'and nothing of waiting for events')
+    counts = [int(nr) for nr in re.findall(r'spans +\S+ \S+ to \S+ \S+: (\d+)', result.err)]
+    check(sum(counts) == 199, f'their histogram: {counts}')
     check(stat(result, 'spans') == 199, f'from one wait to the next: {stat(result, "spans")}')
 
 

@@ -50,6 +50,13 @@ void sb_report_run(const struct sb_run *run, bool all_figures);
 /* Log why nothing was sampled. */
 void sb_report_empty(const struct sb_run *run);
 
+/* report_spans.c: what there is to report on spans: append lines for the closing report to @list;
+ * call @row, whose strings are valid during the call, for all figures of a run with spans. */
+void sb_report_span_lines(const struct sb_run *run, const struct sb_run_figures *figures,
+			  struct sb_str *list);
+void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figures,
+		     void (*row)(const char *name, const char *value));
+
 /* report_interp.c: what there is to report on interpreters: append lines for the closing report to
  * @list; call @row, whose strings are valid during the call, for all figures; log warnings about
  * what is missing. */

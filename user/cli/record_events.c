@@ -9,6 +9,7 @@
 #include "base/reason.h"
 #include "cli/complete.h"
 #include "cli/record.h"
+#include "events/preset.h"
 
 /* At Tab nobody reads more. */
 #define COMPLETIONS_MAX 2000u
@@ -131,11 +132,15 @@ static int find_places(const struct sb_record_opts *opts, const char *event,
 static int find_spans(struct sb_record_opts *opts)
 {
 	struct sb_view_opts *view_opts = &opts->run.view_opts;
+	const struct sb_preset *preset;
 	struct sb_reason reason = {};
 	int err;
 
 	if (!opts->in)
 		return -1;
+	preset = sb_preset_find(opts->in);
+	if (preset && !opts->until)
+		opts->until = preset->until;
 	err = find_places(opts, opts->in, &opts->in_probes, &reason);
 	if (!err && opts->until)
 		err = find_places(opts, opts->until, &opts->until_probes, &reason);

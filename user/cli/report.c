@@ -319,60 +319,6 @@ static void add_accounted(const struct sb_run *run, const struct sb_run_figures 
 				  sb_run_accounted(figures));
 }
 
-/* "120 us", "3.1 ms", "2.5 s" */
-static void format_time(uint64_t ns, char *text, size_t nr_bytes)
-{
-	if (ns < 1000000)
-		snprintf(text, nr_bytes, "%.3g us", (double)ns / 1e3);
-	else if (ns < 1000000000)
-		snprintf(text, nr_bytes, "%.3g ms", (double)ns / 1e6);
-	else
-		snprintf(text, nr_bytes, "%.4g s", (double)ns / 1e9);
-}
-
-static void add_span_times(const struct sb_spans_stats *spans, struct sb_str *line)
-{
-	static const struct {
-		double part;
-		const char *name;
-	} parts[] = { { 0.5, "50" }, { 0.9, "90" }, { 0.99, "99" }, { 1, "100" } };
-	char text[32];
-	size_t i;
-
-	for (i = 0; i < SB_ARRAY_SIZE(parts) && spans->nr_ended; i++) {
-		format_time(sb_spans_percentile_ns(spans, parts[i].part), text, sizeof(text));
-		(void)sb_str_addf(line, "%s%s %% within %s", i ? ", " : "; ", parts[i].name, text);
-	}
-}
-
-/* With --in: how many spans there were, how long they took, and what is missing. */
-static void add_spans(const struct sb_run *run, const struct sb_run_figures *figures,
-		      struct sb_str *line)
-{
-	const struct sb_spans_stats *spans = &figures->session.spans;
-	const struct sb_view_opts *opts = &run->config->view_opts;
-	const uint64_t *stat = figures->session.stat;
-	char text[32];
-
-	if (!opts->in)
-		return;
-	(void)sb_str_addf(line, "%llu ended", (unsigned long long)spans->nr_ended);
-	if (opts->slower_than_ns) {
-		format_time(opts->slower_than_ns, text, sizeof(text));
-		(void)sb_str_addf(line, ", %llu took at least %s",
-				  (unsigned long long)stat[SB_STAT_SPANS_SLOW], text);
-	}
-	if (spans->nr_open)
-		(void)sb_str_addf(line, ", %llu open", (unsigned long long)spans->nr_open);
-	if (spans->nr_open && opts->slower_than_ns)
-		(void)sb_str_addf(line, " of which %llu have taken as long",
-				  (unsigned long long)spans->nr_open_slow);
-	add_item(line, stat[SB_STAT_SPANS_LEFT], opts->until ? "without an end" : "left by a jump");
-	add_item(line, stat[SB_STAT_SPANS_EXITED], "in which their thread ended");
-	add_item(line, stat[SB_STAT_SPANS_FULL], "not followed: too many");
-	add_span_times(spans, line);
-}
-
 static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *figures,
 			 struct sb_str *line)
 {
@@ -406,7 +352,7 @@ static const struct {
 	{ "", add_accounted },
 	{ "left out: ", add_left_out },
 	{ "expressions: ", add_expressions },
-	{ "spans: ", add_spans },
+	{ "spans: ", sb_report_span_lines },
 	{ "", sb_report_interp_lines },
 	{ "", add_own_cost },
 };
@@ -531,22 +477,6 @@ static void report_losses(const struct sb_run_figures *figures)
 	row_nr("files not opened: ulimit -n", session->nr_no_fd);
 }
 
-/* With --in only. */
-static void report_spans(const struct sb_run *run, const struct sb_run_figures *figures)
-{
-	sb_cleanup(sb_str_release) struct sb_str text = {};
-	const struct sb_spans_stats *spans = &figures->session.spans;
-
-	if (!run->config->view_opts.in)
-		return;
-	add_spans(run, figures, &text);
-	if (text.len)
-		row("spans", "%s", text.s);
-	row_nr("left out: of other spans", spans->nr_samples_fast);
-	row_nr("left out: of open spans", spans->nr_samples_open);
-	row_nr("lost: in open spans", spans->nr_samples_full);
-}
-
 /* Only views that have such things count them. */
 static void report_left_out(const struct sb_run *run, const struct sb_run_figures *figures)
 {
@@ -607,7 +537,8 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		row("threads found asleep", "%llu, woke up before their stack was read: %llu",
 		    (unsigned long long)figures->session.nr_asleep,
 		    (unsigned long long)figures->session.nr_asleep_lost);
-	report_spans(run, figures);
+	if (run->config->view_opts.in)
+		sb_report_spans(run, figures, row_text);
 	if (run->config->views.at[figures->view]->report)
 		sb_session_report(run->session, figures->view, figures->wall_ns, row_text);
 }

@@ -13,6 +13,7 @@ struct sb_preset {
 	const char *events[SB_PRESET_EVENTS_MAX]; /* as users spell them; NULL: no more */
 	/* Expressions for what the user does not say with --when, --weight, --value; NULL: none. */
 	const char *when, *weight, *value;
+	const char *until;   /* of --in: the event that ends what its events begin; NULL: none */
 	const char *summary; /* one line for lists */
 };
 
