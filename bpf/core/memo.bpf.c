@@ -6,10 +6,11 @@
  */
 #include "bpf/core/sb_unwind.bpf.h"
 
-#define NR_PLACES    128u
+#define NR_PLACES     128u
+#define READS_AT_ONCE 8u
 
 /* The first place of each kind of program; SB_MEMO_NONE: its walks are not remembered. */
-#define SB_MEMO_NONE (~0u)
+#define SB_MEMO_NONE  (~0u)
 const volatile __u32 cfg_memo_first[SB_SCRATCH_MAX] = {};
 const volatile bool cfg_memo = false; /* of any */
 
@@ -81,6 +82,26 @@ static bool reads_alike(const struct sb_read *read)
 	return val[0] == read->val[0] && val[1] == read->val[1];
 }
 
+/* Compare the next reads of the memo, from @first on. A function of its own for the sake of the
+ * verifier (unwind.bpf.c). Return: whether the process's memory has the same words. */
+__noinline int sb_memo_alike(__u32 slot, __u32 first)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct memo *memo = s ? memo_of(s, slot) : NULL;
+	__u32 i, at = first;
+
+	sb_opaque(at);
+	if (!memo || at > SB_LOG_READS_MAX - READS_AT_ONCE)
+		return 0;
+	for (i = 0; i < READS_AT_ONCE; i++) {
+		if (at + i >= memo->log.nr)
+			break;
+		if (!reads_alike(&memo->log.at[at + i]))
+			return 0;
+	}
+	return 1;
+}
+
 __noinline int sb_memo_find(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
@@ -93,10 +114,10 @@ __noinline int sb_memo_find(__u32 slot)
 	memo = memo_of(s, slot);
 	if (!memo || !begins_alike(s, memo))
 		return 0;
-	for (i = 0; i < SB_LOG_READS_MAX; i++) {
+	for (i = 0; i < SB_LOG_READS_MAX; i += READS_AT_ONCE) {
 		if (i >= memo->log.nr)
 			break;
-		if (!reads_alike(&memo->log.at[i]))
+		if (!sb_memo_alike(slot, i))
 			return 0;
 	}
 	/* A stack that was lost on its way to user space is walked again. */
@@ -112,6 +133,7 @@ __noinline int sb_memo_keep(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct memo *memo;
+	__u64 nr;
 
 	if (!s || s->stack.status != SB_STACK_COMPLETE || s->log.nr > SB_LOG_READS_MAX ||
 	    s->map.nr_by_fp || !s->map.nr_segs)
@@ -122,7 +144,12 @@ __noinline int sb_memo_keep(__u32 slot)
 	memo->segs_word = 0;
 	if (s->walk.uses & SB_WALK_USES_REGS)
 		return 0;
-	memo->log = s->log;
+	nr = s->log.nr;
+	sb_opaque(nr);
+	/* Too many bytes for the compiler to copy, and most of them are not in use. */
+	if (nr > SB_LOG_READS_MAX ||
+	    bpf_probe_read_kernel(&memo->log, sizeof(nr) + nr * sizeof(s->log.at[0]), &s->log))
+		return 0;
 	memo->pc = sb_regs_pc(&s->regs);
 	memo->sp = sb_regs_sp(&s->regs);
 	memo->fp = sb_regs_fp(&s->regs);

@@ -47,7 +47,7 @@ struct sb_walk_map {
 };
 
 /* What a walk read of the process's memory, by which core/memo.bpf.c recognizes the same walk. */
-#define SB_LOG_READS_MAX 40
+#define SB_LOG_READS_MAX 96
 #define SB_LOG_OFF	 (SB_LOG_READS_MAX + 1)
 #define SB_LOG_PAIR	 (1ull << 63) /* in addr: two words were read; otherwise one */
 struct sb_read_log {

@@ -35,7 +35,7 @@
 /* IDs of distinct stacks that are remembered, for each view: 5 MB. Beyond it, stacks are shipped
  * with each sample. */
 #define STACKS_MAX_DEFAULT    65536u
-/* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
+/* NR_PLACES of memo.bpf.c: 300 KB for each CPU. */
 #define MEMOS_PER_SLOT	      128u
 /* Programs that a run can go without: see sb_view_do_without(). The object is opened again for each
  * one. */

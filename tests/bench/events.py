@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What an event costs the program at which it happens: the CPU time that a call of a function takes longer with a probe.
+
+events.py STACKBPF FIRED_C [ROUNDS [CALLS]]
+
+The program has frame pointers, so that bpftrace has complete stacks, too. All tools take their turns in each round; of
+a turn the fastest of three counts, of the rounds the median. Ratios are to the row of bpftrace that is named, whose
+events have the same probe; both with the trap itself, which costs the same for all.
+"""
+import contextlib
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BINARY, SOURCE = sys.argv[1:3]
+ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+CALLS = int(sys.argv[4]) if len(sys.argv) > 4 else 50_000
+NONE = 'nothing'
+# What is called, below how many frames, in how many stacks.
+LOADS = (('12 frames, one stack', '10', '1'), ('42 frames, one stack', '40', '1'), ('12 frames, 512 stacks', '10', '512'))
+TRAPPED_NS = 300  # a call takes longer than that once it is hooked
+SECONDS_MAX = 20
+
+
+def tools(program, pid):
+    begin, end = f'uprobe:{program}:fired', f'uretprobe:{program}:fired'
+    ours = (f'{program}:fired', '--max-overhead=off', '-t', '600')
+    return {
+        NONE: (None, None),
+        'bpftrace count()': (['bpftrace', '-e', f'{begin} {{ @ = count(); }}'], None),
+        'bpftrace @[ustack] = count()': (['bpftrace', '-e', f'{begin} {{ @[ustack] = count(); }}'], None),
+        'stackbpf trace': ([BINARY, 'trace', *ours], 'bpftrace @[ustack] = count()'),
+        'stackbpf trace -p': ([BINARY, 'trace', *ours, '-p', str(pid)], 'bpftrace @[ustack] = count()'),
+        'bpftrace, funclatency': (['bpftrace', '-e', f'{begin} {{ @b[tid] = nsecs; }} {end} /@b[tid]/ '
+                                   '{ @ = hist(nsecs - @b[tid]); delete(@b[tid]); }'], None),
+        'bpftrace, time by ustack': (['bpftrace', '-e', f'{begin} {{ @b[tid] = nsecs; @s[tid] = ustack; }} {end} /@b[tid]/ '
+                                      '{ @[@s[tid]] = sum(nsecs - @b[tid]); delete(@b[tid]); delete(@s[tid]); }'], None),
+        'stackbpf latency': ([BINARY, 'latency', *ours], 'bpftrace, time by ustack'),
+    }
+
+
+class Program:
+    def __init__(self, path, *args):
+        self.process = subprocess.Popen([path, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def call(self, times):
+        """Return: CPU nanoseconds of a call."""
+        print(times, file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+
+@contextlib.contextmanager
+def beside(command, program):
+    """The tool, from when its probe works and its first stacks are known."""
+    if not command:
+        yield
+        return
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as tool:
+        end = time.monotonic() + SECONDS_MAX
+        while program.call(20) < TRAPPED_NS:
+            if time.monotonic() > end or tool.poll() is not None:
+                sys.exit(f'{command[0]} hooks nothing')
+            time.sleep(0.05)
+        program.call(2000)
+        time.sleep(1)
+        yield
+        tool.send_signal(signal.SIGINT)
+
+
+def measure(path, depth, stacks):
+    program = Program(path, depth, stacks)
+    rows = tools(path, program.process.pid)
+    figures = {name: [] for name in rows}
+    for _ in range(ROUNDS):
+        for name, (command, _) in rows.items():
+            with beside(command, program):
+                program.call(2000)
+                figures[name].append(min(program.call(CALLS) for _ in range(3)))
+    program.process.kill()
+    program.process.wait()
+    return figures, {name: to for name, (_, to) in rows.items()}
+
+
+def main():
+    if os.geteuid() != 0 or not shutil.which('bpftrace'):
+        sys.exit('needs root and bpftrace')
+    with tempfile.TemporaryDirectory() as work:
+        path = f'{work}/fired'
+        subprocess.run(['gcc', '-O2', '-g', '-fno-omit-frame-pointer', '-fno-optimize-sibling-calls', '-o', path, SOURCE],
+                       check=True)
+        for name, depth, stacks in LOADS:
+            figures, peers = measure(path, depth, stacks)
+            print(f'{name:32} {"ns a call":>10} {"range":>15} {"to its peer":>12} {"range":>13}')
+            for tool, values in figures.items():
+                line = f'{tool:32} {statistics.median(values):10.0f} {min(values):7.0f}..{max(values):6.0f}'
+                if peers[tool]:
+                    ratios = [a / b for a, b in zip(values, figures[peers[tool]])]
+                    line += f' {statistics.median(ratios):11.2f}x {min(ratios):6.2f}..{max(ratios):4.2f}x'
+                print(line, flush=True)
+
+
+main()
