@@ -52,6 +52,10 @@ struct seat {
 	struct sb_reader_state state;
 	pid_t pid; /* 0: there is no reader */
 	int socket_fd;
+	/* Of the request of sb_reader_ahead() that is under way; else none. */
+	const struct sb_reader_want *wants;
+	uint32_t nr_wants;
+	struct sb_reader_aheads aheads;
 	struct seat *next;
 };
 
@@ -168,6 +172,7 @@ static void free_seat(void *arg)
 	sb_closep(&seat->state.entry_fd);
 	sb_closep(&seat->state.original_fd);
 	sb_reader_mounts_release(&seat->state.mounts);
+	sb_str_release(&seat->aheads.data);
 	pthread_mutex_lock(&readers.lock);
 	for (at = &readers.seats; *at; at = &(*at)->next) {
 		if (*at == seat) {
@@ -213,6 +218,7 @@ struct wait {
 	uint64_t begin_ns, looked_ns;
 	uint64_t blocked_ns, total_ns; /* without progress; altogether */
 	uint32_t progress;
+	uint32_t part; /* of sb_reader_ahead(): all of these count from when it began */
 };
 
 void sb_reader_hurry(void)
@@ -244,6 +250,27 @@ static char state_of(pid_t pid)
 	return sb_procfs_stat((uint32_t)pid, &stat) ? '\0' : stat.state;
 }
 
+/*
+ * Each access of sb_reader_ahead() may take as long as if it were the only one. The index must
+ * increase, so that a reader that lies about it is late, too.
+ */
+static void look_at_part(struct wait *wait, uint64_t now_ns)
+{
+	uint32_t part = __atomic_load_n(&wait->seat->area->part, __ATOMIC_RELAXED);
+
+	if (part <= wait->part || part >= wait->seat->nr_wants)
+		return;
+	wait->part = part;
+	wait->begin_ns = now_ns;
+	wait->blocked_ns = wait->total_ns = 0;
+}
+
+static bool is_beyond_hurry(void)
+{
+	return __atomic_load_n(&readers.is_hurried, __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&readers.hurry_ns, __ATOMIC_RELAXED) >= HURRY_TOTAL_NS;
+}
+
 /* Return: 0: continue to wait; -ETIMEDOUT: the reader is late; -ECHILD: it has ended. */
 static int look_at(struct wait *wait)
 {
@@ -252,6 +279,7 @@ static int look_at(struct wait *wait)
 	char state = state_of(wait->seat->pid);
 
 	wait->looked_ns = now_ns;
+	look_at_part(wait, now_ns);
 	if (!state || state == 'Z' || state == 'X')
 		return -ECHILD;
 	if (progress != wait->progress)
@@ -272,7 +300,7 @@ static int look_at(struct wait *wait)
 		patience_ns = patience_ns < HURRY_PATIENCE_NS ? patience_ns : HURRY_PATIENCE_NS;
 	}
 	if (wait->blocked_ns >= patience_ns || wait->total_ns >= TOTAL_NS ||
-	    now_ns - wait->begin_ns >= STARVED_NS)
+	    now_ns - wait->begin_ns >= STARVED_NS || (wait->seat->nr_wants && is_beyond_hurry()))
 		return -ETIMEDOUT;
 	return 0;
 }
@@ -317,8 +345,19 @@ static int take_fd(struct seat *seat, uint32_t asked, int *ret_fd)
 	return -EPROTO;
 }
 
-static void note_answer(const struct sb_reader_area *area)
+static void note_answer(struct seat *seat)
 {
+	struct sb_reader_area *area = seat->area;
+	uint64_t blocked_ns;
+	uint32_t i;
+
+	for (i = 0; i < seat->nr_wants; i++) {
+		blocked_ns = __atomic_load_n(&area->parts[i].blocked_ns, __ATOMIC_RELAXED);
+		if (!blocked_ns)
+			continue;
+		area->request.tgid = seat->wants[i].tgid;
+		sb_reader_blame(&area->request, 0, blocked_ns, false);
+	}
 	if (sb_reader_is_of_file(&area->request) && area->answer.is_local) {
 		sb_reader_note_local(area->dev);
 		return;
@@ -330,12 +369,14 @@ static void note_answer(const struct sb_reader_area *area)
 /* Return: the error of the access. */
 static int give_up(const struct wait *wait, int err)
 {
-	const struct sb_reader_area *area = wait->seat->area;
+	struct sb_reader_area *area = wait->seat->area;
 	bool is_at_fault =
 		wait->blocked_ns >= readers.opts.patience_ns || wait->total_ns >= TOTAL_NS;
 
 	if (err == -ETIMEDOUT) {
 		count(&readers.stats.nr_abandoned);
+		if (wait->seat->nr_wants)
+			area->request.tgid = wait->seat->wants[wait->part].tgid;
 		/* At the end of the run the wait is too short to blame anybody. */
 		if (is_at_fault && !sb_reader_is_local(area->dev))
 			sb_reader_blame(&area->request, area->dev, wait->total_ns, true);
@@ -366,16 +407,10 @@ static int ask(struct seat *seat, int root_fd)
 		err = wait_for_answer(&wait, asked);
 	}
 	if (!err)
-		note_answer(area);
+		note_answer(seat);
 	else
 		err = give_up(&wait, err);
 	return err;
-}
-
-static bool is_beyond_hurry(void)
-{
-	return __atomic_load_n(&readers.is_hurried, __ATOMIC_RELAXED) &&
-	       __atomic_load_n(&readers.hurry_ns, __ATOMIC_RELAXED) >= HURRY_TOTAL_NS;
 }
 
 /*
@@ -452,12 +487,62 @@ static int64_t make_access(struct seat *seat, int root_fd, int *ret_fd)
 
 /* Accesses. */
 
+/* Return: how many accesses were made, at least 1; 0: none is known to have been. */
+static size_t ask_ahead(struct seat *seat, const struct sb_reader_want *wants, size_t nr)
+{
+	int64_t nr_done;
+	int fd;
+
+	seat->wants = wants;
+	seat->nr_wants = sb_reader_aheads_ask(seat->area, wants, nr);
+	nr_done = seat->nr_wants ? make_access(seat, -1, &fd) : 0;
+	nr = seat->nr_wants;
+	seat->nr_wants = 0;
+	if (nr_done <= 0 || (uint64_t)nr_done > nr ||
+	    sb_reader_aheads_keep(&seat->aheads, wants, (size_t)nr_done, seat->area))
+		return 0;
+	return (size_t)nr_done;
+}
+
+size_t sb_reader_ahead(const struct sb_reader_want *wants, size_t nr)
+{
+	struct seat *seat = readers.spawner.pid ? seat_of_thread() : NULL;
+	size_t nr_done = 0;
+
+	if (!seat)
+		return nr;
+	seat->aheads.nr = 0;
+	sb_str_clear(&seat->aheads.data);
+	if (!nr) {
+		sb_str_release(&seat->aheads.data);
+		return 0;
+	}
+	if (!begin_access(SB_READER_OP_AHEAD, wants[0].tgid, &seat))
+		nr_done = ask_ahead(seat, wants, nr);
+	return nr_done ? nr_done : 1;
+}
+
+/* Return: the bytes that were read ahead; NULL: none were. */
+static const char *take_memory(uint32_t tgid, uint64_t addr, size_t *len)
+{
+	if (!own_seat || !*len || *len > SB_READER_DATA_BYTES)
+		return NULL;
+	return sb_reader_aheads_take(
+		&own_seat->aheads,
+		&(struct sb_reader_want){ .tgid = tgid, .len = (uint32_t)*len, .addr = addr }, len);
+}
+
 ssize_t sb_reader_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)
 {
+	const char *ready = take_memory(tgid, addr, &len);
 	size_t done = 0;
 	int64_t nr = 0;
 	int fd;
 
+	if (ready) {
+		memcpy(buf, ready, len);
+		return (ssize_t)len;
+	}
 	while (done < len) {
 		size_t want = len - done < SB_READER_DATA_BYTES ? len - done : SB_READER_DATA_BYTES;
 		struct seat *seat;
@@ -487,7 +572,7 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
 
 	if (err)
 		return err;
-	len = len < SB_READER_DATA_BYTES ? len : SB_READER_DATA_BYTES;
+	len = len < SB_READER_CODE_BYTES ? len : SB_READER_CODE_BYTES;
 	seat->area->request.entry = entry;
 	seat->area->request.addr = offset;
 	seat->area->request.len = len;
@@ -504,9 +589,20 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
 	struct seat *seat;
 	int64_t nr;
 	int fd, err = begin_access(SB_READER_OP_CODE, tgid, &seat);
+	const char *ready;
+	size_t len;
 
 	if (err)
 		return err;
+	ready = is_first ? sb_reader_aheads_take(&seat->aheads,
+						 &(struct sb_reader_want){ .tgid = tgid }, &len)
+			 : NULL;
+	if (ready) {
+		*at = UINT64_MAX;
+		sb_str_clear(records);
+		err = sb_str_addn(records, ready, len);
+		return err ? err : (ssize_t)len;
+	}
 	seat->area->request.addr = *at;
 	seat->area->request.is_first = is_first;
 	nr = make_access(seat, -1, &fd);

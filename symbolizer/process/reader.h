@@ -127,6 +127,26 @@ struct sb_reader_map {
 #define SB_READER_CODE_BYTES (128u << 10)
 ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records);
 
+/* Accesses of one round of sb_reader_ahead(). */
+#define SB_READER_AHEAD_MAX 64u
+struct sb_reader_want {
+	uint32_t tgid; /* for memory also the ID of a thread */
+	uint32_t len;  /* bytes of memory; 0: the executable mappings */
+	uint64_t addr; /* of memory */
+};
+/*
+ * Make several accesses by one request, because two switches of processes cost more than most
+ * accesses. The calling thread's next sb_reader_memory() with the same arguments, or
+ * sb_reader_code() with @is_first, returns what was read now, once. The results are kept until they
+ * are taken or the thread calls this function again; with @nr 0 it drops them.
+ *
+ * If an access blocks, it alone is given up, and what it waited for is left alone. Accesses that
+ * failed or do not fit are not kept: they are made, and fail, when they are asked for.
+ * Return: for how many of @wants, from the first on, there is nothing to be read ahead any more: at
+ * least 1, unless @nr is 0. Call it with the others when these have been used.
+ */
+size_t sb_reader_ahead(const struct sb_reader_want *wants, size_t nr);
+
 /* Where to look for a file. */
 enum sb_reader_place {
 	SB_READER_HERE,	  /* @path in our own root; a relative path from our working directory */
@@ -190,8 +210,9 @@ int sb_reader_root(uint32_t tgid, bool is_other);
 
 /* Counters since sb_reader_begin(). */
 struct sb_reader_stats {
-	uint64_t nr_requests, nr_readers; /* accesses; readers that were started */
-	uint64_t nr_abandoned;		  /* readers that were late */
+	/* Accesses, those of one sb_reader_ahead() as one; readers that were started. */
+	uint64_t nr_requests, nr_readers;
+	uint64_t nr_abandoned; /* readers that were late */
 	uint64_t nr_crashed;
 	uint64_t nr_refused; /* accesses to what is left alone, or beyond a bound */
 	uint64_t nr_copies, nr_leased;

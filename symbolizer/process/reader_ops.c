@@ -54,18 +54,15 @@ static int no_such_process(int err)
 
 /* Memory. */
 
-static int64_t read_memory(const struct sb_reader_request *request, void *buf)
+static int64_t read_memory(uint32_t tgid, uint64_t addr, uint64_t len, void *buf)
 {
-	const struct iovec ours = { .iov_base = buf, .iov_len = request->len };
-	const struct iovec theirs = {
-		.iov_base = (void *)(uintptr_t)request->addr,
-		.iov_len = request->len,
-	};
+	const struct iovec ours = { .iov_base = buf, .iov_len = len };
+	const struct iovec theirs = { .iov_base = (void *)(uintptr_t)addr, .iov_len = len };
 	ssize_t nr;
 
-	if (request->len > SB_READER_DATA_BYTES)
+	if (len > SB_READER_DATA_BYTES)
 		return -EINVAL;
-	nr = process_vm_readv((pid_t)request->tgid, &ours, 1, &theirs, 1, 0);
+	nr = process_vm_readv((pid_t)tgid, &ours, 1, &theirs, 1, 0);
 	return nr < 0 ? -errno : nr;
 }
 
@@ -156,7 +153,7 @@ static int64_t read_entry(const struct sb_reader_request *request, struct sb_rea
 
 struct records {
 	uint8_t *at;
-	size_t len;
+	size_t len, max;
 	uint64_t next;
 	bool is_full;
 };
@@ -178,7 +175,7 @@ static int add_record(void *arg, const struct sb_maps_line *line)
 		.record_bytes = (uint32_t)nr_bytes,
 	};
 
-	if (records->len + nr_bytes > SB_READER_DATA_BYTES) {
+	if (records->len + nr_bytes > records->max) {
 		records->is_full = true;
 		return -ENOSPC;
 	}
@@ -205,30 +202,90 @@ static bool is_alone(uint32_t tgid)
 	return !stat(path, &st) && st.st_nlink == 3;
 }
 
-static int64_t read_code(const struct sb_reader_request *request, struct sb_reader_state *state,
-			 void *buf, uint64_t *ret_next)
+/* @records->next: where to begin. */
+static int64_t read_code(uint32_t tgid, bool is_first, struct sb_reader_state *state,
+			 struct records *records, uint64_t *ret_next)
 {
-	struct records records = { .at = buf, .next = request->addr };
+	const uint64_t from = records->next;
 	int err;
 
-	if (request->is_first || state->tgid != request->tgid || state->entry != SB_READER_MAPS) {
+	if (is_first || state->tgid != tgid || state->entry != SB_READER_MAPS) {
 		sb_closep(&state->entry_fd);
-		state->tgid = request->tgid;
+		state->tgid = tgid;
 		state->entry = SB_READER_MAPS;
-		state->entry_fd = open_entry("", request->tgid, 0, entries[SB_READER_MAPS]);
+		state->entry_fd = open_entry("", tgid, 0, entries[SB_READER_MAPS]);
 	}
 	*ret_next = UINT64_MAX;
 	if (state->entry_fd < 0)
 		return state->entry_fd == -ENOENT ? -ESRCH : -ENOTSUP;
-	err = sb_procmap_query_code(state->entry_fd, request->addr & ~1ull, request->addr & 1,
-				    add_record, &records);
-	if (records.is_full)
-		*ret_next = records.next;
-	if (records.is_full && records.len)
-		return (int64_t)records.len;
+	err = sb_procmap_query_code(state->entry_fd, from & ~1ull, from & 1, add_record, records);
+	if (records->is_full)
+		*ret_next = records->next;
+	if (records->is_full && records->len)
+		return (int64_t)records->len;
 	if (err == -ESRCH)
-		return is_alone(request->tgid) ? 0 : -ENOTSUP;
-	return err ? err : (int64_t)records.len;
+		return is_alone(tgid) ? 0 : -ENOTSUP;
+	return err ? err : (int64_t)records->len;
+}
+
+/* Several accesses. */
+
+/* Time since it began, if the thread slept meanwhile; else 0. */
+struct sleep_watch {
+	struct rusage before;
+	uint64_t begin_ns;
+};
+
+static void watch_sleep(struct sleep_watch *watch)
+{
+	watch->begin_ns = sb_now_ns();
+	(void)getrusage(RUSAGE_THREAD, &watch->before);
+}
+
+static uint64_t slept_ns(const struct sleep_watch *watch)
+{
+	struct rusage after = {};
+
+	(void)getrusage(RUSAGE_THREAD, &after);
+	return after.ru_nvcsw == watch->before.ru_nvcsw ? 0 : sb_now_ns() - watch->begin_ns;
+}
+
+/* Return: number of bytes; -ENOSPC: more than @max; or another negative errno. */
+static int64_t read_part(const struct sb_reader_want *want, struct sb_reader_state *state,
+			 void *buf, size_t max)
+{
+	struct records records = { .at = buf, .max = max };
+	uint64_t next;
+	int64_t nr;
+
+	if (want->len)
+		return want->len > max ? -ENOSPC
+				       : read_memory(want->tgid, want->addr, want->len, buf);
+	nr = read_code(want->tgid, true, state, &records, &next);
+	return nr >= 0 && next != UINT64_MAX ? -ENOSPC : nr;
+}
+
+/* Return: how many of the accesses were made; the others do not fit. */
+static int64_t read_ahead(struct sb_reader_area *area, struct sb_reader_state *state)
+{
+	const struct sb_reader_request *request = &area->request;
+	struct sleep_watch watch;
+	uint32_t i;
+	size_t len = 0;
+
+	for (i = 0; i < request->nr_wants && i < SB_READER_AHEAD_MAX; i++) {
+		struct sb_reader_part *part = &area->parts[i];
+
+		__atomic_store_n(&area->part, i, __ATOMIC_RELAXED);
+		watch_sleep(&watch);
+		part->ret = read_part(&request->wants[i], state, area->data + len,
+				      SB_READER_DATA_BYTES - len);
+		part->blocked_ns = slept_ns(&watch);
+		if (part->ret == -ENOSPC && i)
+			break;
+		len += part->ret > 0 ? (size_t)part->ret : 0;
+	}
+	return i;
 }
 
 /* Files. */
@@ -537,20 +594,28 @@ static int64_t make_access(struct sb_reader_area *area, struct sb_reader_state *
 			   int *ret_fd)
 {
 	const struct sb_reader_request *request = &area->request;
+	struct records records = {
+		.at = area->data,
+		.max = SB_READER_CODE_BYTES,
+		.next = request->addr,
+	};
 
 	switch ((enum sb_reader_op)request->op) {
 	case SB_READER_OP_MEMORY:
-		return read_memory(request, area->data);
+		return read_memory(request->tgid, request->addr, request->len, area->data);
 	case SB_READER_OP_ENTRY:
 		return read_entry(request, state, area->data);
 	case SB_READER_OP_CODE:
-		return read_code(request, state, area->data, &area->answer.addr);
+		return read_code(request->tgid, request->is_first, state, &records,
+				 &area->answer.addr);
 	case SB_READER_OP_OPEN:
 		return open_file(area, state, root_fd, ret_fd);
 	case SB_READER_OP_STAT:
 		return stat_file(area, state, root_fd, ret_fd);
 	case SB_READER_OP_ROOT:
 		return open_root(request, ret_fd);
+	case SB_READER_OP_AHEAD:
+		return read_ahead(area, state);
 	case SB_READER_OP_MAX:
 		break;
 	}
@@ -559,17 +624,15 @@ static int64_t make_access(struct sb_reader_area *area, struct sb_reader_state *
 
 int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd)
 {
-	struct rusage before = {}, after = {};
-	uint64_t begin_ns = sb_now_ns();
+	struct sleep_watch watch;
 	int fd = -1;
 
 	area->answer = (struct sb_reader_answer){};
 	__atomic_store_n(&area->dev, 0, __ATOMIC_RELAXED);
-	(void)getrusage(RUSAGE_THREAD, &before);
+	watch_sleep(&watch);
 	area->answer.ret = make_access(area, state, root_fd, &fd);
-	(void)getrusage(RUSAGE_THREAD, &after);
-	if (after.ru_nvcsw != before.ru_nvcsw)
-		area->answer.blocked_ns = sb_now_ns() - begin_ns;
+	if (area->request.op != SB_READER_OP_AHEAD)
+		area->answer.blocked_ns = slept_ns(&watch);
 	area->answer.has_fd = fd >= 0;
 	return fd;
 }

@@ -11,12 +11,13 @@
 #include <stdio.h>
 
 #include "base/peer.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "reader.h"
 #include "symbolizer/process/reader.h"
 
-/* Room for one answer: a captured piece of stack is 64 KiB, an entry is read by pages or more. */
-#define SB_READER_DATA_BYTES SB_READER_CODE_BYTES
+/* Room for one answer, most of it for pieces of stack of 64 KiB that are read ahead. */
+#define SB_READER_DATA_BYTES (512u << 10)
 /* File systems that are left alone; each request carries the list. */
 #define SB_READER_DEVS_MAX   32u
 
@@ -27,6 +28,7 @@ enum sb_reader_op {
 	SB_READER_OP_OPEN,
 	SB_READER_OP_STAT,
 	SB_READER_OP_ROOT,
+	SB_READER_OP_AHEAD,
 	SB_READER_OP_MAX,
 };
 
@@ -43,11 +45,20 @@ struct sb_reader_request {
 	uint64_t hold_dev, hold_ino; /* struct sb_reader_file */
 	uint64_t devs
 		[SB_READER_DEVS_MAX]; /* left alone: files on them fail with -ETIMEDOUT untouched */
+	uint32_t nr_wants;
+	struct sb_reader_want wants[SB_READER_AHEAD_MAX];
 	char path[PATH_MAX];
 };
 
+/* The answer to one of the accesses of sb_reader_ahead(). Its bytes come behind those of the access
+ * before it. */
+struct sb_reader_part {
+	int64_t ret; /* number of bytes, or a negative errno */
+	uint64_t blocked_ns;
+};
+
 struct sb_reader_answer {
-	int64_t ret; /* number of bytes in @data, 0, or a negative errno */
+	int64_t ret; /* number of bytes in @data, or of parts; 0; or a negative errno */
 	uint64_t addr;
 	uint64_t blocked_ns; /* how long the access took if the reader slept in it; else 0 */
 	uint32_t has_fd, is_copy;
@@ -62,9 +73,11 @@ struct sb_reader_answer {
 struct sb_reader_area {
 	uint32_t asked, answered; /* futexes: numbers of the last request and of the last answer */
 	uint32_t progress;	  /* increases while a file is being copied */
+	uint32_t part;		  /* of sb_reader_ahead(): which of the accesses is being made */
 	uint64_t dev;		  /* file system that is being accessed; 0: not known */
 	struct sb_reader_request request;
 	struct sb_reader_answer answer;
+	struct sb_reader_part parts[SB_READER_AHEAD_MAX];
 	uint8_t data[SB_READER_DATA_BYTES];
 };
 
@@ -121,6 +134,35 @@ struct sb_reader_state {
  * is of a copy, @state->original_fd is handed over with it.
  */
 int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
+
+/*
+ * What a thread read ahead and has not taken yet (reader_ahead.c). All zeroes is empty.
+ */
+struct sb_reader_aheads {
+	uint32_t nr;
+	struct sb_reader_ready {
+		struct sb_reader_want want;
+		size_t first, len; /* in `data` */
+		bool is_taken;
+	} ready[SB_READER_AHEAD_MAX];
+	struct sb_str data;
+};
+/*
+ * Fill in @area->request with the first of @wants, at most @nr, up to one whose process is left
+ * alone. Return: how many of them.
+ */
+uint32_t sb_reader_aheads_ask(struct sb_reader_area *area, const struct sb_reader_want *wants,
+			      size_t nr);
+/*
+ * Keep the first @nr_done of @area->parts, the answers to @wants; those that failed are skipped. Sizes are
+ * checked, because an attacker may control the reader. Return: 0; -EPROTO; -ENOMEM: what was added
+ * remains.
+ */
+int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reader_want *wants,
+			  size_t nr_done, const struct sb_reader_area *area);
+/* Return: the bytes of @want, valid until the next round, and taken by this; NULL: none. */
+const char *sb_reader_aheads_take(struct sb_reader_aheads *aheads,
+				  const struct sb_reader_want *want, size_t *ret_len);
 
 /* Return: whether the access is to a file, not to memory or to an entry of /proc. */
 static inline bool sb_reader_is_of_file(const struct sb_reader_request *request)

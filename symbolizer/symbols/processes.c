@@ -219,7 +219,11 @@ int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgi
 	return seed(sym, time_ns, tgid, 0);
 }
 
-int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns)
+struct wants {
+	SB_VEC(struct sb_reader_want) all;
+};
+
+static int list_processes(struct wants *wants)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -228,11 +232,28 @@ int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns)
 
 	if (!dir)
 		return -errno;
-	while (err != -ENOMEM && (entry = readdir(dir)))
+	while (!err && (entry = readdir(dir)))
 		if (!sb_parse_u64(entry->d_name, UINT32_MAX, &tgid))
-			err = seed(sym, time_ns, (uint32_t)tgid, 0);
+			err = sb_vec_push(&wants->all,
+					  ((struct sb_reader_want){ .tgid = (uint32_t)tgid }));
 	closedir(dir);
-	return err == -ENOMEM ? err : 0;
+	return err;
+}
+
+int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns)
+{
+	struct wants wants = {};
+	size_t i, ahead = 0;
+	int err = list_processes(&wants), err_list = err;
+
+	for (i = 0; !err_list && i < wants.all.nr && err != -ENOMEM; i++) {
+		if (i == ahead)
+			ahead += sb_reader_ahead(&wants.all.at[i], wants.all.nr - i);
+		err = seed(sym, time_ns, wants.all.at[i].tgid, 0);
+	}
+	sb_reader_ahead(NULL, 0);
+	sb_vec_release(&wants.all);
+	return err_list ? err_list : err == -ENOMEM ? err : 0;
 }
 
 /* Return: up to when events were lost or skipped that a lookup of @time_ns must know of, if @gen was not read since;

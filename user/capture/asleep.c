@@ -99,14 +99,34 @@ static int take(struct reader *reader, const struct sb_asleep *asleep)
 				sizeof(reader->piece.event) + reader->piece.event.nr_stack_bytes);
 }
 
+/* Read the stacks of as many threads as one round holds. Return: of how many. */
+static size_t read_ahead(const struct sb_asleep *at, size_t nr)
+{
+	struct sb_reader_want wants[SB_READER_AHEAD_MAX];
+	size_t i;
+
+	nr = nr < SB_READER_AHEAD_MAX ? nr : SB_READER_AHEAD_MAX;
+	for (i = 0; i < nr; i++)
+		wants[i] = (struct sb_reader_want){
+			.tgid = at[i].raw.tgid,
+			.len = SB_RAW_BYTES_MAX,
+			.addr = at[i].raw.stack_addr,
+		};
+	return sb_reader_ahead(wants, nr);
+}
+
 static int take_all(struct reader *reader, const struct sb_str *found)
 {
 	const struct sb_asleep *at = (const struct sb_asleep *)found->s;
-	size_t i, nr = found->len / sizeof(*at);
+	size_t i, ahead = 0, nr = found->len / sizeof(*at);
 	int err = 0;
 
-	for (i = 0; i < nr && !err; i++)
+	for (i = 0; i < nr && !err; i++) {
+		if (i == ahead)
+			ahead += read_ahead(&at[i], nr - i);
 		err = take(reader, &at[i]);
+	}
+	sb_reader_ahead(NULL, 0);
 	return err;
 }
 

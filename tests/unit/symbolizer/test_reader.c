@@ -41,7 +41,7 @@
 /* No process has such a number. */
 #define NO_TGID	 (1u << 30)
 
-enum how { HONEST, CRASH, HANG, LIE_LEN, LIE_FD, LIE_AT };
+enum how { HONEST, CRASH, HANG, HANG_AT, LIE_LEN, LIE_PART, LIE_FD, LIE_AT };
 
 /* Seen by readers and spawner, too. */
 static struct shared {
@@ -49,6 +49,8 @@ static struct shared {
 	bool is_immortal; /* readers do not end when they are killed: see waitpid() below */
 } * shared;
 static bool is_on_fuse;
+
+static char secret[] = "what is to be read";
 
 int __real_sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
 int __wrap_sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
@@ -67,6 +69,12 @@ int __wrap_sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *
 	while (shared && shared->how == HANG)
 		raise(SIGSTOP);
 	fd = __real_sb_reader_serve(area, state, root_fd);
+	while (shared && shared->how == HANG_AT) {
+		__atomic_store_n(&area->part, 1, __ATOMIC_RELAXED);
+		raise(SIGSTOP);
+	}
+	if (shared && shared->how == LIE_PART)
+		area->parts[0].ret = sizeof(secret) + 1;
 	if (shared && shared->how == LIE_LEN)
 		area->answer.ret = SB_READER_DATA_BYTES + 1;
 	if (shared && shared->how == LIE_FD) {
@@ -102,7 +110,6 @@ int __wrap_fstatfs64(int fd, struct statfs *fs)
 	return __wrap_fstatfs(fd, fs);
 }
 
-static char secret[] = "what is to be read";
 static pid_t child;
 
 static int setup(void **state)
@@ -180,6 +187,120 @@ static void test_memory(void **state)
 	assert_int_equal(sb_reader_memory(NO_TGID, (uintptr_t)secret, buf, sizeof(buf)), -ESRCH);
 	assert_true(stats().nr_readers == 1 && stats().nr_requests == 3);
 	assert_true(!stats().nr_abandoned && !stats().nr_crashed && !stats().nr_refused);
+}
+
+static void read_ahead(const struct sb_reader_want *wants, size_t nr, size_t want_nr)
+{
+	assert_int_equal(sb_reader_ahead(wants, nr), want_nr);
+}
+
+#define SECRET_OF(pid)                                                                    \
+	{                                                                                 \
+		.tgid = (uint32_t)(pid), .len = sizeof(secret), .addr = (uintptr_t)secret \
+	}
+
+/* One request for all; each is taken once, and what failed is asked for again. */
+static void test_ahead(void **state)
+{
+	const struct sb_reader_want wants[] = { SECRET_OF(child),
+						SECRET_OF(NO_TGID),
+						{ .tgid = (uint32_t)child } };
+	sb_cleanup(sb_str_release) struct sb_str code = {}, again = {};
+	char buf[sizeof(secret)];
+	uint64_t at = 0;
+
+	begin(LONG_NS);
+	read_ahead(wants, 3, 3);
+	assert_int_equal(stats().nr_requests, 1);
+	assert_int_equal(read_secret(), sizeof(secret));
+	assert_true(sb_reader_code((uint32_t)child, true, &at, &code) > 0);
+	assert_true(at == UINT64_MAX && stats().nr_requests == 1);
+	assert_int_equal(sb_reader_memory(NO_TGID, (uintptr_t)secret, buf, sizeof(buf)), -ESRCH);
+	assert_int_equal(stats().nr_requests, 2);
+	assert_int_equal(read_secret(), sizeof(secret));
+	at = 0;
+	assert_true(sb_reader_code((uint32_t)child, true, &at, &again) > 0);
+	assert_int_equal(stats().nr_requests, 4);
+	assert_int_equal(code.len, again.len);
+	/* What was not taken is dropped. */
+	read_ahead(wants, 3, 3);
+	read_ahead(NULL, 0, 0);
+	assert_int_equal(read_secret(), sizeof(secret));
+	assert_int_equal(stats().nr_requests, 6);
+}
+
+/* What does not fit is left to the next round. */
+static void test_ahead_in_rounds(void **state)
+{
+	enum { NR = SB_READER_AHEAD_MAX + 8, PIECE = SB_READER_DATA_BYTES / 8 };
+	static char big[PIECE], buf[PIECE];
+	struct sb_reader_want wants[NR];
+	size_t i, ahead = 0, nr_rounds = 0;
+
+	memset(big, 'b', sizeof(big));
+	begin(LONG_NS);
+	for (i = 0; i < NR; i++)
+		wants[i] = (struct sb_reader_want)SECRET_OF(child);
+	read_ahead(wants, NR, SB_READER_AHEAD_MAX);
+	for (i = 0; i < NR; i++)
+		wants[i] = (struct sb_reader_want){ .tgid = (uint32_t)getpid(),
+						    .len = PIECE - (uint32_t)i,
+						    .addr = (uintptr_t)big + i };
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	for (i = 0; i < NR; i++) {
+		if (i == ahead) {
+			ahead += sb_reader_ahead(&wants[i], NR - i);
+			nr_rounds++;
+		}
+		memset(buf, 0, sizeof(buf));
+		assert_int_equal(sb_reader_memory(wants[i].tgid, wants[i].addr, buf, wants[i].len),
+				 wants[i].len);
+		assert_memory_equal(buf, big + i, wants[i].len);
+	}
+	assert_int_equal(stats().nr_requests, 1 + nr_rounds);
+	assert_in_range(nr_rounds, NR / 9, NR / 8 + 1);
+}
+
+/* Who did not answer is left alone, and the others are read. */
+static void test_ahead_hang(void **state)
+{
+	const struct sb_reader_want wants[] = { SECRET_OF(child), SECRET_OF(NO_TGID),
+						SECRET_OF(child) };
+	char text[SB_READER_CULPRIT_BYTES], want[64], buf[sizeof(secret)];
+
+	not_under_valgrind();
+	begin(SHORT_NS);
+	shared->how = HANG_AT;
+	read_ahead(wants, 3, 1);
+	shared->how = HONEST;
+	assert_int_equal(stats().nr_abandoned, 1);
+	snprintf(want, sizeof(want), "process %u (", NO_TGID);
+	assert_true(sb_reader_culprit(0, text));
+	assert_memory_equal(text, want, strlen(want));
+	assert_false(sb_reader_culprit(1, text));
+	assert_int_equal(read_secret(), sizeof(secret));
+	read_ahead(wants + 1, 2, 1);
+	assert_int_equal(sb_reader_memory(NO_TGID, (uintptr_t)secret, buf, sizeof(buf)),
+			 -ETIMEDOUT);
+	read_ahead(wants, 3, 1);
+	read_ahead(wants + 2, 1, 1);
+	assert_int_equal(read_secret(), sizeof(secret));
+}
+
+static void test_ahead_forged(void **state)
+{
+	const struct sb_reader_want wants[] = { SECRET_OF(child), SECRET_OF(child) };
+
+	begin(LONG_NS);
+	shared->how = LIE_LEN;
+	read_ahead(wants, 2, 1);
+	shared->how = LIE_PART;
+	read_ahead(wants, 2, 1);
+	shared->how = CRASH;
+	read_ahead(wants, 2, 1);
+	shared->how = HONEST;
+	assert_int_equal(read_secret(), sizeof(secret));
+	assert_int_equal(stats().nr_requests, 4);
 }
 
 /* Time that the reader spends counts for the thread that it works for. */
@@ -493,6 +614,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ahead, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ahead_in_rounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ahead_hang, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ahead_forged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cpu_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
