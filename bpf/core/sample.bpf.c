@@ -370,17 +370,14 @@ static int add_key(void *generation, const struct sb_capture *capture)
 	struct sb_count count = { .first_ns = capture->now_ns };
 	int err = bpf_map_update_elem(generation, &capture->key, &count, BPF_NOEXIST);
 
-	if (err && err != -EEXIST) {
-		sb_stat_add(err == -EBUSY ? SB_STAT_COUNTS_BUSY : SB_STAT_COUNTS_FULL, 1);
-		__sync_fetch_and_add(&view_lost[capture->key.view % SB_VIEWS_MAX], 1);
+	if (err && err != -EEXIST)
 		return err;
-	}
 	if (!err && __sync_fetch_and_add(&nr_keys, 1) + 1 == cfg_counts_nudge)
 		sb_event_nudge();
 	return 0;
 }
 
-/* Return: NULL, and in *ret_err why. */
+/* Return: NULL: the sample is lost, which is counted; *ret_err: why. */
 static __always_inline struct sb_count *count_of(const struct sb_capture *capture, int *ret_err)
 {
 	__u32 zero = 0;
@@ -393,10 +390,15 @@ static __always_inline struct sb_count *count_of(const struct sb_capture *captur
 	if (count)
 		return count;
 	*ret_err = add_key(generation, capture);
-	if (*ret_err)
-		return NULL;
-	*ret_err = -E2BIG;
-	return bpf_map_lookup_elem(generation, &capture->key);
+	if (!*ret_err) {
+		count = bpf_map_lookup_elem(generation, &capture->key);
+		if (count)
+			return count;
+		*ret_err = -E2BIG; /* user space has drained it just now */
+	}
+	sb_stat_add(*ret_err == -EBUSY ? SB_STAT_COUNTS_BUSY : SB_STAT_COUNTS_FULL, 1);
+	__sync_fetch_and_add(&view_lost[capture->key.view % SB_VIEWS_MAX], 1);
+	return NULL;
 }
 
 __hidden int sb_account(const struct sb_capture *capture, __u64 weight)

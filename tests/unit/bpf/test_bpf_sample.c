@@ -362,6 +362,11 @@ static void test_counts_full(void **state)
 	assert_int_equal(sample(&in_user, &key), -EBUSY);
 	assert_int_equal(stat_of(SB_STAT_COUNTS_BUSY), 1);
 	assert_int_equal(stat_of(SB_STAT_COUNTS_FULL), 1);
+	/* Another CPU was faster, and user space has drained the key since. */
+	shim.fail_err = -EEXIST;
+	assert_int_equal(sample(&in_user, &key), -E2BIG);
+	assert_int_equal(stat_of(SB_STAT_COUNTS_FULL), 2);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 9);
 }
 
 /* A timer that is slower than was asked for: its samples weigh more. Each CPU has its own. */
