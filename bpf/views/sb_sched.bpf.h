@@ -235,20 +235,26 @@ static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, st
 	ret->until_ns = until_ns;
 }
 
+/* Return: whether --min or --max may say otherwise of a part that has taken @ns when it ends. */
+static bool is_undecided(__u64 ns)
+{
+	return ns < cfg_sched_min_ns || cfg_sched_max_ns != ~0ull;
+}
+
 /*
  * Return: up to when the open wait of @st is to be accounted at @now_ns, while the run goes on: up
- * to the beginning of its last part if that part is shorter than --min, which it may still reach.
+ * to the beginning of its last part if that may still reach --min or exceed --max.
  */
-static __u64 long_enough_until(const struct sched_task *st, __u64 from_ns, __u64 now_ns)
+static __u64 decided_until(const struct sched_task *st, __u64 from_ns, __u64 now_ns)
 {
 	struct parts parts;
 
-	if (!cfg_sched_min_ns || from_ns >= now_ns)
+	if (!is_undecided(0) || from_ns >= now_ns)
 		return now_ns;
 	split(st, from_ns, now_ns, &parts);
 	if (parts.mid_ns == now_ns) /* still blocked */
-		return parts.blocked_ns < cfg_sched_min_ns ? from_ns : now_ns;
-	return parts.queued_ns < cfg_sched_min_ns ? parts.mid_ns : now_ns;
+		return is_undecided(parts.blocked_ns) ? from_ns : now_ns;
+	return is_undecided(parts.queued_ns) ? parts.mid_ns : now_ns;
 }
 
 /*

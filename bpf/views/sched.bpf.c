@@ -13,9 +13,9 @@
  * sched_task.from_ns is the time up to which an open wait has been accounted; it is 0 when no wait is
  * open. Whoever changes it by an atomic exchange must account the time between the two values: the
  * switch by which the thread returns, or the iterator `sched_settle`, which accounts waits that are
- * still open at the end of the run or at a snapshot. At a snapshot it leaves a part that is shorter
- * than --min as it is, because the part may still become long enough; then all of it is accounted.
- * Two waits of a thread never begin at the same time, so an unchanged from_ns means the same wait.
+ * still open at the end of the run or at a snapshot. At a snapshot it leaves a part as it is that is
+ * shorter than --min, because the part may still become long enough, and with --max every open part;
+ * all of it is accounted, or left out, when that is decided. Two waits of a thread never begin at the same time, so an unchanged from_ns means the same wait.
  *
  * How --every samples waits is described in sb_sched_every.bpf.h.
  */
@@ -527,7 +527,7 @@ int sched_settle(struct bpf_iter__task *ctx)
 	if (!from_ns || sb_is_running(task))
 		return 0;
 	if (!is_over)
-		until_ns = long_enough_until(st, from_ns, until_ns);
+		until_ns = decided_until(st, from_ns, until_ns);
 	if (clamp_to_begin(from_ns) >= until_ns)
 		return 0;
 	if (has_unseen() && st->is_unseen) {

@@ -277,6 +277,35 @@ static void test_bounds(void **state)
 	assert_int_equal(weight_of(&tasks[0], SB_STATE_SLEEP), 2500);
 }
 
+/* A part that is open at a snapshot may still exceed --max. Then nothing of it is accounted. */
+static void test_settled_under_max(void **state)
+{
+	cfg_sched_max_ns = 5000;
+	leave_at(1000, &tasks[0], TASK_INTERRUPTIBLE);
+	settle_at(4000, &tasks[0]);
+	settle_at(8000, &tasks[0]);
+	assert_int_equal(weight_of_all(), 0);
+	arrive_at(101000, &tasks[0]);
+	assert_int_equal(weight_of_all(), 0);
+	assert_int_equal(stat_of(SB_STAT_OVER_MAX), 1);
+	/* The part that has ended is decided, the time in the queue is not. */
+	leave_at(200000, &tasks[1], TASK_INTERRUPTIBLE);
+	wake_at(203000, &tasks[1]);
+	settle_at(204000, &tasks[1]);
+	assert_int_equal(weight_of(&tasks[1], SB_STATE_SLEEP), 3000);
+	settle_at(207000, &tasks[1]);
+	assert_int_equal(weight_of_all(), 3000);
+	arrive_at(209000, &tasks[1]);
+	assert_int_equal(weight_of_all(), 3000);
+	assert_int_equal(stat_of(SB_STAT_OVER_MAX), 2);
+	/* At the end of the run, it is as long as is known. */
+	leave_at(400000, &tasks[0], TASK_INTERRUPTIBLE);
+	end_ns = 403000;
+	settle_at(403500, &tasks[0]);
+	assert_int_equal(weight_of_all(), 6000);
+	assert_int_equal(stat_of(SB_STAT_OVER_MAX), 2);
+}
+
 /* A part that is too short at a snapshot may still reach --min. Then all of it is accounted. */
 static void test_settled_under_min(void **state)
 {
@@ -694,6 +723,7 @@ int main(void)
 		cmocka_unit_test_setup(test_clamped_to_end, setup),
 		cmocka_unit_test_setup(test_settled_once, setup),
 		cmocka_unit_test_setup(test_bounds, setup),
+		cmocka_unit_test_setup(test_settled_under_max, setup),
 		cmocka_unit_test_setup(test_settled_under_min, setup),
 		cmocka_unit_test_setup(test_settled_under_min_every, setup),
 		cmocka_unit_test_setup(test_wanted_states, setup),
