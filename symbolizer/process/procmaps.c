@@ -305,9 +305,11 @@ int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tg
 	return 0;
 }
 
-void sb_procmaps_seed_end(struct sb_procgen *gen, uint64_t over_ns, uint64_t read_ns)
+void sb_procmaps_seed_end(struct sb_procgen *gen, int err, uint64_t over_ns, uint64_t read_ns)
 {
 	gen->seed_read_ns = read_ns;
+	if (err)
+		return;
 	gen->is_complete = true;
 	if (over_ns > gen->lost_ns)
 		gen->lost_ns = over_ns;

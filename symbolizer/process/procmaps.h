@@ -148,12 +148,13 @@ int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tg
 int sb_procmaps_seed(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t over_ns,
 		     const struct sb_procmaps_new *maps, size_t nr);
 /*
- * Mark @gen as seeded, and losses up to @over_ns (0: none) as repaired. Called after every
- * sb_procmaps_seed(), also when that returned -ENOMEM; but not when /proc could not be read.
+ * End seeding @gen. Called after every sb_procmaps_seed(), but not when /proc could not be read.
+ * @err: of sb_procmaps_seed(). If it is 0, @gen is complete, and losses up to @over_ns (0: none) are
+ *	repaired; else it is to be seeded again
  * @read_ns: CLOCK_MONOTONIC after reading. If an exec before this time arrives later, what was read
  * belongs to another address space and is dropped.
  */
-void sb_procmaps_seed_end(struct sb_procgen *gen, uint64_t over_ns, uint64_t read_ns);
+void sb_procmaps_seed_end(struct sb_procgen *gen, int err, uint64_t over_ns, uint64_t read_ns);
 
 /*
  * Find the generation of @tgid that ran at @time_ns, or the last one that had ended before.

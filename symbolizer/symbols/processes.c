@@ -188,7 +188,7 @@ static int apply_seeding(struct sb_symbolizer *sym, const struct seeding *seedin
 {
 	int err = sb_procmaps_seed(&sym->procs, gen, over_ns, seeding->maps.at, seeding->maps.nr);
 
-	sb_procmaps_seed_end(gen, over_ns, sb_now_ns());
+	sb_procmaps_seed_end(gen, err, over_ns, sb_now_ns());
 	return err;
 }
 

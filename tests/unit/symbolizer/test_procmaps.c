@@ -155,7 +155,7 @@ static void seed_one(uint64_t time_ns, uint64_t over_ns, uint32_t tgid, uint32_t
 	assert_int_equal(sb_procmaps_seed_begin(&pm, time_ns, tgid, &gen), 0);
 	assert_non_null(gen);
 	assert_int_equal(sb_procmaps_seed(&pm, gen, over_ns, &new, 1), 0);
-	sb_procmaps_seed_end(gen, over_ns, time_ns + 5);
+	sb_procmaps_seed_end(gen, 0, over_ns, time_ns + 5);
 }
 
 static void test_seed(void **state)
@@ -209,8 +209,20 @@ static struct sb_procgen *reseed(uint64_t time_ns, const struct sb_procmaps_new 
 	assert_int_equal(sb_procmaps_seed_begin(&pm, time_ns, 1, &gen), 0);
 	assert_non_null(gen);
 	assert_int_equal(sb_procmaps_seed(&pm, gen, time_ns, maps, nr), 0);
-	sb_procmaps_seed_end(gen, time_ns, time_ns + 5);
+	sb_procmaps_seed_end(gen, 0, time_ns, time_ns + 5);
 	return gen;
+}
+
+/* What could not be kept is missing, so the process is to be read again. */
+static void test_seed_without_memory(void **state)
+{
+	struct sb_procgen *gen;
+
+	assert_int_equal(sb_procmaps_seed_begin(&pm, 50, 1, &gen), 0);
+	sb_procmaps_seed_end(gen, -ENOMEM, 50, 55);
+	assert_true(!gen->is_complete && !gen->lost_ns && gen->seed_read_ns == 55);
+	sb_procmaps_seed_end(gen, 0, 50, 60);
+	assert_true(gen->is_complete && gen->lost_ns == 50);
 }
 
 /* Of a process that is read again and again, only what changed is added, and what it has unmapped goes. */
@@ -587,6 +599,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_seed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_seed_after_loss, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_seed_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_seed_without_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bound_is_left, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descending, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shadow, setup, teardown),
