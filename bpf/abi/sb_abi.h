@@ -230,6 +230,7 @@ enum sb_object_kind {
 	SB_OBJECT_WAKER,    /* struct sb_object_waker: the waking thread, and its stacks */
 	SB_OBJECT_FILE,	    /* struct sb_object_file, see sb_abi_io.h */
 	SB_OBJECT_VALUE,    /* struct sb_object_value, see sb_abi_trace.h */
+	SB_OBJECT_CALL,	    /* struct sb_object_call, see sb_abi_latency.h */
 	SB_OBJECT_KIND_MAX,
 };
 

@@ -9,7 +9,18 @@
  * sb_sample_key.op of time that a call was still open for, at the end of the run or at a snapshot:
  * the leaf "[open]".
  */
-#define SB_LATENCY_OP_OPEN 1
+#define SB_LATENCY_OP_OPEN     1
+
+/* Calls that --slowest can list; a power of two for the verifier. */
+#define SB_LATENCY_SLOWEST_MAX 16u
+
+/* A call that was among the slowest when it ended. */
+struct sb_object_call {
+	__u64 elapsed_ns;
+	__u64 end_ns; /* CLOCK_MONOTONIC */
+	__u32 tid;    /* of the thread that began it */
+	__u32 reserved;
+};
 
 /* What is open; key of the map `latency_calls`. */
 struct sb_latency_call {
@@ -20,6 +31,7 @@ struct sb_latency_call {
 	__u32 reserved;
 };
 
+_Static_assert(sizeof(struct sb_object_call) == 24, "layout is shared");
 _Static_assert(sizeof(struct sb_latency_call) == 16, "layout is shared");
 
 #endif

@@ -31,6 +31,10 @@
 /* --min, --max. */
 const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
 
+/* --slowest: how many; how long the slowest calls took so far, in no order. */
+const volatile __u32 cfg_latency_slowest = 0;
+__u64 latency_slowest[SB_LATENCY_SLOWEST_MAX] = {};
+
 /* Calls that one event can drop: as many as can be pending. */
 #define DROPS_MAX SB_RETURNS_MAX
 
@@ -40,7 +44,8 @@ struct latency_record {
 	__u64 begin_ns, from_ns;
 	__u64 nr;     /* calls that it stands for, see sb_thin() */
 	__u64 weight; /* of --weight; 0: the time that passes */
-	__u64 outer;  /* sp of the next older call of the thread; 0: there is none */
+	__u32 tid, reserved;
+	__u64 outer; /* sp of the next older call of the thread; 0: there is none */
 };
 
 struct {
@@ -57,6 +62,23 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } latency_newest SEC(".maps");
+
+/* Scratch memory for an object, by slot. The room is for the verifier: sb_object_ship() gets the size
+ * at run time. */
+struct call_object {
+	struct sb_event_object event;
+	union {
+		struct sb_object_call call;
+		__u8 room[SB_OBJECT_BYTES_MAX];
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SB_SCRATCH_MAX);
+	__type(key, __u32);
+	__type(value, struct call_object);
+} latency_objects SEC(".maps");
 
 /* Take the call at *@newest out of the list. Return: 0; -ENOENT: it is not in the table. */
 static int remove_newest(__u32 tid, __u64 *newest)
@@ -94,7 +116,7 @@ static __u64 *newest_of(__u32 tid, __u64 sp)
 /* Not inlined: up to 6.12 what it has on the stack would count for the walk, too. */
 static __noinline int open_call(const struct sb_capture *capture, __u32 tid, __u64 sp, __u64 nr)
 {
-	struct latency_record call = { .nr = nr };
+	struct latency_record call = { .nr = nr, .tid = tid };
 	struct sb_latency_call key = { .value = sp, .tid = tid };
 	__u64 *newest, none = 0;
 
@@ -170,6 +192,51 @@ static bool is_for_its_end(const struct latency_record *call, __u64 all_ns)
 	       (call->weight || all_ns < cfg_latency_min_ns || cfg_latency_max_ns != ~0ull);
 }
 
+/*
+ * Return: whether a call is among the slowest so far; then it takes the place of the fastest of them.
+ * Global, so that the verifier examines it once. If several CPUs take one place at once, one of them
+ * is lost, and the fastest is faster than it should be: so a call may be taken for a slow one, but no
+ * slow call is missed. User space has the last word.
+ */
+__noinline int sb_latency_is_slow(__u64 ns)
+{
+	__u64 fastest_ns = ~0ull;
+	__u32 at = 0, i;
+
+	for (i = 0; i < SB_LATENCY_SLOWEST_MAX && i < cfg_latency_slowest; i++) {
+		if (latency_slowest[i] < fastest_ns) {
+			fastest_ns = latency_slowest[i];
+			at = i;
+		}
+	}
+	if (ns <= fastest_ns)
+		return 0;
+	sb_opaque(at);
+	latency_slowest[at & (SB_LATENCY_SLOWEST_MAX - 1)] = ns;
+	return 1;
+}
+
+/* Ship what --slowest lists of a call. Return: the ID of the object. */
+static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_ns)
+{
+	struct call_object *object = bpf_map_lookup_elem(&latency_objects, &slot);
+	__u64 id = SB_OBJECT_CALL;
+
+	if (!object)
+		return 0;
+	object->call.elapsed_ns = now_ns - call->begin_ns;
+	object->call.end_ns = now_ns;
+	object->call.tid = call->tid;
+	object->call.reserved = 0;
+	id = sb_hash_word(id, object->call.elapsed_ns);
+	id = sb_hash_word(id, now_ns) ^ call->tid;
+	object->event.kind = SB_OBJECT_CALL;
+	object->event.nr_bytes = sizeof(object->call);
+	object->event.id = id | 1;
+	sb_object_ship(&object->event);
+	return object->event.id;
+}
+
 /* Account the time from from_ns on, or the weight at once. --min and --max are about the whole call.
  * @op: 0 or SB_LATENCY_OP_OPEN */
 static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
@@ -188,6 +255,9 @@ static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32
 	if (op)
 		capture->key.op = op;
 	capture->key.log2_ns = sb_log2_of(all_ns);
+	/* What is open is one of them at the end only. */
+	if (cfg_latency_slowest && (!op || sb_end_ns()) && sb_latency_is_slow(all_ns))
+		capture->key.object = describe(call, slot, now_ns);
 	sb_account(capture, (call->weight ? call->weight : now_ns - from_ns) * call->nr);
 }
 
@@ -270,7 +340,11 @@ static bool choose(const struct event *event, __u64 *ret_weight)
 static __noinline int open_pair(const struct event *event, const struct sb_capture *capture,
 				__u64 nr, __u64 weight)
 {
-	struct latency_record pair = { .nr = nr, .weight = weight };
+	struct latency_record pair = {
+		.nr = nr,
+		.weight = weight,
+		.tid = (__u32)bpf_get_current_pid_tgid(),
+	};
 	struct sb_latency_call key;
 
 	find_key(event, event->place->begin_key, &key);

@@ -160,6 +160,28 @@ func main() { c := make(chan int); go func() { c <- work(20000) }(); println(<-c
 """
 
 
+def listed(result):
+    """The slowest calls: (milliseconds, stack)."""
+    parts = re.split(r'^stackbpf:   slowest, \d+: ', result.err, flags=re.M)[1:]
+    return [(float(part.split(' ', 1)[0]), re.findall(r'^stackbpf:       (.*)$', part, re.M)) for part in parts]
+
+
+def slowest():
+    result, _ = pairs_of('--key', '(int)arg0', '--slowest', '10')
+    calls_listed = listed(result)
+    longest = int(re.search(r'^longest (\d+)$', result.err, re.M)[1])
+    times = [ms for ms, _ in calls_listed]
+    check(len(times) == 10 and times == sorted(times, reverse=True) and near(times[0] * 1000, longest, 0.03),
+          f'ten, the slowest first, as long as the program says: {times}, {longest} us')
+    check(all(stack[0] == 'begun' and stack[2] in ('often', 'seldom', 'rarely') and stack[-1] == 'pairs' for _, stack in calls_listed),
+          f'with their stacks: {calls_listed[0]}')
+    check(len(result.stacks) == 3, f'which stay what they are: {list(result.stacks)}')
+    result, _ = pairs_of('--key', '(int)arg0', '--slowest', '1', mode=('open',))
+    check(len(listed(result)) == 1 and listed(result)[0][1][0] == '[open]', f'one that is open is one of them: {listed(result)}')
+    result, *_ = measured('--slowest', '2')
+    check(len(listed(result)) == 2 and all(stack[0] == 'timed' for _, stack in listed(result)), f'calls: {listed(result)}')
+
+
 def go_programs():
     """Their stacks move, so a probe at a return would end them, whatever section has their table."""
     if not shutil.which('go'):
@@ -184,6 +206,7 @@ def bad_input():
                            ((*pair, f'{PROGRAM}:timed'), 'leave it out'),
                            ((f'{PROGRAM}:timed', '--key', 'arg0'), '--key needs --from and --to'),
                            ((f'{PROGRAM}:timed', '--when', 'arg0'), '--when needs --from and --to'),
+                           ((*pair, '--slowest', '3', '--value', 'arg0'), 'cannot be used together'),
                            ((*pair, '--to-key', 'arg0'), '--to-key needs --key'),
                            ((*pair, '--key', 'agr0'), "--key at"),
                            ((*pair, '--key', 'arg0', '--to-key', 'retval'), "--to-key at"),
@@ -197,5 +220,5 @@ def bad_input():
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((calls, jumps, still_open, many, options, pairs, pairs_without_end, pairs_of_threads, go_programs, bad_input), sys.argv[4:])
+run_parts((calls, jumps, still_open, many, options, pairs, pairs_without_end, pairs_of_threads, slowest, go_programs, bad_input), sys.argv[4:])
 done()

@@ -2,7 +2,8 @@
 /*
  * Measures its own requests: one thread begins them by begun(ID, bytes, name) and another one ends them by
  * done(ID, name). "pairs NR": of ten requests six begin in often(), three in seldom() and one in rarely().
- * It prints how many there were of each, how many microseconds they took, and their bytes. "pairs NR again"
+ * It prints how many there were of each, how many microseconds they took, and their bytes; and how long
+ * the longest took. "pairs NR again"
  * begins each of them twice; "pairs NR open" begins one more, which never ends, in stay().
  */
 #include <pthread.h>
@@ -25,6 +26,7 @@ struct kind {
 static volatile struct kind kinds[] = { { .caller = "often" },
 					{ .caller = "seldom" },
 					{ .caller = "rarely" } };
+static uint64_t longest_ns;
 static uint64_t began_ns[REQUESTS_MAX + 1];
 static int queue[2], is_again;
 static volatile uint64_t sink;
@@ -95,6 +97,7 @@ static void *finish(void *arg)
 {
 	struct timespec delay = { .tv_nsec = SLEEP_NS };
 	char name[16];
+	uint64_t took;
 	int id;
 
 	while (read(queue[0], &id, sizeof(id)) == sizeof(id)) {
@@ -102,7 +105,9 @@ static void *finish(void *arg)
 
 		snprintf(name, sizeof(name), "request %d", id);
 		nanosleep(&delay, NULL);
-		kind->ns += now() - began_ns[id];
+		took = now() - began_ns[id];
+		longest_ns = took > longest_ns ? took : longest_ns;
+		kind->ns += took;
 		kind->nr++;
 		done(id, name);
 	}
@@ -133,5 +138,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s %llu %llu %llu\n", kinds[i].caller,
 			(unsigned long long)kinds[i].nr, (unsigned long long)kinds[i].ns / 1000,
 			(unsigned long long)kinds[i].bytes);
+	fprintf(stderr, "longest %llu\n", (unsigned long long)longest_ns / 1000);
 	return 0;
 }

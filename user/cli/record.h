@@ -47,6 +47,8 @@ int sb_record_status(const struct sb_run *run, enum sb_run_status status);
  * all statistics instead (--stats).
  */
 void sb_report_run(const struct sb_run *run, bool all_figures);
+/* In report_slowest.c: log the slowest calls with their stacks, if the run has any (--slowest). */
+void sb_report_slowest(const struct sb_run *run);
 /* Log why nothing was sampled. */
 void sb_report_empty(const struct sb_run *run);
 

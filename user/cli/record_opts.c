@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "bpf/abi/sb_abi_io.h"
+#include "bpf/abi/sb_abi_latency.h"
 #include "cli/complete.h"
 #include "cli/snap.h"
 #include "kinds/view_kind.h"
@@ -450,6 +451,10 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(rate),
 	  .help = "print how often each event happens per second, and take no stacks, which is cheap; the "
 		  "result has the number of events of each process, and of each --value" },
+	{ .name = "slowest", .metavar = "N", PAIRS,
+	  .type = SB_OPT_U32, .group = SB_OPT_EVENTS, FIELD(run.view_opts.slowest),
+	  .min = 1, .max = SB_LATENCY_SLOWEST_MAX,
+	  .help = "list the N slowest calls with their stacks at the end (at most 16)" },
 	{ .name = "when", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(when),
 	  .help = "only events for which this expression over their arguments is not 0: "
@@ -885,6 +890,8 @@ static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
 				    "'%s' is measured from its beginning to its return; leave "
 				    "it out, or leave out --from and --to",
 				    fields->events.at[0]);
+	if (fields->run.view_opts.slowest && fields->value)
+		return sb_opts_fail(opts, "--slowest and --value cannot be used together");
 	if (fields->to_key && !fields->key)
 		return sb_opts_fail(opts, "--to-key needs --key, the expression at the beginning");
 	if (has_pair || !sb_record_opt_is_for("from", opts->command))

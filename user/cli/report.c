@@ -723,6 +723,7 @@ void sb_report_run(const struct sb_run *run, bool all_figures)
 		else
 			report_closing(run, &figures);
 	}
+	sb_report_slowest(run);
 }
 
 /* Return: the state letter of a process, 0 when it is gone. */

@@ -86,7 +86,8 @@ struct assembly {
 	size_t user_at, kernel_at, end; /* where its stacks begin in frames, and where they end */
 	bool is_cut;			/* one of its stacks is incomplete */
 	struct sb_wait_reason reason;	/* why its thread waits */
-	struct sb_str text;		/* reused by each frame */
+	const struct sb_object_call *call; /* it is one of the slowest; borrowed; NULL: it is not */
+	struct sb_str text;		   /* reused by each frame */
 	struct stack_part part;
 	struct merge merge;
 };

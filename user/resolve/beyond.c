@@ -260,13 +260,21 @@ static int push_value(struct assembly *assembly, struct sb_stack_cache *stacks,
 	return err ? err : sb_assembly_push(assembly, assembly->text.s, SB_FRAME_KERNEL);
 }
 
+/* No frame: slow calls belong to the same stack as others. */
+static int note_call(struct assembly *assembly, struct sb_stack_cache *stacks,
+		     const struct sb_object *object)
+{
+	(void)stacks;
+	assembly->call = object->data;
+	return 0;
+}
+
 static int (*const pushers[SB_OBJECT_KIND_MAX])(struct assembly *assembly,
 						struct sb_stack_cache *stacks,
 						const struct sb_object *object) = {
-	[SB_OBJECT_TASK] = push_task,
-	[SB_OBJECT_WAKER] = push_waker,
-	[SB_OBJECT_FILE] = push_file,
-	[SB_OBJECT_VALUE] = push_value,
+	[SB_OBJECT_TASK] = push_task, [SB_OBJECT_WAKER] = push_waker,
+	[SB_OBJECT_FILE] = push_file, [SB_OBJECT_VALUE] = push_value,
+	[SB_OBJECT_CALL] = note_call,
 };
 
 /* Push an object's frames. They are made at its first use and kept, because its process may be gone

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "bpf/abi/sb_abi_latency.h"
 #include "bpf/abi/sb_abi_trace.h"
 #include "resolve/value_names.h"
 
@@ -16,6 +17,7 @@ static const size_t data_bytes_min[SB_OBJECT_KIND_MAX] = {
 	[SB_OBJECT_WAKER] = sizeof(struct sb_object_waker),
 	[SB_OBJECT_FILE] = sizeof(struct sb_object_file),
 	[SB_OBJECT_VALUE] = sizeof(struct sb_object_value),
+	[SB_OBJECT_CALL] = sizeof(struct sb_object_call),
 };
 
 static void release_object(struct sb_object *object)

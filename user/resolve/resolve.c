@@ -11,6 +11,7 @@
 #include "resolve/assembly.h"
 #include "resolve/labels.h"
 #include "resolve/roots.h"
+#include "resolve/slowest.h"
 
 /* Of what lies below one stack, between two drains. More are taken as one: in a second, no program
  * gives each of them a time worth a sample. */
@@ -29,6 +30,7 @@ struct sb_resolver {
 	struct sb_object_cache objects;
 	struct sb_label_cache labels;
 	struct sb_wait_words words;
+	struct sb_slowest slowest;
 	uint32_t mark_epoch; /* of marks on processes that were counted */
 	struct sb_resolve_stats view_stats[SB_VIEWS_MAX];
 };
@@ -73,6 +75,7 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_object_cache_release(&resolver->objects);
 	sb_label_cache_release(&resolver->labels);
 	sb_wait_words_clear(&resolver->words);
+	sb_slowest_release(&resolver->slowest);
 	sb_processes_free(resolver->own_processes);
 	free(resolver);
 }
@@ -234,6 +237,7 @@ static int add_part(struct sb_resolver *resolver, struct assembly *assembly,
 
 	assembly->nr_samples = count->count.nr_samples;
 	assembly->frames.nr = 0;
+	assembly->call = NULL;
 	err = push_sample(resolver, assembly, count);
 	if (err)
 		return err;
@@ -249,6 +253,9 @@ static int add_part(struct sb_resolver *resolver, struct assembly *assembly,
 	if (!err)
 		err = sb_assembly_push_beyond(assembly, &resolver->objects, &resolver->stacks,
 					      &count->key);
+	if (!err && assembly->call)
+		err = sb_slowest_add(&resolver->slowest, assembly->call, assembly->frames.at,
+				     assembly->frames.nr);
 	return err ? err : add_to_profile(assembly, count);
 }
 
@@ -430,4 +437,9 @@ void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
 	*ret_stats = resolver->view_stats[view];
 	ret_stats->nr_stacks = resolver->stacks.nr_added;
 	ret_stats->nr_evicted = resolver->stacks.nr_evicted;
+}
+
+const struct sb_slowest *sb_resolver_slowest(const struct sb_resolver *resolver)
+{
+	return &resolver->slowest;
 }

@@ -193,4 +193,9 @@ struct sb_resolve_stats {
 void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
 		       struct sb_resolve_stats *ret_stats);
 
+struct sb_slowest;
+/* Return: the slowest calls since sb_resolver_new() (slowest.h), if the view was asked for them; valid
+ * as long as the resolver. Their frames are of its profile. */
+const struct sb_slowest *sb_resolver_slowest(const struct sb_resolver *resolver);
+
 #endif

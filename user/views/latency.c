@@ -57,6 +57,7 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	int err = sb_view_switch_on(always, SB_ARRAY_SIZE(always));
 
 	probes = opts->probes;
+	skel->rodata->cfg_latency_slowest = opts->slowest;
 	skel->rodata->cfg_latency_min_ns = opts->min_ns;
 	skel->rodata->cfg_latency_max_ns = opts->max_ns ? opts->max_ns : UINT64_MAX;
 	if (err)

@@ -58,6 +58,7 @@ struct sb_view_opts {
 	uint64_t io_ino;	 /* inode; 0: all */
 	const char *io_path;	 /* glob, applied when file names are resolved; NULL: all */
 	const struct sb_counter *counter; /* triggers the timer's program; NULL: the clock */
+	uint32_t slowest;		  /* list so many of the slowest calls; 0: none */
 	const struct sb_probes *probes;	  /* of "trace": what to attach to; NULL: nothing */
 	const struct sb_probes *in;	  /* events at which spans begin; NULL: no spans */
 	/* Events at which they end; NULL: they are the calls of `in`. */

@@ -62,6 +62,8 @@ static int setup(void **state)
 	SHIM_MAP(latency_calls);
 	SHIM_MAP(latency_newest);
 	SHIM_MAP(probe_busy);
+	SHIM_MAP(latency_objects);
+	SHIM_MAP(objects_seen);
 	SHIM_RING(events, 1 << 20);
 	SHIM_MAP_OF_MAPS(counts);
 	SHIM_MAP_OF_BYTES(generation, 100);
@@ -74,6 +76,8 @@ static int setup(void **state)
 	end_ns = 0;
 	cfg_latency_min_ns = 0;
 	cfg_latency_max_ns = ~0ull;
+	cfg_latency_slowest = 0;
+	memset(latency_slowest, 0, sizeof(latency_slowest));
 	cfg_by = 0;
 	cfg_sides = 0;
 	cfg_nr_allow_rules = 0;
@@ -379,6 +383,47 @@ static void test_pair_weight(void **state)
 	assert_int_equal(stat_of(SB_STAT_SAMPLES), 2);
 }
 
+/* Return: how many samples have an object. */
+static uint32_t nr_described(void)
+{
+	struct sb_sample_key key;
+	struct sb_count count;
+	uint32_t nr = 0, i;
+
+	for (i = 0; i < shim_map_nr(&generation); i++) {
+		shim_map_at(&generation, i, &key, &count);
+		nr += key.object != 0;
+	}
+	return nr;
+}
+
+/* A call is described while it is one of the slowest so far. */
+static void test_slowest(void **state)
+{
+	static const struct {
+		uint32_t took_ns, nr_described;
+	} calls[] = {
+		{ 3000, 1 }, { 5000, 2 }, { 1000, 2 }, { 4000, 3 }, { 3500, 3 }, { 4500, 4 }
+	};
+	uint64_t at = 1000;
+	size_t i;
+
+	cfg_latency_slowest = 2;
+	be(0);
+	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		begin_at(at, 1);
+		end_at(at + calls[i].took_ns, 1);
+		assert_int_equal(nr_described(), calls[i].nr_described);
+		at += 10000;
+	}
+	begin_at(at, 1);
+	settle_at(at + 9000); /* a snapshot: it is not known yet how long it will be */
+	assert_int_equal(nr_described(), 4);
+	end_ns = at + 9500;
+	settle_at(at + 9500);
+	assert_int_equal(nr_described(), 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup(test_pair_by_key, setup),
 		cmocka_unit_test_setup(test_pair_in_a_row, setup),
 		cmocka_unit_test_setup(test_pair_weight, setup),
+		cmocka_unit_test_setup(test_slowest, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

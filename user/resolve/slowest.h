@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The slowest calls of a run, each with its stack. The BPF side ships more than are asked for, because
+ * a call that is among the slowest when it ends need not be one at the end of the run. Zeroed, it is
+ * an empty list. Thread: the one of the resolver.
+ */
+#ifndef SB_RESOLVE_SLOWEST_H
+#define SB_RESOLVE_SLOWEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi/sb_abi_latency.h"
+
+struct sb_slow_call {
+	struct sb_object_call call;
+	uint32_t *frames; /* owned: IDs of the profile, root first */
+	size_t nr_frames;
+};
+
+/* The slowest first. */
+struct sb_slowest {
+	struct sb_slow_call at[SB_LATENCY_SLOWEST_MAX];
+	size_t nr;
+};
+
+/* Add a call, unless as many as there is room for are slower; the fastest one is dropped if there is
+ * no room. @frames: copied. Return: 0; -ENOMEM, and the list is as before. */
+int sb_slowest_add(struct sb_slowest *slowest, const struct sb_object_call *call,
+		   const uint32_t *frames, size_t nr_frames);
+/* Free the frames; the list is empty then. */
+void sb_slowest_release(struct sb_slowest *slowest);
+
+#endif
