@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* core/span.bpf.c, compiled for the host: which samples are in a span, and which spans were slow. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core.h"
+
+#define STACK 0x7ffe00001000ull
+#define SLOW  1000u
+
+static struct task_struct task = { .tgid = 10, .pid = 11 };
+static struct sb_regs regs = { .cs = 0x33 };
+
+/* A map that user space makes larger. */
+#define MAP_OF(map_, nr)                                                                         \
+	shim_map_add((struct shim_map_def){ &(map_), SHIM_UINT(map_, type), sizeof(*(map_).key), \
+					    sizeof(*(map_).value), (nr) })
+
+static int setup(void **state)
+{
+	shim_reset();
+	SHIM_MAP(stats);
+	SHIM_MAP(target_tgids);
+	MAP_OF(spans_open, 2);
+	MAP_OF(spans_slow, 2);
+	MAP_OF(span_durations, SB_SPAN_BUCKETS);
+	cfg_nr_allow_rules = 0;
+	cfg_spans = true;
+	cfg_span_slow_ns = SLOW;
+	span_numbers = 0;
+	shim.task = &task;
+	shim.task_regs = &regs;
+	shim.pid_tgid = (uint64_t)10 << 32 | 11;
+	return 0;
+}
+
+/* Calls are numbered by how deep their caller is. */
+static uint64_t sp_of(int deep)
+{
+	return STACK - 64 * (uint64_t)deep;
+}
+
+static void begin_at(uint64_t now_ns, int deep)
+{
+	struct sb_regs at = { .sp = sp_of(deep) - SB_RETURN_BYTES };
+
+	shim.now_ns = now_ns;
+	span_call((struct pt_regs *)&at);
+}
+
+static void end_at(uint64_t now_ns, int deep)
+{
+	struct sb_regs at = { .sp = sp_of(deep) };
+
+	shim.now_ns = now_ns;
+	span_return((struct pt_regs *)&at);
+}
+
+/* Return: the span of a sample of the thread, @deep calls deep. */
+static uint64_t sample_at(uint64_t now_ns, int deep)
+{
+	regs.sp = sp_of(deep) - SB_RETURN_BYTES;
+	return sb_span_of_current(now_ns);
+}
+
+static uint64_t stat_of(uint32_t stat)
+{
+	uint32_t zero = 0;
+
+	return ((struct sb_stats *)bpf_map_lookup_elem(&stats, &zero))->val[stat];
+}
+
+static bool is_slow(uint32_t number)
+{
+	return bpf_map_lookup_elem(&spans_slow, &number);
+}
+
+static void test_fast_and_slow(void **state)
+{
+	assert_true(sample_at(50, 2) == SB_SPAN_OUTSIDE);
+	begin_at(100, 1);
+	assert_int_equal(sample_at(200, 1), 1);
+	end_at(300, 1);
+	assert_true(sample_at(400, 1) == SB_SPAN_OUTSIDE);
+	assert_false(is_slow(1));
+
+	begin_at(1000, 1);
+	assert_int_equal(sample_at(1999, 1), 2); /* it is not known yet */
+	assert_int_equal(sample_at(2000, 1), 0);
+	end_at(3000, 1);
+	assert_true(is_slow(2));
+	assert_int_equal(stat_of(SB_STAT_SPANS_SLOW), 1);
+
+	begin_at(4000, 1); /* nobody asks for one without samples */
+	end_at(6000, 1);
+	assert_false(is_slow(3));
+	assert_int_equal(stat_of(SB_STAT_SPANS_SLOW), 2);
+}
+
+static void test_no_threshold(void **state)
+{
+	cfg_span_slow_ns = 0;
+	begin_at(100, 1);
+	assert_int_equal(sample_at(100, 1), 0);
+	end_at(101, 1);
+	assert_true(sample_at(102, 1) == SB_SPAN_OUTSIDE);
+	assert_false(is_slow(1));
+}
+
+static void test_recursion(void **state)
+{
+	begin_at(100, 1);
+	begin_at(200, 2);
+	end_at(300, 2);
+	assert_int_equal(sample_at(400, 1), 1);
+	end_at(1200, 1);
+	assert_true(is_slow(1));
+	assert_int_equal(stat_of(SB_STAT_SPANS_LEFT), 0);
+}
+
+/* A call is left by a jump to its caller: what follows is not in it, however long it is. */
+static void test_jump(void **state)
+{
+	begin_at(100, 2);
+	assert_int_equal(sample_at(200, 3), 1);
+	assert_true(sample_at(5000, 1) == SB_SPAN_OUTSIDE);
+	begin_at(6000, 2);
+	assert_int_equal(stat_of(SB_STAT_SPANS_LEFT), 1);
+	assert_false(is_slow(1));
+	assert_int_equal(sample_at(6100, 2), 2);
+
+	/* This one was slow before it was left. */
+	assert_int_equal(sample_at(7100, 2), 0);
+	begin_at(7200, 1);
+	assert_true(is_slow(2));
+	assert_int_equal(stat_of(SB_STAT_SPANS_LEFT), 2);
+	assert_int_equal(stat_of(SB_STAT_SPANS_SLOW), 1);
+}
+
+static void test_return_probe_is_late(void **state)
+{
+	begin_at(100, 1);
+	(void)sample_at(150, 0); /* it has returned, but its return probe has not run */
+	end_at(160, 1);
+	assert_int_equal(stat_of(SB_STAT_SPANS_LEFT), 0);
+}
+
+static void test_events(void **state)
+{
+	span_end_tracepoint(NULL); /* of one that began before the run */
+	shim.now_ns = 100;
+	span_begin_tracepoint(NULL);
+	assert_int_equal(sample_at(200, -5), 1); /* anywhere */
+	shim.now_ns = 300;
+	span_begin_kernel(NULL);
+	assert_int_equal(stat_of(SB_STAT_SPANS_LEFT), 1);
+	assert_int_equal(sample_at(400, 1), 2);
+	shim.now_ns = 1500;
+	span_end_user(NULL);
+	assert_true(is_slow(2));
+	assert_false(is_slow(1));
+}
+
+static void test_thread_ends(void **state)
+{
+	unsigned long long ctx[] = { (unsigned long long)(uintptr_t)&task };
+
+	begin_at(100, 1);
+	assert_int_equal(sample_at(200, 1), 1);
+	shim.now_ns = 2000;
+	span_exit(ctx);
+	assert_true(is_slow(1));
+	assert_int_equal(stat_of(SB_STAT_SPANS_EXITED), 1);
+	assert_true(sample_at(2100, 1) == SB_SPAN_OUTSIDE);
+}
+
+static void test_full(void **state)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		shim.pid_tgid = (uint64_t)10 << 32 | (uint32_t)(20 + i);
+		begin_at(100, 1);
+	}
+	assert_int_equal(stat_of(SB_STAT_SPANS_FULL), 1);
+}
+
+/* The last bucket is that of the longest times; each is an eighth of its power of two. */
+static void test_buckets(void **state)
+{
+	assert_int_equal(bucket_of(0), 0);
+	assert_int_equal(bucket_of(7), 7);
+	assert_int_equal(bucket_of(8), 3 << SB_SPAN_STEP_BITS);
+	assert_int_equal(bucket_of(1024), 10 << SB_SPAN_STEP_BITS);
+	assert_int_equal(bucket_of(1024 + 128), (10 << SB_SPAN_STEP_BITS) + 1);
+	assert_int_equal(bucket_of(UINT64_MAX), SB_SPAN_BUCKETS - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_fast_and_slow, setup),
+		cmocka_unit_test_setup(test_no_threshold, setup),
+		cmocka_unit_test_setup(test_recursion, setup),
+		cmocka_unit_test_setup(test_jump, setup),
+		cmocka_unit_test_setup(test_return_probe_is_late, setup),
+		cmocka_unit_test_setup(test_events, setup),
+		cmocka_unit_test_setup(test_thread_ends, setup),
+		cmocka_unit_test_setup(test_full, setup),
+		cmocka_unit_test_setup(test_buckets, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
