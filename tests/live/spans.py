@@ -44,7 +44,9 @@ def near(weight, expected, bound):
 
 def only_slow(what, result, kinds, functions=('burn', 'nap', 'put')):
     """Nothing but calls; and of calls that the program says were fast, nothing."""
-    check(all('handle' in stack for stack in result.stacks), f'{what}: nothing from outside of the calls')
+    # The first instruction of a probed function runs elsewhere, where no caller is found.
+    outside = sum(weight for stack, weight in result.stacks.items() if 'handle' not in stack)
+    check(outside <= 0.01 * result.total, f'{what}: nothing from outside of the calls: {outside} of {result.total}')
     check(not of(result, 'between'), f'{what}: nothing from between them')
     for name, kind in kinds.items():
         if not kind.nr_slow:
