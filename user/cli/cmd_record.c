@@ -150,6 +150,8 @@ int sb_cmd_record(const struct sb_command *command, char **argv)
 		       opts.run.command[0]);
 		status = SB_EXIT_USAGE;
 	}
+	if (status < 0)
+		status = sb_record_find_kinds(&opts);
 	if (status < 0) {
 		all_figures = opts.stats;
 		opts.run.lines = opts.lines;

@@ -132,12 +132,6 @@ void sb_complete_kind(struct sb_completion *to)
 		sb_complete_add(to, sb_view_kinds[i].name, sb_view_kinds[i].summary);
 }
 
-void sb_complete_kinds(struct sb_completion *to)
-{
-	sb_complete_list(to);
-	sb_complete_kind(to);
-}
-
 void sb_complete_roots(struct sb_completion *to)
 {
 	size_t i;

@@ -29,6 +29,26 @@ int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *comm
  * to be traced, for opts->run.view_opts. Return: -1 to go on, or the exit status; errors were
  * logged. */
 int sb_record_find_events(struct sb_record_opts *opts);
+/* In record_kinds.c, for `stackbpf record`: find the definitions that --kinds names, and check that
+ * their events can be traced now. Return: -1 to go on, or the exit status; errors were logged. */
+int sb_record_find_kinds(struct sb_record_opts *opts);
+
+struct sb_record_event_list {
+	const char *const *at; /* as users spell them */
+	size_t nr;
+};
+/* What is traced: events or pairs of some, and expressions, NULL: not said. */
+struct sb_record_events {
+	struct sb_record_event_list events, from, to;
+	const char *when, *weight, *value, *key, *to_key;
+};
+/* In record_events.c: find the places of events for the view @kind, in opts->probes, which is
+ * overwritten and which *view_opts borrows. Return: 0; a negative errno with @reason. */
+int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_kind *kind,
+			     const struct sb_record_events *events, struct sb_view_opts *view_opts,
+			     struct sb_reason *reason);
+/* Log why events cannot be traced. Return: the exit status that fits @err. */
+int sb_record_explain_events(const struct sb_reason *reason, int err);
 /*
  * Sample according to record->opts, and log how it ended.
  * @sink: who takes the samples; NULL: record->result writes them to the outputs of the options

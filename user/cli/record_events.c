@@ -41,7 +41,7 @@ static bool is_only_target(const struct sb_record_opts *opts)
 	       !sb_run_has_allow_rule(&others);
 }
 
-static int explain(const struct sb_reason *reason, int err)
+int sb_record_explain_events(const struct sb_reason *reason, int err)
 {
 	sb_err(reason->err, "%s", reason->text);
 	switch (err) {
@@ -76,7 +76,7 @@ static int list_matching(const struct sb_record_opts *opts, const char *pattern)
 	int err = sb_probes_list(pattern, tgid_of(&opts->run.targets), print_event, &nr, &reason);
 
 	if (err)
-		return explain(&reason, err);
+		return sb_record_explain_events(&reason, err);
 	if (nr)
 		return SB_EXIT_DATA;
 	sb_err(0, "no event matches '%s'", pattern);
@@ -95,8 +95,8 @@ static int list_events(const struct sb_record_opts *opts)
 	return status;
 }
 
-static int add_events(struct sb_probes *probes, const sb_vec_str *events, uint32_t roles,
-		      struct sb_reason *reason)
+static int add_events(struct sb_probes *probes, const struct sb_record_event_list *events,
+		      uint32_t roles, struct sb_reason *reason)
 {
 	size_t i;
 	int err = 0;
@@ -146,33 +146,51 @@ static int find_spans(struct sb_record_opts *opts)
 		err = find_places(opts, opts->until, &opts->until_probes, &reason);
 	view_opts->in = &opts->in_probes;
 	view_opts->until = opts->until ? &opts->until_probes : NULL;
-	return err ? explain(&reason, err) : -1;
+	return err ? sb_record_explain_events(&reason, err) : -1;
+}
+
+int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_kind *kind,
+			     const struct sb_record_events *events, struct sb_view_opts *view_opts,
+			     struct sb_reason *reason)
+{
+	struct sb_probes *probes = &opts->probes;
+	int err;
+
+	sb_probes_release(probes);
+	*probes = (struct sb_probes){ .tgid = tgid_of(&opts->run.targets),
+				      .is_without_stacks = opts->rate,
+				      .is_of_calls = kind->takes_calls && !events->from.nr };
+	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
+	err = add_events(probes, &events->events, 0, reason);
+	err = err ?: add_events(probes, &events->from, SB_EVENT_BEGINS, reason);
+	err = err ?: add_events(probes, &events->to, SB_EVENT_ENDS, reason);
+	err = err ?: sb_probes_compile(probes, events->when, events->weight, events->value, reason);
+	err = err ?: sb_probes_compile_keys(probes, events->key, events->to_key, reason);
+	view_opts->value = probes->value_name;
+	view_opts->probes = probes;
+	return err;
 }
 
 int sb_record_find_events(struct sb_record_opts *opts)
 {
-	struct sb_probes *probes = &opts->probes;
+	const struct sb_record_events events = {
+		.events = { opts->events.at, opts->events.nr },
+		.from = { opts->from.at, opts->from.nr },
+		.to = { opts->to.at, opts->to.nr },
+		.when = opts->when,
+		.weight = opts->weight,
+		.value = opts->value,
+		.key = opts->key,
+		.to_key = opts->to_key,
+	};
 	struct sb_reason reason = {};
 	int err;
 
 	if (opts->list)
 		return list_events(opts);
-	probes->tgid = tgid_of(&opts->run.targets);
-	probes->is_without_stacks = opts->rate;
-	probes->is_of_calls = opts->run.views.at[0]->kind->takes_calls && !opts->from.nr;
-	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
-	err = add_events(probes, &opts->events, 0, &reason);
-	if (!err)
-		err = add_events(probes, &opts->from, SB_EVENT_BEGINS, &reason);
-	if (!err)
-		err = add_events(probes, &opts->to, SB_EVENT_ENDS, &reason);
-	if (!err)
-		err = sb_probes_compile(probes, opts->when, opts->weight, opts->value, &reason);
-	if (!err)
-		err = sb_probes_compile_keys(probes, opts->key, opts->to_key, &reason);
-	opts->run.view_opts.value = probes->value_name;
-	opts->run.view_opts.probes = probes;
-	return err ? explain(&reason, err) : find_spans(opts);
+	err = sb_record_resolve_events(opts, opts->run.views.at[0]->kind, &events,
+				       &opts->run.view_opts, &reason);
+	return err ? sb_record_explain_events(&reason, err) : find_spans(opts);
 }
 
 void sb_complete_counters(struct sb_completion *to)

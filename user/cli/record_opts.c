@@ -341,7 +341,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 {
 	static char why[512];
 
-	if (!sb_view_kind_find(value)) {
+	if (!sb_view_find(value)) {
 		snprintf(why, sizeof(why), "is not one of %s", sb_view_kind_names());
 		*ret_why = why;
 		return -EINVAL;
@@ -570,9 +570,14 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "kinds", .metavar = "LIST", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(recorder),
 	  .parse = sb_recorder_parse_kinds, .complete = sb_complete_kinds,
-	  .help = "kinds of profiles to record, each in its own process; the first is the "
-		  "default:",
+	  .help = "kinds of profiles to record; of trace and latency with the name of a "
+		  "definition: oncpu,trace:ssl; the first is the default:",
 	  .help_values = sb_view_kind_names },
+	{ .name = "definitions", .metavar = "FILE", RECORDER,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(definitions_path),
+	  .complete = sb_complete_file,
+	  .help = "file that names events for --kinds (default " SB_DEFINITIONS_PATH "), with lines "
+		  "such as 'ssl: c:SSL_read c:SSL_write --when EXPR'" },
 	{ .name = "tag", .metavar = "KEY=VALUE", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
 	  .parse = sb_recorder_parse_tag,
@@ -854,7 +859,7 @@ static bool records_oncpu(const struct sb_record_opts *fields, const struct sb_o
 	size_t i;
 
 	for (i = 0; i < recorder->nr_kinds; i++)
-		has_default |= recorder->kinds[i] == sb_view_at(0);
+		has_default |= recorder->kinds[i].view == sb_view_at(0);
 	return has_default && sb_streq(opts->command, "record");
 }
 
@@ -980,5 +985,6 @@ void sb_record_opts_release(struct sb_record_opts *fields)
 	sb_probes_release(&fields->probes);
 	sb_probes_release(&fields->in_probes);
 	sb_probes_release(&fields->until_probes);
+	sb_definitions_release(&fields->definitions);
 	sb_recorder_opts_release(&fields->recorder);
 }

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/opts.h"
 #include "cli/recorder_opts.h"
+#include "events/definition.h"
 #include "events/probe.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
@@ -40,9 +41,11 @@ struct sb_record_opts {
 	bool list;				  /* print the events that match `events` */
 	struct sb_probes probes;		  /* what `events` mean; run.view_opts borrows it */
 	struct sb_recorder_config recorder;
-	bool group;		      /* snap: show threads with equal stacks together */
-	bool batch;		      /* top: print lines, use no screen */
-	uint32_t nr_rounds;	      /* top: number of tables; 0: no limit */
+	const char *definitions_path;	   /* of --definitions; NULL: the default */
+	struct sb_definitions definitions; /* of that file, if --kinds names any */
+	bool group;			   /* snap: show threads with equal stacks together */
+	bool batch;			   /* top: print lines, use no screen */
+	uint32_t nr_rounds;		   /* top: number of tables; 0: no limit */
 	uint64_t every_ns, window_ns; /* top: refresh interval; duration of "the last seconds" */
 };
 

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "events/definition.h"
 
 #define KEY_BYTES_MAX	64u
 #define VALUE_BYTES_MAX 200u
@@ -33,31 +34,48 @@ static bool is_key(const char *s, size_t len)
 	return true;
 }
 
+/* Return: NULL, and the kind; or why it cannot be recorded, the end of a sentence. */
+static const char *find_kind(const char *name, size_t len, struct sb_recorder_kind *ret_kind)
+{
+	static char why[512];
+	const struct sb_view_kind *view;
+
+	*ret_kind = (struct sb_recorder_kind){};
+	snprintf(ret_kind->name, sizeof(ret_kind->name), "%.*s", (int)len, name);
+	view = sb_view_kind_find(ret_kind->name);
+	if (view && view->takes_events && sb_streq(view->name, ret_kind->name)) {
+		snprintf(
+			why, sizeof(why),
+			"does not say which events: put a line such as 'fsync: c:fsync' into " SB_DEFINITIONS_PATH
+			" or the file of --definitions, and use %s" SB_VIEW_KIND_OF "fsync",
+			view->name);
+		return why;
+	}
+	if (len >= sizeof(ret_kind->name) || !view) {
+		snprintf(why, sizeof(why), "is not a list of %s", sb_view_kind_names());
+		return why;
+	}
+	ret_kind->view = sb_view_find(view->name);
+	return NULL;
+}
+
 int sb_recorder_parse_kinds(void *field, const char *value, const char **ret_why)
 {
 	struct sb_recorder_config *opts = field;
-	static char why[512];
-	char name[32];
+	struct sb_recorder_kind kind;
 	size_t len, i;
 
 	for (;; value += len + 1) {
 		len = strcspn(value, ",");
-		if (len < sizeof(name)) {
-			memcpy(name, value, len);
-			name[len] = '\0';
-		}
-		if (len >= sizeof(name) || !sb_view_find(name)) {
-			snprintf(why, sizeof(why), "is not a list of %s", sb_view_kind_names());
-			*ret_why = why;
-		} else if (opts->nr_kinds == SB_RECORDER_KINDS_MAX) {
-			*ret_why = "has too many kinds: the limit is 8";
-		}
+		*ret_why = find_kind(value, len, &kind);
+		if (!*ret_why && opts->nr_kinds == SB_RECORDER_KINDS_MAX)
+			*ret_why = "has too many kinds";
 		for (i = 0; i < opts->nr_kinds && !*ret_why; i++)
-			if (sb_streq(opts->kinds[i]->kind->name, name))
+			if (sb_streq(opts->kinds[i].name, kind.name))
 				*ret_why = "names a kind twice";
 		if (*ret_why)
 			return -EINVAL;
-		opts->kinds[opts->nr_kinds++] = sb_view_find(name);
+		opts->kinds[opts->nr_kinds++] = kind;
 		if (!value[len])
 			return 0;
 	}

@@ -19,12 +19,27 @@ static const char names[] =
 #undef SB_VIEW
 	;
 
-const struct sb_view_kind *sb_view_kind_find(const char *name)
+static const struct sb_view_kind *find(const char *name, size_t len)
 {
-	for (size_t i = 0; name && i < SB_VIEW_KIND_MAX; i++)
-		if (sb_streq(sb_view_kinds[i].name, name))
+	for (size_t i = 0; i < SB_VIEW_KIND_MAX; i++)
+		if (strlen(sb_view_kinds[i].name) == len &&
+		    !memcmp(sb_view_kinds[i].name, name, len))
 			return &sb_view_kinds[i];
 	return NULL;
+}
+
+const struct sb_view_kind *sb_view_kind_find(const char *name)
+{
+	size_t len = name ? strcspn(name, SB_VIEW_KIND_OF) : 0;
+	const struct sb_view_kind *kind = name ? find(name, len) : NULL;
+
+	return kind && name[len] && !kind->takes_events ? NULL : kind;
+}
+
+/* Formats have names for what a view measures, not for events that a user has named. */
+static const struct sb_view_kind *find_itself(const char *name)
+{
+	return name ? find(name, strlen(name)) : NULL;
 }
 
 const char *sb_view_kind_names(void)
@@ -34,21 +49,21 @@ const char *sb_view_kind_names(void)
 
 const char *sb_view_kind_pprof(const char *name)
 {
-	const struct sb_view_kind *kind = sb_view_kind_find(name);
+	const struct sb_view_kind *kind = find_itself(name);
 
 	return kind && kind->pprof ? kind->pprof : name;
 }
 
 const char *sb_view_kind_otlp(const char *name)
 {
-	const struct sb_view_kind *kind = sb_view_kind_find(name);
+	const struct sb_view_kind *kind = find_itself(name);
 
 	return kind && kind->otlp ? kind->otlp : name;
 }
 
 const char *sb_view_kind_pyroscope(const char *name)
 {
-	const struct sb_view_kind *kind = sb_view_kind_find(name);
+	const struct sb_view_kind *kind = find_itself(name);
 
 	return kind && kind->pyroscope ? kind->pyroscope : name;
 }

@@ -58,7 +58,8 @@ enum state { STARTING, SAMPLING, PAUSED, ENDED };
 
 struct sampler {
 	struct sb_views views;
-	char name[64]; /* of its kinds */
+	const struct sb_recorder_kind *kinds[SB_VIEWS_MAX]; /* of the views */
+	char name[128];					    /* of its kinds */
 	enum state state;
 	struct sb_peer peer;
 	uint64_t started_ns, pause_ns, again_ns;
@@ -133,6 +134,22 @@ static size_t part_of(const struct recorder *recorder, const struct sampler *sam
 	return SB_WATCH_SAMPLER + (size_t)(sampler - recorder->samplers);
 }
 
+/* Of several kinds one has events at most: views that take some do not run at once. */
+static int find_events(const struct start *start, struct sb_view_opts *view_opts,
+		       struct sb_reason *reason)
+{
+	const struct sb_recorder_config *config = start->recorder->config;
+	const struct sampler *sampler = start->sampler;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < sampler->views.nr && !err; i++)
+		if (sampler->kinds[i]->definition)
+			err = config->find_events(sampler->kinds[i], view_opts, reason,
+						  config->arg);
+	return err;
+}
+
 static int sample(const struct start *start, struct sb_run_config *config,
 		  const struct sb_blocks_opts *opts)
 {
@@ -146,7 +163,7 @@ static int sample(const struct start *start, struct sb_run_config *config,
 	err = sb_blocks_new(opts, &blocks);
 	if (err)
 		sb_reason_set(&run.reason, err, "cannot allocate a block for the samples of 10 s");
-	else
+	else if (!find_events(start, &config->view_opts, &run.reason))
 		ended = sb_run_go(&run, config, sb_blocks_sink(blocks));
 	err = run.start_ns ? sb_blocks_flush(blocks) : 0;
 	if (err)
@@ -201,12 +218,14 @@ static void describe_kinds(const struct recorder *recorder, const struct sampler
 
 	*ret_kinds = (struct sb_store_writer_kinds){ .nr = (uint32_t)sampler->views.nr };
 	for (i = 0; i < sampler->views.nr; i++) {
-		const struct sb_view *view = sampler->views.at[i];
+		const struct sb_recorder_kind *from = sampler->kinds[i];
 		struct sb_store_kind *kind = &ret_kinds->at[i];
 
-		snprintf(kind->name, sizeof(kind->name), "%s", view->kind->name);
-		snprintf(kind->unit, sizeof(kind->unit), "%s",
-			 sb_view_unit(view, &recorder->run->view_opts, &divisor));
+		memcpy(kind->name, from->name, sizeof(kind->name));
+		memcpy(kind->unit, from->unit, sizeof(kind->unit));
+		if (!kind->unit[0])
+			snprintf(kind->unit, sizeof(kind->unit), "%s",
+				 sb_view_unit(from->view, &recorder->run->view_opts, &divisor));
 	}
 }
 
@@ -531,21 +550,22 @@ static void loop(struct recorder *recorder)
 	}
 }
 
-/* Add a view to the first sampler that can take it. */
-static void add_kind(struct recorder *recorder, const struct sb_view *view)
+/* Add a kind to the first sampler that can take its view. */
+static void add_kind(struct recorder *recorder, const struct sb_recorder_kind *kind)
 {
 	struct sampler *sampler;
 	size_t i = 0, len;
 
 	/* An empty sampler takes any view, and there are as many samplers as views. */
-	while (!sb_views_add(&recorder->samplers[i].views, view))
+	while (!sb_views_add(&recorder->samplers[i].views, kind->view))
 		i++;
 	sampler = &recorder->samplers[i];
+	sampler->kinds[sampler->views.nr - 1] = kind;
 	if (i == recorder->nr_samplers)
 		recorder->nr_samplers++;
 	len = strlen(sampler->name);
 	snprintf(sampler->name + len, sizeof(sampler->name) - len, "%s%s", len ? "," : "",
-		 view->kind->name);
+		 kind->name);
 }
 
 /* Stages; as those of run/run.h. */
@@ -566,10 +586,8 @@ static void complete_config(struct recorder *recorder)
 	run->symbol_bytes_max = ANON_BYTES_MAX / 2;
 	if (run->symbol_bytes_max < 2 * run->symbol_cache_bytes)
 		run->symbol_bytes_max = 2 * run->symbol_cache_bytes;
-	if (!recorder->config->nr_kinds)
-		add_kind(recorder, sb_view_at(0));
 	for (i = 0; i < recorder->config->nr_kinds; i++)
-		add_kind(recorder, recorder->config->kinds[i]);
+		add_kind(recorder, &recorder->config->kinds[i]);
 }
 
 static int drop_privileges(struct recorder *recorder)

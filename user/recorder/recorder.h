@@ -11,6 +11,7 @@
 
 #include "base/reason.h"
 #include "run/run.h"
+#include "store/kind.h"
 #include "store/level.h"
 #include "views/view.h"
 
@@ -55,12 +56,20 @@ struct sb_recorder_event {
 	const struct sb_recorder_stats *stats;
 };
 
+/* A kind of profile that is recorded. */
+struct sb_recorder_kind {
+	const struct sb_view *view;
+	char name[SB_KIND_BYTES]; /* of the view, or "trace:ssl", which has a definition */
+	char unit[SB_UNIT_BYTES]; /* ""; of a view that takes events: the unit of the definition */
+	const void *definition;	  /* for find_events() */
+};
+
 /* The store and its settings. What samplers do is in their struct sb_run_config. Strings are
  * borrowed. */
 struct sb_recorder_config {
 	const char *store; /* NULL: SB_RECORDER_STORE */
-	const struct sb_view *kinds[SB_RECORDER_KINDS_MAX];
-	size_t nr_kinds; /* 0: the default view only */
+	struct sb_recorder_kind kinds[SB_RECORDER_KINDS_MAX];
+	size_t nr_kinds; /* one at least */
 	struct sb_recorder_tag {
 		char *key, *value;    /* owned by the caller */
 	} tags[SB_RECORDER_TAGS_MAX]; /* added to all samples */
@@ -75,6 +84,14 @@ struct sb_recorder_config {
 	/* Called in each sampler process when its run has ended, to tell the user. Return: its exit
 	 * status. */
 	int (*report)(const struct sb_run *run, enum sb_run_status status);
+	/*
+	 * Called in each sampler process before its run, for kinds with a definition: set the events
+	 * in @view_opts. It is done there because a sampler may start long after the recorder, when
+	 * libraries have been replaced. Return: 0; a negative errno with @reason.
+	 */
+	int (*find_events)(const struct sb_recorder_kind *kind, struct sb_view_opts *view_opts,
+			   struct sb_reason *reason, void *arg);
+	void *arg; /* for find_events() */
 	/* Called in each process, to tell the user. NULL: nobody is told. */
 	void (*tell)(const struct sb_recorder_event *event);
 };

@@ -33,7 +33,7 @@ struct sb_serve_totals {
 	uint64_t version; /* incremented each time */
 	uint32_t nr_kinds, pad;
 	struct sb_serve_kind {
-		char name[16];
+		char name[24];
 		int64_t until_s;
 		uint64_t figure[SB_BLOCK_FIGURE_MAX];
 	} kinds[SB_SERVE_KINDS_MAX];

@@ -256,29 +256,30 @@ static int add_service(struct sb_ask *ask, const char *service)
 	return err ? err : sb_tag_rules_add(&ask->rules, rule.s);
 }
 
-/* Return: the view of that name; after a service, also by the name that Pyroscope has for it. */
-static const struct sb_view_kind *find_view(const char *name, bool has_service)
+/* Return: the kind of that name; after a service, also by the name that Pyroscope has for it; NULL:
+ * there is none. */
+static const char *find_kind(const char *name, bool has_service)
 {
-	const struct sb_view_kind *view = sb_view_kind_find(name);
-
-	for (size_t i = 0; has_service && !view && i < SB_VIEW_KIND_MAX; i++)
+	if (sb_view_kind_find(name))
+		return name;
+	for (size_t i = 0; has_service && i < SB_VIEW_KIND_MAX; i++)
 		if (sb_streq(sb_view_kind_pyroscope(sb_view_kinds[i].name), name))
-			view = &sb_view_kinds[i];
-	return view;
+			return sb_view_kinds[i].name;
+	return NULL;
 }
 
 /* "oncpu", "car", "car.oncpu", or "car.cpu" in Pyroscope's words. */
 static int add_name(struct sb_ask *ask, char *name)
 {
 	char *dot = strrchr(name, '.');
-	const struct sb_view_kind *view = find_view(dot ? dot + 1 : name, dot != NULL);
+	const char *kind = find_kind(dot ? dot + 1 : name, dot != NULL);
 	int err;
 
 	if (!*name)
 		return 0;
-	if (!view)
+	if (!kind)
 		return add_service(ask, name);
-	err = sb_ask_set_kind(ask, view->name);
+	err = sb_ask_set_kind(ask, kind);
 	if (err || !dot)
 		return err;
 	*dot = '\0';

@@ -7,14 +7,17 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "store/level.h"
 
 /* Jitter of the timer that ends blocks. */
-#define SLACK_MS   500
-#define PERIOD_MS  (SB_STORE_BLOCK_S * 1000ll)
-#define MAGIC	   0x31526273u /* "sbR1" */
+#define SLACK_MS    500
+#define PERIOD_MS   (SB_STORE_BLOCK_S * 1000ll)
+#define MAGIC	    0x31526273u /* "sbR1" */
+#define SHORT_BYTES 12u
 /* Higher levels make a block 6 % smaller, in ten times the time. */
-#define ZSTD_LEVEL 1
+#define ZSTD_LEVEL  1
 
 static uint32_t crc_of(const void *data, size_t len)
 {
@@ -28,6 +31,54 @@ void sb_codec_release(struct sb_codec *codec)
 	*codec = (struct sb_codec){};
 }
 
+/* Of names that leave no room for a unit. Numbers are in files: add new ones at the end. */
+static const char *const long_units[] = { "events", "units", "us", "samples", "bytes" };
+
+static size_t find_unit(const char *unit)
+{
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(long_units) && !sb_streq(long_units[i], unit); i++)
+		;
+	return i;
+}
+
+bool sb_store_kind_set(const char *name, const char *unit, struct sb_store_kind *ret_kind)
+{
+	size_t name_len = strlen(name), unit_len = strlen(unit);
+
+	if (!name_len || name_len >= SB_KIND_BYTES || unit_len >= SB_UNIT_BYTES ||
+	    (name_len >= SHORT_BYTES && find_unit(unit) == SB_ARRAY_SIZE(long_units)))
+		return false;
+	*ret_kind = (struct sb_store_kind){};
+	memcpy(ret_kind->name, name, name_len);
+	memcpy(ret_kind->unit, unit, unit_len);
+	return true;
+}
+
+static void put_kind(char p[2 * SHORT_BYTES], const struct sb_store_kind *kind)
+{
+	if (kind->name[SHORT_BYTES - 1]) {
+		memcpy(p, kind->name, SB_KIND_BYTES);
+		p[SB_KIND_BYTES] = (char)find_unit(kind->unit);
+		return;
+	}
+	memcpy(p, kind->name, SHORT_BYTES);
+	memcpy(p + SHORT_BYTES, kind->unit, SHORT_BYTES);
+}
+
+static void get_kind(const char p[2 * SHORT_BYTES], struct sb_store_kind *kind)
+{
+	size_t unit = (unsigned char)p[SB_KIND_BYTES];
+	bool is_long = p[SHORT_BYTES - 1];
+
+	memcpy(kind->name, p, is_long ? SB_KIND_BYTES - 1 : SHORT_BYTES);
+	if (!is_long)
+		memcpy(kind->unit, p + SHORT_BYTES, SHORT_BYTES - 1);
+	else if (unit < SB_ARRAY_SIZE(long_units))
+		memcpy(kind->unit, long_units[unit], strlen(long_units[unit]));
+}
+
 /* A header as it is in the file: numbers are little-endian. */
 struct header {
 	uint32_t magic;
@@ -36,7 +87,7 @@ struct header {
 	uint64_t begin_s;
 	uint32_t seconds;
 	uint32_t crc; /* of the stored bytes */
-	struct sb_store_kind kind;
+	char kind[2 * SHORT_BYTES];
 	uint32_t length_ms;
 	uint32_t header_crc; /* of all members before it */
 };
@@ -58,10 +109,10 @@ static void put_header(uint8_t *p, const struct sb_record *record)
 		.begin_s = htole64((uint64_t)record->begin_s),
 		.seconds = htole32(record->seconds),
 		.crc = htole32(record->crc),
-		.kind = record->kind,
 		.length_ms = htole32(record->length_ms),
 	};
 
+	put_kind(header.kind, &record->kind);
 	header.header_crc = htole32(header_crc_of(&header));
 	memcpy(p, &header, sizeof(header));
 }
@@ -82,9 +133,8 @@ bool sb_record_header(const uint8_t *p, struct sb_record *record)
 		.seconds = le32toh(header.seconds),
 		.crc = le32toh(header.crc),
 		.length_ms = le32toh(header.length_ms),
-		.kind = header.kind,
 	};
-	record->kind.name[SB_KIND_BYTES - 1] = record->kind.unit[SB_KIND_BYTES - 1] = '\0';
+	get_kind(header.kind, &record->kind);
 	return record->nr_bytes <= SB_RECORD_BYTES_MAX &&
 	       record->nr_stored_bytes <= SB_RECORD_BYTES_MAX;
 }

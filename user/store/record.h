@@ -6,11 +6,14 @@
  *
  *	 0  4  magic		24  4  length of time, seconds
  *	 4  2  type		28  4  CRC-32 (of zlib) of the stored bytes
- *	 6  2  lead, ms		32 12  kind, padded with zeros
- *	 8  4  bytes stored	44 12  unit, the same
- *	12  4  bytes unpacked	56  4  length, ms
+ *	 6  2  lead, ms		32 24  kind and unit
+ *	 8  4  bytes stored	56  4  length, ms
+ *	12  4  bytes unpacked
  *	16  8  begin, seconds	60  4  CRC-32 of the 60 bytes before
  *	       since 1970	64     payload: a zstd frame
+ *
+ * A kind of at most 11 bytes and its unit have 12 bytes each, padded with zeros. A longer one has 23,
+ * and its unit is the number in the last byte (long_units of record.c).
  *
  * A block is filed under the period in which it begins. Its lead and length say exactly when
  * sampling began and for how long it lasted: under load a block may be longer than its period.
@@ -25,6 +28,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "store/kind.h"
 
 #define SB_RECORD_HEADER_BYTES 64u
 /* Bounds of the payload, packed and unpacked. Larger values are taken for damage. */
@@ -34,14 +38,6 @@
 enum sb_record_type {
 	SB_RECORD_DICT = 1,
 	SB_RECORD_BLOCK = 2,
-};
-
-/*
- * What was measured, and in which unit: "oncpu" in "samples". Weights add up only within one kind.
- */
-#define SB_KIND_BYTES 12
-struct sb_store_kind {
-	char name[SB_KIND_BYTES], unit[SB_KIND_BYTES]; /* padded with NUL, one at least */
 };
 
 struct sb_record {

@@ -195,17 +195,6 @@ static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_sto
 	return err;
 }
 
-static bool kind_of(const struct sb_store_block *block, struct sb_store_kind *kind)
-{
-	if (!block->kind[0] || strlen(block->kind) >= SB_KIND_BYTES ||
-	    strlen(block->unit) >= SB_KIND_BYTES)
-		return false;
-	*kind = (struct sb_store_kind){};
-	memcpy(kind->name, block->kind, strlen(block->kind));
-	memcpy(kind->unit, block->unit, strlen(block->unit));
-	return true;
-}
-
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 {
 	const uint64_t length_ms = block->figure[SB_BLOCK_SAMPLED_MS];
@@ -223,7 +212,8 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	int err;
 
 	if (store->lock_fd < 0 || block->begin_s % SB_STORE_BLOCK_S || block->begin_s < 0 ||
-	    block->begin_s >= SB_LEVEL_TIME_MAX || !kind_of(block, &kind))
+	    block->begin_s >= SB_LEVEL_TIME_MAX ||
+	    !sb_store_kind_set(block->kind, block->unit, &kind))
 		return -EINVAL;
 	err = sb_store_roll(store, block->begin_s);
 	store->has_used_sums = false;

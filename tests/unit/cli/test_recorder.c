@@ -317,7 +317,16 @@ static void test_options(void **state)
 
 	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "oncpu,io"), 0);
 	assert_int_equal(opts.nr_kinds, 2);
-	assert_string_equal(opts.kinds[1]->kind->name, "io");
+	assert_string_equal(opts.kinds[1].name, "io");
+	assert_ptr_equal(opts.kinds[1].view, sb_view_find("io"));
+	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "trace:ssl,latency:a-name_of-14ch"),
+			 0);
+	assert_string_equal(opts.kinds[3].name, "latency:a-name_of-14ch");
+	assert_ptr_equal(opts.kinds[3].view, sb_view_find("latency"));
+	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "trace"), -EINVAL);
+	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "trace:ssl"), -EINVAL);
+	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "oncpu:ssl"), -EINVAL);
+	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "latency:a-name-of-15ch_"), -EINVAL);
 	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "oncpu"), -EINVAL);
 	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, ""), -EINVAL);
 	assert_int_equal(parse(sb_recorder_parse_tag, &opts, "region=a=b"), 0);

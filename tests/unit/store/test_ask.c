@@ -181,6 +181,8 @@ static void test_rules(void **state)
 		{ "url=~a{2}=b", 0, "oncpu", "url=~a{2}=b" },
 		{ "{}", 0, "oncpu", "" },
 		{ "oncpu{}", 0, "oncpu", "" },
+		{ "trace:ssl{}", 0, "trace:ssl", "" },
+		{ "car.latency:fsync{}", 0, "latency:fsync", "service=car" },
 		{ "io{service=\"car\"}", 0, "io", "service=car" },
 		{ "car{}", 0, "oncpu", "service=car" },
 		{ "car.offcpu{region!=\"eu\", pod=~\"^x\"}", 0, "offcpu",

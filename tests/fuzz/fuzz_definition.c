@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The parser of definitions: no crash, a reason for each refusal, and each definition within its bounds. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/reason.h"
+#include "events/definition.h"
+#include "must.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void look_at(const struct sb_definition *definition)
+{
+	size_t i;
+
+	must(definition->name[0] && strlen(definition->name) <= SB_DEFINITION_NAME_MAX);
+	must(definition->nr_events && definition->nr_events <= SB_DEFINITION_EVENTS_MAX);
+	for (i = 0; i < definition->nr_events; i++)
+		must(strlen(definition->events[i]) < SIZE_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct sb_definitions list = {};
+	struct sb_reason reason = {};
+	char *text = strndup((const char *)data, len);
+	size_t i;
+	int err;
+
+	if (!text)
+		return 0;
+	err = sb_definitions_parse(text, "fuzz", &list, &reason);
+	must(!err || err == -ENOMEM || (err == -EINVAL && sb_reason_is_set(&reason)));
+	must(list.at.nr <= SB_DEFINITIONS_MAX);
+	for (i = 0; i < list.at.nr; i++)
+		look_at(&list.at.at[i]);
+	sb_definitions_release(&list);
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names that an administrator gives to events, for `stackbpf record --kinds trace:NAME`. They are in
+ * a text file, a line each:
+ *
+ *	# Calls of OpenSSL, by the bytes that they wrote.
+ *	ssl: r:ssl:SSL_write --when 'retval > 0' --weight retval
+ *	fsync: c:fsync c:fdatasync --min 10ms
+ *
+ * Words are separated by blanks; '...' and "..." hold blanks together; # begins a comment. The file
+ * decides what a privileged process attaches to, so nobody else may be able to write it. Thread: any.
+ */
+#ifndef SB_EVENTS_DEFINITION_H
+#define SB_EVENTS_DEFINITION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct sb_reason;
+
+#define SB_DEFINITIONS_PATH	 "/etc/stackbpf/events"
+#define SB_DEFINITIONS_BYTES_MAX 65536u
+#define SB_DEFINITIONS_MAX	 64u /* lines that define something */
+#define SB_DEFINITION_EVENTS_MAX 32u
+#define SB_DEFINITION_NAME_MAX	 14u /* bytes, of letters, digits, '_' and '-' */
+
+/* One line. Strings are parts of sb_definitions.text; NULL: not said. */
+struct sb_definition {
+	const char *name;
+	const char *events[SB_DEFINITION_EVENTS_MAX]; /* as users spell them; not checked yet */
+	size_t nr_events;			      /* one at least */
+	const char *when, *weight, *value;	      /* expressions; not checked yet */
+	uint64_t min_ns, max_ns;		      /* of a call; 0: no bound */
+	unsigned int line;			      /* from 1 */
+};
+
+/* Zeroed, it is an empty list. */
+struct sb_definitions {
+	SB_VEC(struct sb_definition) at;
+	char *text;
+};
+
+/**
+ * sb_definitions_parse() - parse the text of a file
+ * @text: allocated by malloc(); the list takes it over, also on error, and cuts it up
+ * @path: for messages
+ * @list: empty; on error it has a part of the definitions. In any case the caller releases it
+ * @reason: why not, a sentence with path and line
+ *
+ * Return: 0; -EINVAL with @reason; -ENOMEM.
+ */
+int sb_definitions_parse(char *text, const char *path, struct sb_definitions *list,
+			 struct sb_reason *reason);
+
+/* Read and parse the file @path. Parameters as above. Return: as above; -EPERM: others than root and
+ * this user can write the file; -EFBIG; another negative errno of reading. All with @reason, but
+ * -ENOMEM. */
+int sb_definitions_read(const char *path, struct sb_definitions *list, struct sb_reason *reason);
+
+/* Return: the definition of @name, which lives as long as @list; NULL with @reason, which offers the
+ * nearest name, if there is none. */
+const struct sb_definition *sb_definitions_find(const struct sb_definitions *list, const char *name,
+						const char *path, struct sb_reason *reason);
+
+/* Free the list; it is empty then. */
+void sb_definitions_release(struct sb_definitions *list);
+
+#endif
