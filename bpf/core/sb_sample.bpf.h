@@ -250,6 +250,10 @@ __u32 sb_tick_weight(void);
  */
 __u32 sb_ticks(void);
 
+/* sb_ticks() as the time that this tick stands for, in ns; 0: the timer has no period, as counters of
+ * cycles. In core/thin.bpf.c. */
+__u64 sb_ticks_ns(void);
+
 /*
  * Throttle an event of @weight, before its stacks are taken. Return: the weight that its sample
  * gets; 0: no sample is taken. On average that is @weight. An event whose weight reaches the one

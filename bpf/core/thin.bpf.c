@@ -93,6 +93,11 @@ __hidden __u32 sb_ticks(void)
 	return nr_ticks;
 }
 
+__hidden __u64 sb_ticks_ns(void)
+{
+	return cfg_tick_ns * sb_tick_weight() * sb_ticks();
+}
+
 /*
  * With a probability that goes with its weight (Horvitz and Thompson 1952). By chance for each event:
  * a sum that is carried along would lock in with events that come in turn.

@@ -338,11 +338,15 @@ static void tick_outside(struct sched_task *st)
 	st->ran.now_ns = 0;
 }
 
-/* The time on CPUs since the last tick is divided between the stacks of the last tick and of this one. */
+/*
+ * The time on CPUs since the last tick is divided between the stacks of the last tick and of this one.
+ * With spans, part of that time can be outside of them, so a tick is worth the period of the timer.
+ */
 SEC("?perf_event")
 int sched_tick(struct bpf_perf_event_data *ctx)
 {
 	struct sched_task *st = find_task(bpf_get_current_task_btf());
+	__u64 period_ns = cfg_spans ? sb_ticks_ns() : 0;
 	struct sb_capture *capture;
 	__u64 on_ns, run_ns, half_ns;
 
@@ -354,6 +358,12 @@ int sched_tick(struct bpf_perf_event_data *ctx)
 			tick_outside(st);
 		return 0;
 	}
+	capture->key.state = SB_STATE_RUNNING;
+	if (period_ns) {
+		sb_account(capture, period_ns);
+		sb_spent(capture->now_ns);
+		return 0;
+	}
 	on_ns = __sync_lock_test_and_set(&st->on_ns, capture->now_ns);
 	if (!st->born_ns)
 		st->born_ns = on_ns;
@@ -363,7 +373,6 @@ int sched_tick(struct bpf_perf_event_data *ctx)
 		run_ns += capture->now_ns - on_ns;
 	if (!run_ns)
 		return 0;
-	capture->key.state = SB_STATE_RUNNING;
 	/*
 	 * Each of the two ticks gets half of the time between them. If the later one got all, code that
 	 * runs late between two sleeps would get too much.
