@@ -167,9 +167,25 @@ def kernel_functions():
     copy = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100', 'status=none')
     result = trace('vfs_write', '--weight', 'arg2', '--', *copy)
     check(result.total == 100 * 4096, f'an argument of a function of the kernel: {result.total}')
+    offsets = [trace(f'kprobe:vfs_write+{i}', '--when', 'comm == "dd"', '--', *copy) for i in (4, 5, 9)]
+    check(any(result.total == 100 for result in offsets) and
+          all(result.total == 100 or 'no instruction begins at this offset' in result.err for result in offsets),
+          f'an instruction of it: {[(result.total, result.err) for result in offsets]}')
     result = trace('kretprobe:vfs_write', '--value', '(int)retval', '--', *copy)
     check({stack[-1]: of(result, stack[-1]) for stack in result.stacks} == {'[(int)retval=4096]': 100},
           f'its results: {dict(result.stacks)}')
+
+
+def kernel_functions_at_once():
+    """By name and by pattern, which is one link where the kernel has such; entries and returns."""
+    if not os.path.exists('/sys/bus/event_source/devices/kprobe'):
+        return
+    result = trace('p::vfs_read', 'kretprobe:vfs_read', 'vfs_w*', '--', 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100',
+                   'status=none')
+    reads, returns, writes = (of(result, frame) for frame in ('[p::vfs_read]', '[kretprobe:vfs_read]', '[kprobe:vfs_write]'))
+    check((writes, returns) == (100, reads) and 100 <= reads <= 120,
+          f'functions of the kernel: {reads} reads, {returns} returns, {writes} writes, {result.err}')
+    check(not any('trampoline' in frame for stack in result.stacks for frame in stack), 'without the frames of the probe')
 
 
 def bad_expressions():
@@ -295,5 +311,5 @@ def listing():
 
 
 run_parts([user, several, rate, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
-           kernel_functions, bad_expressions, bad_input, listing], sys.argv[3:])
+           kernel_functions, kernel_functions_at_once, bad_expressions, bad_input, listing], sys.argv[3:])
 done()

@@ -66,6 +66,7 @@ BPF_TESTS = ('test_bpf_core', 'test_bpf_expr', 'test_bpf_unwind_self', 'test_bpf
 LIVE_TESTS = {mode: (('io_kernel', (), ('',)),
                      ('record', ('split', BUILD / 'systemd/stackbpf-record.service'), ('kinds_at_once',)))
               for mode in ('few', 'normal', 'some')}
+LIVE_TESTS['normal'] += (('trace', (LIVE.parent / 'programs/traced.c',), ('kernel_functions_at_once',)),)
 LIVE_TESTS['all'] = (*LIVE_TESTS['normal'],
                      ('trace', (LIVE.parent / 'programs/traced.c',),
                       ('user', 'several', 'rate', 'usdt', 'tracepoint', 'counter', 'expressions', 'values', 'places', 'fields',

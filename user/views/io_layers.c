@@ -17,8 +17,13 @@
 #define REQUESTS_MAX 8192u
 #define DIRTIERS_MAX 16384u
 
-const char *const sb_io_layer_trim[] = { "bpf_trampoline_*", "bpf_trace_run*", "__bpf_trace_*",
-					 "__traceiter_*", NULL };
+const char *const sb_io_layer_trim[] = { "bpf_trampoline_*",
+					 "bpf_trace_run*",
+					 "__bpf_trace_*",
+					 "__traceiter_*",
+					 "*kretprobe_trampoline",
+					 "arch_rethook_trampoline",
+					 NULL };
 
 static const char *cache_missing(void)
 {

@@ -119,6 +119,12 @@ int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *prob
 			      name, probe->function);
 		return -EOPNOTSUPP;
 	}
+	if (err == -EILSEQ) {
+		sb_reason_set(reason, 0,
+			      "cannot trace '%s': no instruction begins at this offset of '%s'",
+			      name, probe->function);
+		return -EINVAL;
+	}
 	if (err == -EOPNOTSUPP)
 		return sb_reason_set(reason, 0,
 				     "this kernel has no probes at %s (CONFIG_%s_EVENTS), so '%s' "
