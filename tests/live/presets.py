@@ -73,7 +73,7 @@ def signals():
 
 def switches():
     result, said = run('context-switches')
-    check(of(result, 'nap') == said['nap'] >= NR, f'{of(result, "nap")} of {said}')
+    check(of(result, 'nap') == said['nap'] > 0, f'{of(result, "nap")} of {said}')
 
 
 def several():

@@ -66,7 +66,9 @@ def rate():
         wait_for(lambda: ran_seconds(process.pid) > 0.02, 'it runs')
         result = trace('syscalls:sys_enter_getppid', '--rate', '-p', str(process.pid), '-t', '2')
     said = re.search(r'syscalls:sys_enter_getppid: (\d+) times, ([0-9.]+) per second\n', result.err)
-    check(said and 190 <= float(said[2]) <= 210 and int(said[1]) == result.total, f'200 a second: {result.err}')
+    # It is late where it does not get a CPU.
+    check(said and 120 <= float(said[2]) <= 210 and int(said[1]) == result.total and
+          abs(float(said[2]) - result.total * 1e6 / int(result.facts['dur_us'])) < 1, f'200 a second: {result.err}')
     check(all(len(stack) == 1 for stack in result.stacks), f'there are no stacks: {dict(result.stacks)}')
     named = f'{PROGRAM}:named'
     result = trace(named, '--rate', '--value', 'str(arg0)', '--when', 'arg1 < 500', '--', PROGRAM, str(NR))
