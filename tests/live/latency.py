@@ -151,7 +151,7 @@ def pairs_of_threads():
           f'each sleep, without our own time: {samples(result)}, {of(result, "often")} us of {often}')
     off = ('--from', 'sched:sched_switch', '--key', 'prev_pid', '--to', 'sched:sched_switch', '--to-key', 'next_pid')
     result = stackbpf(BINARY, 'latency', *off, '--value', '(s64)prev_state', '--', 'sleep', '0.5')
-    check(near(of(result, '[(s64)prev_state=1]'), 500000), f'one event that ends and begins: {dict(result.stacks)}')
+    check(near(of(result, 'hrtimer_nanosleep', '[(s64)prev_state=1]'), 500000), f'one event that ends and begins: {dict(result.stacks)}')
 
 
 GO = """package main
