@@ -92,8 +92,8 @@ int main(int argc, char **argv)
 	int i, nr = argc > 1 ? atoi(argv[1]) : 1000;
 	pthread_t thread;
 
-	if (!strcmp(mode, "open"))
-		stays = pthread_create(&thread, NULL, stay, NULL);
+	if (!strcmp(mode, "open") && pthread_create(&thread, NULL, stay, NULL))
+		return 1;
 	while (!strcmp(mode, "open") && !stays)
 		usleep(1000);
 	for (i = 0; i < nr; i++) {
