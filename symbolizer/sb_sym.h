@@ -280,8 +280,8 @@ struct sb_sym_unwind {
 	uint64_t stack_addr;
 	const void *stack; /* the captured memory, from stack_addr upwards */
 	size_t stack_bytes;
-	struct sb_sym_rule known;
-	struct sb_sym_hook hook;
+	struct sb_sym_rule known; /* zeroed: none */
+	struct sb_sym_hook hook;  /* zeroed: none */
 };
 /*
  * Unwind the stack.

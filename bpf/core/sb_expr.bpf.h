@@ -4,10 +4,12 @@
  * events. User space fills the maps `event_places` and `event_exprs` before the first event
  * (sb_places_attach() of user/views), and the cookie of a program is the index of its place.
  *
- * @nr: 1 + the index of an expression, as in struct sb_trace_place; 0: there is none. @slot:
- * SB_SCRATCH_PROBE or another one of which no two programs interrupt each other on a CPU. @ctx: the
- * context of the program, whose layout the expression was compiled for. What goes wrong inside of an
- * evaluation is counted (SB_STAT_EXPR_*). Implemented in core/expr.bpf.c.
+ * @place_idx: of a place in the map. @nr: 1 + the index of an expression in the map, as in struct
+ * sb_trace_place; 0: there is none. Neither is checked: with an index that is not in the map the
+ * result means nothing. @slot: SB_SCRATCH_PROBE, which the program has taken (sb_probe_take()), or
+ * another one of which no two programs interrupt each other on a CPU; its record is not used. @ctx:
+ * the context of the program, whose layout the expression was compiled for. What goes wrong inside
+ * of an evaluation is counted (SB_STAT_EXPR_*). Implemented in core/expr.bpf.c.
  */
 #ifndef SB_EXPR_BPF_H
 #define SB_EXPR_BPF_H

@@ -233,7 +233,12 @@ static __always_inline enum sb_step sb_php_user(struct sb_interp_walk *w, void *
 	return step;
 }
 
-/* Walk one struct _zend_execute_data, and push its function if it has a name. */
+/*
+ * Walk one struct _zend_execute_data, and push a frame: of its function or, for code outside of
+ * functions, of the file. Entries without a function and unnamed ones in C push nothing, so a
+ * forged list can go on forever: the caller bounds the number of calls.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: COMPLETE, FAULT, DEPTH.
+ */
 static __always_inline enum sb_step sb_php_step(struct sb_interp_walk *w, void *mem)
 {
 	__u64 ex = w->at[SB_PHP_AT], func;

@@ -50,7 +50,7 @@ static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
 /**
  * sb_owner_may_speak() - return whether the owner of a debug file may name a program's functions
  * @owner: of the debug file, as sb_file_owner() found it
- * @uid: the user who owns the program
+ * @uid: the user who owns the program; SB_OWNER_NOBODY if that is not known
  *
  * Anybody may have put a file where the program's debug file is looked for: below a container's
  * root, in the directory that the program was built in. Root is believed, the owner of the program,

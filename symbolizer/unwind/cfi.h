@@ -39,7 +39,8 @@ struct sb_cfi_info {
 
 /*
  * Compile @elf or, where it has no CFI, its separate debug file @debug (may be NULL). The caller
- * ends *ret_cfi with sb_cfi_free(); it is untouched on error, as in all functions here.
+ * ends *ret_cfi with sb_cfi_free(); it is untouched on error, as in all functions here. The files
+ * are not needed afterwards.
  *
  * Gaps of 16 bytes and more between functions, and what follows the last one, get the rule
  * FP_CHAIN; a smaller gap is padding. Functions of Go are compiled from .gopclntab on x86-64
@@ -56,7 +57,7 @@ int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_c
  */
 int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug,
 		      struct sb_cfi **ret_cfi);
-/* Free the table; files are not part of it. Accepts NULL. */
+/* Free the table. Accepts NULL. */
 void sb_cfi_free(struct sb_cfi *cfi);
 
 /* ELF addresses of one FDE: a function or a part of one, @hi exclusive. */

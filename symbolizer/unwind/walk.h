@@ -64,9 +64,9 @@ struct sb_walk_env {
 	/* Copy @len bytes of the process at @addr. Return: 0 on success. */
 	int (*read)(void *arg, void *buf, size_t len, uint64_t addr);
 	void *arg;
-	uint32_t modes; /* SB_UNWIND_* */
-	struct sb_sym_rule known;
-	struct sb_sym_hook hook;
+	uint32_t modes;		  /* SB_UNWIND_* */
+	struct sb_sym_rule known; /* of code without a file; zeroed: none */
+	struct sb_sym_hook hook;  /* an interpreter's walker; zeroed: none */
 };
 
 /* Where the walk begins: the registers when the thread was interrupted. */

@@ -25,6 +25,7 @@ struct sb_index_slot {
 	uint32_t hash, id;
 };
 
+/* Zero-initialize: it is empty then. */
 struct sb_index {
 	struct sb_index_slot *slots; /* linear probing, a power of two, at most 3/4 full */
 	uint32_t nr, mask;
@@ -36,7 +37,7 @@ struct sb_index_iter {
 
 /*
  * Iterate over the elements that were added with @hash: the first one, and the one after @iter.
- * After the last one the iterator's id is SB_INDEX_NONE. Adding to the index invalidates iterators.
+ * After the last one the iterator's id is SB_INDEX_NONE. Adding and reserving invalidate iterators.
  */
 struct sb_index_iter sb_index_first(const struct sb_index *index, uint64_t hash);
 struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index_iter iter);

@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 struct sb_str {
-	char *s; /* NULL as long as nothing was added */
+	char *s; /* NULL as long as nothing was added or reserved */
 	size_t len, cap;
 };
 
-/* Make room for @more bytes after those that are there, and for the NUL. Return: 0; -ENOMEM: nothing
- * has changed. */
+/* Make room for @more bytes after those that are there, and for the NUL. Nothing is written: whoever
+ * fills the room sets len and the NUL. Return: 0; -ENOMEM: nothing has changed. */
 int sb_str_reserve(struct sb_str *str, size_t more);
 
 /* Append bytes, a string, a character, formatted text. Return: 0; -ENOMEM, in which case nothing

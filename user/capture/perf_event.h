@@ -34,7 +34,8 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
  */
 int sb_perf_open_timer(const struct sb_counter *counter, uint32_t freq_hz, int cpu);
 
-/* Return: the period of a clock at @freq_hz, not 0; 0: @counter is no clock. */
+/* Return: the period of a clock in ns: its own or, if it has none, that of @freq_hz, 1 to 10^9 times
+ * a second; 0: @counter is no clock. */
 uint64_t sb_perf_timer_period_ns(const struct sb_counter *counter, uint32_t freq_hz);
 
 /*
@@ -67,7 +68,7 @@ void sb_perf_ring_release(struct sb_perf_ring *ring);
 struct perf_event_header;
 /*
  * Call @fn for each record in the ring, and consume it. A record is valid during the call. Return:
- * 0; -EBADMSG when the ring is corrupt, and what is left cannot be read any more; or what @fn
+ * 0; -EBADMSG when the ring is corrupt: no call reads anything from it any more; or what @fn
  * returned, if not 0: that record is consumed, and the rest stays in the ring.
  */
 int sb_perf_ring_read(struct sb_perf_ring *ring,

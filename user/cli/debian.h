@@ -9,6 +9,7 @@
 /*
  * Find the installed packages that own @nr paths, in dpkg's lists in @info_dir (NULL:
  * /var/lib/dpkg/info).
+ * @paths: absolute; "/usr/lib/x" and "/lib/x" are one file
  * @ret_packages: @nr elements, which are NULL before; each set to a package name without
  *	architecture, which the caller frees with free(), or to NULL: nobody owns it. On error all
  *	are NULL

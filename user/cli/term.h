@@ -57,8 +57,9 @@ void sb_term_size(const struct sb_term *term, int *ret_nr_cols, int *ret_nr_rows
  */
 int sb_term_show(struct sb_term *term, const struct sb_canvas *canvas);
 
-/* Read pending keys and signals, without blocking. Return: 0; or a negative errno when the terminal
- * is gone. */
+/* Read pending keys and signals. Keys that sb_term_key() has not returned yet are dropped. Does not
+ * block, but Ctrl-Z stops the program here, with the screen restored, until it is continued.
+ * Return: 0; or a negative errno when the terminal is gone. */
 int sb_term_read(struct sb_term *term);
 /*
  * Get the next key that sb_term_read() read. Return: a character or enum sb_key. When no key is

@@ -90,11 +90,11 @@ struct sb_export_link {
 	struct sb_export_state *state;
 	int (*save)(void *arg); /* write the state to disk; 0 or a negative errno */
 	void *arg;
-	uint64_t nr_pieces; /* of this period, so far */
-	bool has_taken;	    /* the destination has accepted something in this run */
-	uint32_t retry_after_s;
-	struct sb_str why;   /* of the last failure: one sentence */
-	struct sb_str notes; /* what was refused, for the user; whoever reports it clears it */
+	uint64_t nr_pieces;	/* of this period, so far */
+	bool has_taken;		/* the destination has accepted something in this run */
+	uint32_t retry_after_s; /* set with -EAGAIN; 0: the destination did not say */
+	struct sb_str why;	/* of the last failure: one sentence */
+	struct sb_str notes;	/* what was refused, for the user; whoever reports it clears it */
 };
 
 /*
@@ -106,7 +106,7 @@ bool sb_export_is_sent(struct sb_export_link *link);
  * Send the next piece. Return: 0 if it was accepted, or refused for good, which is counted and
  * noted in link->notes; -EAGAIN to try again later; -EPERM if the destination refuses everything;
  * link->why explains both; -ECANCELED if http.stop_fd became readable; -ENOMEM; other errors of
- * saving the state.
+ * saving the state: the piece counts as sent in this run, but the next run may send it again.
  */
 int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request);
 /* Count a piece of @nr_bytes that was sent without HTTP, and save the state. Return: 0 or a

@@ -150,12 +150,12 @@ struct sb_row {
  */
 int sb_profile_add_row(struct sb_profile *profile, const struct sb_row *row);
 
-/* Add weight to the stack of @nr frames, root first, in series 0, without a number of samples.
- * Return: 0; -ENOMEM; -E2BIG; on error nothing is added. */
+/* Add weight to the stack of @nr frames, root first, in series 0, without a number of samples. @nr
+ * may be 0, and @frame_ids NULL then. Return: 0; -ENOMEM; -E2BIG; on error nothing is added. */
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight);
 
-/* Append a new stack of @nr frames, root first, to series 0, without looking for a duplicate. The
+/* Append a new stack, given as to sb_profile_add(), to series 0, without looking for a duplicate. The
  * caller guarantees that the stack is new; this is not checked. Return: as sb_profile_add(). */
 int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		    uint64_t weight);

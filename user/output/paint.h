@@ -35,7 +35,7 @@ void sb_paint_release(struct sb_paint *paint);
  * @name, @kind: of the function's frames in the profile; not NULL
  * @ret_color: the index of the colour in what sb_paint_put() writes with @paint, below 256
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM, and *ret_color is untouched.
  */
 int sb_paint_function(struct sb_paint *paint, const char *name, enum sb_frame_kind kind,
 		      uint32_t *ret_color);

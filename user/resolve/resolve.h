@@ -63,9 +63,9 @@ enum sb_interp_mode {
 /* Properties of a view that the resolver needs: see struct sb_view. What they point to is borrowed
  * for the life of the resolver. */
 struct sb_resolve_view {
-	const char *const *trim;
-	const char *(*op_name)(uint32_t op);
-	const char *value_name; /* of values (SB_OBJECT_VALUE); NULL: it has none */
+	const char *const *trim;	     /* ends with NULL; NULL: none */
+	const char *(*op_name)(uint32_t op); /* NULL: no operation has a name */
+	const char *value_name;		     /* of values (SB_OBJECT_VALUE); NULL: it has none */
 	bool state_at_root, state_at_leaf;
 	bool is_of_wakers;
 	bool has_idle;

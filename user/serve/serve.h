@@ -47,7 +47,8 @@ struct sb_serve_opts {
 	size_t nr_hosts;
 	const char *store_path;
 	struct sb_store *store; /* open for reading; used by workers only */
-	/* Drop privileges that the front or a worker does not need; NULL: none. 0 or an errno. */
+	/* Drop privileges that the front or a worker does not need; NULL: none. Return: 0 or a
+	 * negative errno, after which sb_serve_run() returns, or the worker ends. */
 	int (*confine_front)(void);
 	int (*confine_worker)(void);
 };
@@ -65,8 +66,8 @@ int sb_serve_new(const struct sb_serve_opts *opts, struct sb_serve **ret_serve);
  * server. */
 const char *sb_serve_url(const struct sb_serve *serve);
 /*
- * Call confine_front(), then serve until SIGINT or SIGTERM. Return: 0 after a signal; what
- * confine_front() returned; an error of epoll_wait(2).
+ * Call confine_front(), then serve until SIGINT or SIGTERM. A request for which no worker can be
+ * forked gets status 503. Return: 0 after a signal; an error of confine_front() or epoll_wait(2).
  */
 int sb_serve_run(struct sb_serve *serve);
 /*

@@ -92,7 +92,8 @@ bool sb_record_is_of_level(const struct sb_record *block);
  * set, and its `at` is 0. Otherwise it is not to be used.
  */
 bool sb_record_header(const uint8_t *p, struct sb_record *ret_record);
-/* Return: the first place after @p where a header may begin; @end if there is none. */
+/* Return: the first place after @p and before @end where a header may begin; @end if there is none.
+ * @p may be @end. Whoever parses a header there checks that SB_RECORD_HEADER_BYTES are left. */
 const uint8_t *sb_record_resync(const uint8_t *p, const uint8_t *end);
 
 /* Return: whether the payload @stored, of record->nr_stored_bytes, has the checksum of the

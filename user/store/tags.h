@@ -47,8 +47,8 @@ void sb_tag_rules_release(struct sb_tag_rules *rules);
 
 /* Buffer for one key of a list; longer keys are truncated. */
 #define SB_TAG_KEY_BYTES 64
-/* Copy the first key of a list "a,b" to @key. Return: what follows it in @list, for the next call;
- * NULL if it was the last key. */
+/* Copy the first key of a list "a,b" to @key: "" for an empty list or element; "a," has two. Return:
+ * what follows it in @list, for the next call; NULL if it was the last key. */
 const char *sb_tag_list_next(const char *list, char key[SB_TAG_KEY_BYTES]);
 
 /* Return: the value of @key in @nr tags, borrowed from them; "", a constant, if there is none. */

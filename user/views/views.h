@@ -26,7 +26,8 @@ int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 /*
  * Implements sb_view.thin() (view.h) for views that drop events by chance (sb_thin() of
  * bpf/core/thin.bpf.c): samples get the weight @mean * 2^@step, and an event is one with the
- * probability that fits. @opts: not used. @mean: in the BPF side's unit; not 0.
+ * probability that fits. @opts: not used. @mean: in the BPF
+ * side's unit; not 0. The product must fit in 64 bits.
  * Return: that weight, in the same unit; 0 for step 0, which takes every event.
  */
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,

@@ -169,9 +169,9 @@ extern const struct sb_parser_opts sb_privileges_of_parsers;
 
 /*
  * For the processes that read foreign memory and files (reader.h), as struct
- * sb_reader_opts.confine_spawner and confine_reader: root becomes @who (a struct sb_owner), the
- * capabilities of SB_ROLE_READER are kept, and a filter is installed. Return: 0 or a negative
- * errno.
+ * sb_reader_opts.confine_spawner and confine_reader: the spawner becomes @who (a struct sb_owner)
+ * if it is root and can, else it keeps its user; both cases are 0. It keeps the capabilities of
+ * SB_ROLE_READER, which readers inherit. Each installs its filter. Return: 0 or a negative errno.
  */
 int sb_privileges_spawner(void *who);
 int sb_privileges_reader(void *who);
@@ -179,7 +179,7 @@ int sb_privileges_reader(void *who);
 /*
  * For the two kinds of processes of `serve`, which need nothing. front(), in the one that has the
  * connections: no capability and no way to get one, a filter, and no files but those below @dir, to
- * read; root becomes @who. answerer(), in those that it forks and that inherit all of this: a
+ * read; root becomes @who if it can, and else remains root. answerer(), in those that it forks and that inherit all of this: a
  * narrower filter. Return: 0 or a negative errno.
  */
 int sb_privileges_front(const struct sb_owner *who, const char *dir);

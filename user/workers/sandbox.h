@@ -5,7 +5,8 @@
  * only. There are no filters without libseccomp, and under a sanitizer, which needs more calls:
  * then all return 0.
  *
- * Return: 0 or a negative errno.
+ * Return: 0 or a negative errno. The process must not go on after an error, because it may be
+ * without a filter.
  */
 #ifndef SB_WORKERS_SANDBOX_H
 #define SB_WORKERS_SANDBOX_H
@@ -16,18 +17,18 @@ struct sb_privileges_opts;
 int sb_sandbox_session(const struct sb_privileges_opts *opts);
 int sb_sandbox_thread(void);
 /* Processes that parse files (symbolizer/unwind/parser.h). The keeper, which forks the workers,
- * also compiles their filter, so keeper() comes before worker(). After an error the process must
- * not go on, because it may be without a filter. */
+ * also compiles their filter, so keeper() comes before worker(). */
 int sb_sandbox_keeper(void);
 int sb_sandbox_worker(void);
 /*
  * Processes that read foreign memory and files (symbolizer/process/reader.h). The spawner, which
- * forks the readers, also compiles their filter.
+ * forks the readers, also compiles their filter, so spawner() comes before reader().
  */
 int sb_sandbox_spawner(void);
 int sb_sandbox_reader(void);
 /*
- * `serve`: the process that has the connections, which also compiles the filter of those it makes.
+ * `serve`: the process that has the connections, which also compiles the filter of those it makes,
+ * so front() comes before answerer().
  */
 int sb_sandbox_front(void);
 int sb_sandbox_answerer(void);
