@@ -15,7 +15,8 @@
  * switch by which the thread returns, or the iterator `sched_settle`, which accounts waits that are
  * still open at the end of the run or at a snapshot. At a snapshot it leaves a part as it is that is
  * shorter than --min, because the part may still become long enough, and with --max every open part;
- * all of it is accounted, or left out, when that is decided. Two waits of a thread never begin at the same time, so an unchanged from_ns means the same wait.
+ * all of it is accounted, or left out, when that is decided. Two waits of a thread never begin at the
+ * same time, so an unchanged from_ns means the same wait.
  *
  * How --every samples waits is described in sb_sched_every.bpf.h.
  */

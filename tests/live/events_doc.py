@@ -92,7 +92,7 @@ TRUTH = {
     'trace u:FILE:PROVIDER:NAME': ([f'{WORK.name}/traced', '100'], lambda r: of(r, 'probed') == 100),
     'latency c:nanosleep --distr': (LOOP, lambda r: ' us, 100 times' in r.out),
     'trace c:nanosleep --rate': (LOOP, lambda r: r.total == 100 and 'c:nanosleep: 100 times' in r.err),
-    'wall --in r:c:epoll_wait': (LOOP, lambda r: 10 * 5000 <= of(r, 'handle', 'rest') and 'spans: 100 ended' in ' '.join(r.err.split())),
+    'wall --in epoll-loop': (LOOP, lambda r: 10 * 5000 <= of(r, 'handle', 'rest') and 'spans: 100 ended' in ' '.join(r.err.split())),
     'trace context-switches': (HAPPENS, lambda r: of(r, 'nap') > 0),
     "trace sched:sched_switch --when 'prev_state == 0'": (asked('compute', 200), lambda r: all(
         leaf.startswith('[next_comm=') for leaf in leaves(r))),

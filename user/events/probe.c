@@ -299,7 +299,7 @@ static int found_call(struct sb_resolving *to, const char *name, const struct sb
 		return found_place(to, name, probe);
 	sb_reason_set(to->reason, 0,
 		      "'%s' is no function of a program or library; name one whose calls are to be "
-		      "measured, such as c:fsync",
+		      "measured, such as c:fsync, or also the event that ends it (--until, --to)",
 		      to->text);
 	return -EINVAL;
 }
