@@ -7,9 +7,10 @@
 
 /*
  * Write the profile that answers @ask to @path, in the format of its extension. The file is
- * replaced as a whole; on error it is as before. @ret_answer: figures of the answer, may be NULL.
+ * replaced as a whole; on error it is as before. @ret_answer: figures of the answer, may be NULL;
+ * also set with -ENODATA, and after other errors of writing.
  * Return: 0; -ENODATA if nothing was recorded, or the format needs durations; -EINVAL if no format
- * has this extension; -ENOMEM; other errors of I/O. Not thread-safe, as the store.
+ * has this extension, or the range is empty; -ENOMEM; other errors of I/O. Not thread-safe, as the store.
  */
 int sb_export_file(struct sb_store *store, const struct sb_ask *ask, const char *path,
 		   struct sb_store_answer *ret_answer);

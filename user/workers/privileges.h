@@ -179,8 +179,8 @@ int sb_privileges_reader(void *who);
 /*
  * For the two kinds of processes of `serve`, which need nothing. front(), in the one that has the
  * connections: no capability and no way to get one, a filter, and no files but those below @dir, to
- * read; root becomes @who if it can, and else remains root. answerer(), in those that it forks and that inherit all of this: a
- * narrower filter. Return: 0 or a negative errno.
+ * read; root becomes @who if it can, and else remains root. answerer(), in those that it forks and
+ * that inherit all of this: a narrower filter. Return: 0 or a negative errno.
  */
 int sb_privileges_front(const struct sb_owner *who, const char *dir);
 int sb_privileges_answerer(void);
