@@ -170,6 +170,8 @@ def file(stackbpf, store):
         peers.same(dict(have), want, 'a file of one service has all of its weights')
         done = peers.export(stackbpf, store, '--to', f'file:{work}/a.xyz', *times, status=2)
         peers.check('format' in done.stderr, 'an extension that nobody knows is said to be none', done.stderr)
+        done = peers.export(stackbpf, store, '--to', f'file:{work}/b.folded', '--from', '2199-01-01T00:00:00Z', status=2)
+        peers.check('in the future' in done.stderr, 'a range that has not begun', done.stderr)
         peers.export(stackbpf, store, '--to', f'file:{work}/b.json', '--tag', 'service=nobody', *times, status=3)
         peers.same(os.listdir(work), ['a.folded'], 'what is empty is no file')
 

@@ -303,6 +303,9 @@ static int write_file(struct export *export)
 			     path);
 	ask->to_s = export->plan.to_s ? export->plan.to_s : time(NULL);
 	ask->from_s = export->plan.from_s ? export->plan.from_s : ask->to_s - SB_ASK_RANGE_DEFAULT;
+	if (ask->from_s >= ask->to_s)
+		return usage("--from %s is in the future; there is nothing to export yet",
+			     export->opts->store.from);
 	ask->by = export->opts->store.by;
 	err = export->opts->store.kind ? sb_ask_set_kind(ask, export->opts->store.kind) : 0;
 	err = err ?: sb_export_file(export->plan.store, ask, path, &answer);
