@@ -15,6 +15,9 @@
 #include "recorder/recorder.h"
 #include "run/run.h"
 
+/* Above, the timer itself is what is sampled. */
+#define SB_FREQ_HZ_MAX 100000u
+
 /* Strings are borrowed from argv. */
 struct sb_record_opts {
 	struct sb_common_opts common; /* first */
