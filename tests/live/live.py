@@ -38,6 +38,7 @@ def allow_rate(hertz=10000):
     ask for up to 4,999 Hz."""
     with contextlib.suppress(OSError), open('/proc/sys/kernel/perf_event_max_sample_rate', 'r+', encoding='ascii') as file:
         if int(file.read()) < hertz:
+            file.seek(0)  # elsewhere the kernel takes the number and ignores it
             file.write('100000')
 
 
