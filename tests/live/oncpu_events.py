@@ -48,7 +48,7 @@ def software():
 
 def governed():
     """Samples become fewer and heavier, whatever was counted between two of them."""
-    result = oncpu('page-faults:2', '--max-overhead=0.1', program=(PROGRAM, '4000', '24', '100'))
+    result = oncpu('page-faults:2', '--max-overhead=0.1', program=(PROGRAM, '4000', '50', '100'))
     samples = int(result.facts['n'])
     check('governed_us' in result.facts, f'it was throttled: {result.facts}')
     check(abs(of(result, 'touch') / own(result) - 1) < 0.1 and samples < own(result) * 0.4,
