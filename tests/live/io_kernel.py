@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, skip, stackbpf
+from live import check, done, need_root, sampling, skip, stackbpf
 
 need_root()
 BINARY = sys.argv[1]
@@ -64,12 +64,11 @@ with tempfile.TemporaryDirectory() as work:
         read = ('dd', f'if={device}', 'of=/dev/null', f'bs={BLOCK}', 'count=4', 'iflag=direct')
         if nr_calls('vfs_iter_read', read) == 0:
             skip('loop devices of this kernel do not call vfs_iter_read() (Linux 6.15, and updates of older ones)')
-        # Without a command: the threads are not its children. The first run is there to wait for the second.
-        copy = (f'{BINARY} io -t 1 >/dev/null; dd if={device} of=/dev/null bs={BLOCK} count={READS} iflag=direct; '
-                f'dd if=/dev/zero of={device} bs={BLOCK} count={WRITES} oflag=direct')
-        with subprocess.Popen(['sh', '-c', copy], stderr=subprocess.DEVNULL) as process:
-            result = stackbpf(BINARY, 'io', '-t', '12')
-            process.wait()
+        with sampling(BINARY, 'io', '-a') as run:
+            for command in (('dd', f'if={device}', 'of=/dev/null', f'bs={BLOCK}', f'count={READS}', 'iflag=direct'),
+                            ('dd', 'if=/dev/zero', f'of={device}', f'bs={BLOCK}', f'count={WRITES}', 'oflag=direct')):
+                subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
+        result = run.result
     finally:
         subprocess.run(['losetup', '-d', device], check=True)
 check(of(result, 'kernel_read', image) >= READS * BLOCK, f"read: {of(result, 'kernel_read', image)}")

@@ -106,7 +106,7 @@ class Sampling:
 
     def snapshot(self):
         """It looks at what happened in the order in which it did: it has seen all up to now."""
-        wait_for(self._handles_signals, 'it takes signals')
+        wait_for(self._handles_signals, 'it takes signals', 120)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.out)
         self.process.send_signal(signal.SIGUSR1)
