@@ -2,7 +2,11 @@
 #include "base/num.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 #define LIST_MAX 65536u
 
@@ -126,6 +130,39 @@ int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns)
 		return -ERANGE;
 	*ret_ns = ns + (uint64_t)((unsigned __int128)part * unit_ns / scale);
 	return 0;
+}
+
+/* Return: @val in units of @step, to the nearest. */
+static uint64_t rounded(uint64_t val, uint64_t step)
+{
+	return val / step + (val % step > (step - 1) / 2);
+}
+
+const char *sb_format_ns(uint64_t ns, char number[SB_FORMAT_NS_BYTES])
+{
+	/* With two decimals, with one, and without, as far as the unit allows. */
+	static const struct {
+		uint64_t unit, parts;
+		const char *name;
+	} forms[] = {
+		{ 1, 1, "ns" },		{ 1000, 100, "us" },	  { 1000, 10, "us" },
+		{ 1000, 1, "us" },	{ 1000000, 100, "ms" },	  { 1000000, 10, "ms" },
+		{ 1000000, 1, "ms" },	{ 1000000000, 100, "s" }, { 1000000000, 10, "s" },
+		{ 1000000000, 1, "s" },
+	};
+	size_t i = 0;
+	uint64_t val;
+
+	/* By what is printed: 999.6 us are 1.00 ms. */
+	while (i + 1 < SB_ARRAY_SIZE(forms) && rounded(ns, forms[i].unit / forms[i].parts) >= 1000)
+		i++;
+	val = rounded(ns, forms[i].unit / forms[i].parts);
+	if (forms[i].parts == 1)
+		snprintf(number, SB_FORMAT_NS_BYTES, "%" PRIu64, val);
+	else
+		snprintf(number, SB_FORMAT_NS_BYTES, "%" PRIu64 ".%0*" PRIu64, val / forms[i].parts,
+			 forms[i].parts == 100 ? 2 : 1, val % forms[i].parts);
+	return forms[i].name;
 }
 
 int sb_parse_percent(const char *s, uint32_t *ret_ppm)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Text to numbers, strictly: no sign, no trailing text, no silent overflow. -EINVAL: it is no such
- * number; -ERANGE: it is too large. Results are untouched on error. Thread: any.
+ * Text to numbers and back. Parsing is strict: no sign, no trailing text, no silent overflow.
+ * -EINVAL: it is no such number; -ERANGE: it is too large. Results are untouched on error. Thread:
+ * any.
  */
 #ifndef SB_BASE_NUM_H
 #define SB_BASE_NUM_H
@@ -34,6 +35,15 @@ bool sb_scan_u64(const char **p, const char *end, uint64_t *ret);
  * Return: 0, -EINVAL, or -ERANGE beyond 100 years.
  */
 int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns);
+
+/* Room for the number that sb_format_ns() writes. */
+#define SB_FORMAT_NS_BYTES 32
+
+/*
+ * Write a duration with three digits to @number, or with more from 1,000 seconds on. Of 1,024 ns that
+ * is "1.02", with a point in every locale. Return: the unit to print after it, here "us"; a constant.
+ */
+const char *sb_format_ns(uint64_t ns, char number[SB_FORMAT_NS_BYTES]);
 
 /* Parse a percentage, such as "1", "0.5" or "2.25%", into parts per million. Return: 0, -EINVAL,
  * -ERANGE beyond 100 %. */

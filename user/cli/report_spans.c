@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "cli/record.h"
 
@@ -16,15 +17,12 @@ static void add_nr(struct sb_str *line, uint64_t nr, const char *name)
 		(void)sb_str_addf(line, ", %llu %s", (unsigned long long)nr, name);
 }
 
-/* "120 us", "3.1 ms", "2.5 s" */
-static void format_time(uint64_t ns, char *text, size_t nr_bytes)
+static void add_time(struct sb_str *line, uint64_t ns)
 {
-	if (ns < 1000000)
-		snprintf(text, nr_bytes, "%.3g us", (double)ns / 1e3);
-	else if (ns < 1000000000)
-		snprintf(text, nr_bytes, "%.3g ms", (double)ns / 1e6);
-	else
-		snprintf(text, nr_bytes, "%.4g s", (double)ns / 1e9);
+	char number[SB_FORMAT_NS_BYTES];
+	const char *unit = sb_format_ns(ns, number);
+
+	(void)sb_str_addf(line, "%s %s", number, unit);
 }
 
 static void add_span_times(const struct sb_spans_stats *spans, struct sb_str *line)
@@ -33,12 +31,11 @@ static void add_span_times(const struct sb_spans_stats *spans, struct sb_str *li
 		double part;
 		const char *name;
 	} parts[] = { { 0.5, "50" }, { 0.9, "90" }, { 0.99, "99" }, { 1, "100" } };
-	char text[32];
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(parts) && spans->nr_ended; i++) {
-		format_time(sb_spans_percentile_ns(spans, parts[i].part), text, sizeof(text));
-		(void)sb_str_addf(line, "%s%s %% within %s", i ? ", " : "; ", parts[i].name, text);
+		(void)sb_str_addf(line, "%s%s %% within ", i ? ", " : "; ", parts[i].name);
+		add_time(line, sb_spans_percentile_ns(spans, parts[i].part));
 	}
 }
 
@@ -49,13 +46,12 @@ static void add_spans(const struct sb_run *run, const struct sb_run_figures *fig
 	const struct sb_spans_stats *spans = &figures->session.spans;
 	const struct sb_view_opts *opts = &run->config->view_opts;
 	const uint64_t *stat = figures->session.stat;
-	char text[32];
 
 	(void)sb_str_addf(line, "%llu ended", (unsigned long long)spans->nr_ended);
 	if (opts->slower_than_ns) {
-		format_time(opts->slower_than_ns, text, sizeof(text));
-		(void)sb_str_addf(line, ", %llu took at least %s",
-				  (unsigned long long)stat[SB_STAT_SPANS_SLOW], text);
+		(void)sb_str_addf(line, ", %llu took at least ",
+				  (unsigned long long)stat[SB_STAT_SPANS_SLOW]);
+		add_time(line, opts->slower_than_ns);
 	}
 	if (spans->nr_open)
 		(void)sb_str_addf(line, ", %llu open", (unsigned long long)spans->nr_open);
@@ -85,7 +81,6 @@ static void add_histogram(const struct sb_spans_stats *spans, struct sb_str *lis
 {
 	static const char bar[] = "************************";
 	uint64_t most = 0, nr, left = spans->nr_ended;
-	char from[32], to[32];
 	uint32_t log2;
 
 	_Static_assert(sizeof(bar) == BAR_LEN + 1, "its full length");
@@ -96,9 +91,11 @@ static void add_histogram(const struct sb_spans_stats *spans, struct sb_str *lis
 		if (!nr && left == spans->nr_ended)
 			continue;
 		left -= nr;
-		format_time(1ull << log2, from, sizeof(from));
-		format_time(2ull << log2, to, sizeof(to));
-		(void)sb_str_addf(list, "\n%s to %s: %llu |%.*s", from, to, (unsigned long long)nr,
+		(void)sb_str_addc(list, '\n');
+		add_time(list, 1ull << log2);
+		(void)sb_str_add(list, " to ");
+		add_time(list, 2ull << log2);
+		(void)sb_str_addf(list, ": %llu |%.*s", (unsigned long long)nr,
 				  (int)((double)nr / (double)most * BAR_LEN), bar);
 	}
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Durations as histograms by powers of two: one of all stacks, then one of each function if calls of
- * several were measured, then one of each stack, below its folded line. The lines look like those of bcc and of SystemTap's @hist_log().
+ * several were measured, then one of each stack, below its folded line. The lines look like those of
+ * bcc and of SystemTap's @hist_log().
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "kinds/view_kind.h"
@@ -15,33 +17,12 @@
 
 #define BAR_LEN 40
 
-/* 2^@log2 ns with three digits: "1.02 us". printf("%g") would use the locale's decimal point. */
 static int add_duration(struct sb_str *text, unsigned int log2)
 {
-	static const char *const units[] = { "ns", "us", "ms", "s" };
-	/* The end of the last bucket, minus what rounding adds; in seconds this is the same. */
-	uint64_t val = log2 < 64 ? 1ull << log2 : UINT64_MAX - 1000000000;
-	uint64_t scale = 1;
-	char number[32];
-	size_t unit = 0;
+	char number[SB_FORMAT_NS_BYTES];
+	const char *unit = sb_format_ns(log2 < 64 ? 1ull << log2 : UINT64_MAX, number);
 
-	while (unit + 1 < SB_ARRAY_SIZE(units) && val / scale >= 1000) {
-		scale *= 1000;
-		unit++;
-	}
-	/* No power of two is so near to a power of ten that rounding adds a digit. */
-	if (scale == 1 || val / scale >= 100) {
-		snprintf(number, sizeof(number), "%" PRIu64, (val + scale / 2) / scale);
-	} else if (val / scale >= 10) {
-		val += scale / 20;
-		snprintf(number, sizeof(number), "%" PRIu64 ".%" PRIu64, val / scale,
-			 val % scale / (scale / 10));
-	} else {
-		val += scale / 200;
-		snprintf(number, sizeof(number), "%" PRIu64 ".%02" PRIu64, val / scale,
-			 val % scale / (scale / 100));
-	}
-	return sb_str_addf(text, "%6s %-2s", number, units[unit]);
+	return sb_str_addf(text, "%6s %-2s", number, unit);
 }
 
 static int add_row(struct sb_str *text, unsigned int log2, uint64_t nr, uint64_t max)

@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "base/num.h"
 
 static void test_u64(void **state)
@@ -160,13 +162,45 @@ static void test_percent(void **state)
 	assert_int_equal(sb_parse_percent("1111111111111111111111111", &ppm), -EINVAL);
 }
 
+static void test_format_ns(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *want;
+	} cases[] = {
+		{ 0, "0 ns" },
+		{ 999, "999 ns" },
+		{ 1000, "1.00 us" },
+		{ 1024, "1.02 us" },
+		{ 1005, "1.01 us" },
+		{ 9995, "10.0 us" },
+		{ 9994, "9.99 us" },
+		{ 99950, "100 us" },
+		{ 999499, "999 us" },
+		{ 999500, "1.00 ms" },
+		{ 131072000, "131 ms" },
+		{ 2500000000, "2.50 s" },
+		{ 999500000000, "1000 s" },
+		{ UINT64_MAX, "18446744074 s" },
+	};
+	char number[SB_FORMAT_NS_BYTES], text[SB_FORMAT_NS_BYTES + 4];
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(cases); i++) {
+		const char *unit = sb_format_ns(cases[i].ns, number);
+
+		snprintf(text, sizeof(text), "%s %s", number, unit);
+		assert_string_equal(text, cases[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_u64),	cmocka_unit_test(test_hex),
 		cmocka_unit_test(test_scan),	cmocka_unit_test(test_duration),
 		cmocka_unit_test(test_bytes),	cmocka_unit_test(test_list),
-		cmocka_unit_test(test_percent),
+		cmocka_unit_test(test_percent), cmocka_unit_test(test_format_ns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
