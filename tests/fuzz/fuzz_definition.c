@@ -12,14 +12,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static void look_at(const struct sb_definition *definition)
+static void look_at_events(const struct sb_definition_events *events)
 {
 	size_t i;
 
+	must(events->nr <= SB_DEFINITION_EVENTS_MAX);
+	for (i = 0; i < events->nr; i++)
+		must(strlen(events->at[i]) < SIZE_MAX);
+}
+
+static void look_at(const struct sb_definition *definition)
+{
 	must(definition->name[0] && strlen(definition->name) <= SB_DEFINITION_NAME_MAX);
-	must(definition->nr_events && definition->nr_events <= SB_DEFINITION_EVENTS_MAX);
-	for (i = 0; i < definition->nr_events; i++)
-		must(strlen(definition->events[i]) < SIZE_MAX);
+	must(definition->events.nr || definition->from.nr || definition->to.nr);
+	look_at_events(&definition->events);
+	look_at_events(&definition->from);
+	look_at_events(&definition->to);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

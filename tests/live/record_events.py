@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """record --kinds trace:NAME: the store has as many events as the program counts, by the names of the definitions.
 
-record_events.py STACKBPF TRACED_C
+record_events.py STACKBPF TRACED_C PAIRS_C
 """
 import os
 import re
@@ -16,10 +16,11 @@ from live import check, done, need_root, wait_for
 from recorder import ask, recording, written
 
 need_root()
-BINARY, SOURCE = sys.argv[1:3]
+BINARY, *SOURCES = sys.argv[1:4]
 WORK = tempfile.TemporaryDirectory()
-PROGRAM, DEFINITIONS, STORE = (f'{WORK.name}/{name}' for name in ('traced', 'events', 'store'))
-subprocess.run(['gcc', '-O2', '-g', '-o', PROGRAM, SOURCE], check=True)
+PROGRAM, PAIRS, DEFINITIONS, STORE = (f'{WORK.name}/{name}' for name in ('traced', 'pairs', 'events', 'store'))
+for program, source in zip((PROGRAM, PAIRS), SOURCES):
+    subprocess.run(['gcc', '-O2', '-g', '-pthread', '-o', program, source], check=True)
 NR = 1000
 LONG = 'a-name-of-14-b'
 
@@ -56,6 +57,26 @@ def recorded():
     check(int(calls.facts['n']) == NR and calls.facts['unit'] == 'us', f'calls of the same function: {calls.facts}')
 
 
+def pairs():
+    """Of two events, from one thread to another: the time between them, and a weight of those that --when leaves."""
+    define(f'taken: --from {PAIRS}:begun --to {PAIRS}:done --key (int)arg0\n'
+           f'bytes: --from {PAIRS}:begun --to {PAIRS}:done --key "str(arg2)" --to-key "str(arg1)" '
+           "--when '(int)arg0 % 10 < 9' --weight arg1 --value '(int)arg0 % 2'\n")
+    store = f'{STORE}-pairs'
+    with recording(store, '--kinds', 'latency:taken,latency:bytes', '--definitions', DEFINITIONS) as recorder:
+        err = subprocess.run([PAIRS, '500'], stderr=subprocess.PIPE, text=True, check=True).stderr
+        written(recorder)
+        check(recorder.end() == 0, f'pairs: {recorder.said}')
+    said = {name: (int(micros), int(size)) for name, micros, size in re.findall(r'^(often|seldom|rarely) \d+ (\d+) (\d+)$', err, re.M)}
+    taken, sizes = (ask(store, 'comm', kind=f'latency:{name}') for name in ('taken', 'bytes'))
+    check((taken.facts['n'], taken.facts['unit'], sizes.facts['unit']) == ('500', 'us', 'units'), f'{taken.facts}, {sizes.facts}')
+    for caller, (micros, size) in said.items():
+        found = [sum(weight for stack, weight in result.stacks.items() if caller in stack) for result in (taken, sizes)]
+        check(abs(found[0] - micros) <= 0.05 * micros, f'{caller}: {found[0]} us of {micros}')
+        check(found[1] == (size if caller != 'rarely' else 0), f'{caller}: {found[1]} bytes of {size}')
+    check({stack[-1] for stack in sizes.stacks} == {'[(int)arg0 % 2=0]', '[(int)arg0 % 2=1]'}, f'by --value: {dict(sizes.stacks)}')
+
+
 def restarted():
     """A sampler that was killed finds the events again."""
     def counted():
@@ -84,11 +105,17 @@ def shown():
 
 
 def refused():
-    define(f'turns: {PROGRAM}:traced\nslow: {PROGRAM}:traced --min 1ms\ngone: {PROGRAM}:nothing\n')
+    define(f'turns: {PROGRAM}:traced\nslow: {PROGRAM}:traced --min 1ms\ngone: {PROGRAM}:nothing\n'
+           f'pair: --from c:fsync --to r:c:fsync\nhalf: --from c:fsync\nboth: c:fsync --from c:fsync --to r:c:fsync\n'
+           f'to-key: --from c:fsync --to r:c:fsync --to-key retval\n')
     rows = [(('trace',), 2, "'trace' does not say which events"), (('oncpu:turns',), 2, 'is not a list of'),
             (('trace:turn',), 2, "no definition of 'turn'; did you mean 'turns'?"),
             (('trace:slow',), 2, ":2: 'trace:slow' cannot be recorded with --min"),
-            (('trace:gone',), 2, "'nothing'")]
+            (('trace:gone',), 2, "'nothing'"),
+            (('trace:pair',), 2, ":4: 'trace:pair' cannot be recorded with --from"),
+            (('latency:half',), 2, ":5: 'latency:half': --from and --to belong together"),
+            (('latency:both',), 2, ":6: 'latency:both': 'c:fsync' is measured from its beginning"),
+            (('latency:to-key',), 2, ":7: 'latency:to-key': --to-key needs --key")]
     for kinds, status, why in rows:
         ended = subprocess.run([BINARY, 'record', '--store', f'{STORE}-no', '--kinds', *kinds, '--definitions', DEFINITIONS, '-t', '1'],
                                stderr=subprocess.PIPE, text=True, check=False)
@@ -104,5 +131,6 @@ def refused():
 recorded()
 restarted()
 shown()
+pairs()
 refused()
 done()

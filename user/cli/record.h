@@ -42,6 +42,12 @@ struct sb_record_events {
 	struct sb_record_event_list events, from, to;
 	const char *when, *weight, *value, *key, *to_key;
 };
+/* Return: what the options say. Strings and lists are borrowed. */
+struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts);
+/* In record_finish.c: check which of the options of events go together. @takes_pairs: whether it is
+ * for a view that does. Return: 0; -EINVAL with @reason, a sentence. */
+int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pairs,
+			  struct sb_reason *reason);
 /* In record_events.c: find the places of events for the view @kind, in opts->probes, which is
  * overwritten and which *view_opts borrows. Return: 0; a negative errno with @reason. */
 int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_kind *kind,

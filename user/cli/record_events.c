@@ -171,9 +171,9 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 	return err;
 }
 
-int sb_record_find_events(struct sb_record_opts *opts)
+struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts)
 {
-	const struct sb_record_events events = {
+	return (struct sb_record_events){
 		.events = { opts->events.at, opts->events.nr },
 		.from = { opts->from.at, opts->from.nr },
 		.to = { opts->to.at, opts->to.nr },
@@ -183,6 +183,11 @@ int sb_record_find_events(struct sb_record_opts *opts)
 		.key = opts->key,
 		.to_key = opts->to_key,
 	};
+}
+
+int sb_record_find_events(struct sb_record_opts *opts)
+{
+	const struct sb_record_events events = sb_record_events_of(opts);
 	struct sb_reason reason = {};
 	int err;
 

@@ -5,8 +5,9 @@
 #include <limits.h>
 
 #include "base/cleanup.h"
+#include "base/reason.h"
 #include "base/time.h"
-#include "cli/record_opts.h"
+#include "cli/record.h"
 #include "kinds/view_kind.h"
 
 #define FREQ_HZ_DEFAULT 99u /* not 100, which may run in step with programs */
@@ -133,35 +134,44 @@ static int take_event(struct sb_record_opts *fields, struct sb_opts *opts)
 	return fields->counter.period ? take_period(fields, opts) : 0;
 }
 
-/* Options of pairs of events. */
+int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pairs,
+			  struct sb_reason *reason)
+{
+	bool has_pair = events->from.nr || events->to.nr;
+	const char *about = events->when     ? "--when"
+			    : events->weight ? "--weight"
+			    : events->value  ? "--value"
+					     : NULL;
+
+	if (has_pair && (!events->from.nr || !events->to.nr))
+		sb_reason_set(reason, 0, "--from and --to belong together: name the event that %s",
+			      events->from.nr ? "ends what the other one begins, with --to"
+					      : "begins what the other one ends, with --from");
+	else if (has_pair && events->events.nr)
+		sb_reason_set(reason, 0,
+			      "'%s' is measured from its beginning to its return; leave it out, or "
+			      "leave out --from and --to",
+			      events->events.at[0]);
+	else if (events->to_key && !events->key)
+		sb_reason_set(reason, 0, "--to-key needs --key, the expression at the beginning");
+	else if (!has_pair && takes_pairs && events->key)
+		sb_reason_set(reason, 0, "--key needs --from and --to");
+	else if (!has_pair && takes_pairs && about)
+		sb_reason_set(reason, 0, "%s needs --from and --to, whose arguments it is about",
+			      about);
+	return sb_reason_is_set(reason) ? -EINVAL : 0;
+}
+
 static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
 {
-	bool has_pair = fields->from.nr || fields->to.nr;
+	const struct sb_record_events events = sb_record_events_of(fields);
+	struct sb_reason reason = {};
 
-	if (has_pair && (!fields->from.nr || !fields->to.nr))
-		return sb_opts_fail(opts, "--from and --to belong together: name the event that %s",
-				    fields->from.nr
-					    ? "ends what the other one begins, with --to"
-					    : "begins what the other one ends, with --from");
-	if (has_pair && fields->events.nr)
-		return sb_opts_fail(opts,
-				    "'%s' is measured from its beginning to its return; leave "
-				    "it out, or leave out --from and --to",
-				    fields->events.at[0]);
 	if (fields->run.view_opts.slowest && fields->value)
 		return sb_opts_fail(opts, "--slowest and --value cannot be used together");
-	if (fields->to_key && !fields->key)
-		return sb_opts_fail(opts, "--to-key needs --key, the expression at the beginning");
-	if (has_pair || !sb_record_opt_is_for("from", opts->command))
-		return 0;
-	if (fields->key)
-		return sb_opts_fail(opts, "--key needs --from and --to");
-	return fields->when || fields->weight || fields->value
-		       ? sb_opts_fail(opts, "%s needs --from and --to, whose arguments it is about",
-				      fields->when     ? "--when"
-				      : fields->weight ? "--weight"
-						       : "--value")
-		       : 0;
+	if (sb_record_check_pairs(&events, sb_record_opt_is_for("from", opts->command), &reason))
+		return sb_opts_fail(opts, "%s", reason.text);
+	return 0;
 }
 
 static int check_spans(const struct sb_record_opts *fields, struct sb_opts *opts)

@@ -18,10 +18,14 @@ static const char *path_of(const struct sb_record_opts *opts)
 static struct sb_record_events events_of(const struct sb_definition *definition)
 {
 	return (struct sb_record_events){
-		.events = { definition->events, definition->nr_events },
+		.events = { definition->events.at, definition->events.nr },
+		.from = { definition->from.at, definition->from.nr },
+		.to = { definition->to.at, definition->to.nr },
 		.when = definition->when,
 		.weight = definition->weight,
 		.value = definition->value,
+		.key = definition->key,
+		.to_key = definition->to_key,
 	};
 }
 
@@ -37,23 +41,39 @@ static int find_events(const struct sb_recorder_kind *kind, struct sb_view_opts 
 	return sb_record_resolve_events(arg, kind->view->kind, &events, view_opts, reason);
 }
 
+/* Return: which options of the definition the view does not have; NULL: it has all. */
+static const char *find_missing(const struct sb_definition *definition,
+				const struct sb_view_kind *view)
+{
+	if (!(view->options & SB_VIEW_EXPRS) &&
+	    (definition->when || definition->weight || definition->value))
+		return "--when, --weight and --value";
+	if (!(view->options & SB_VIEW_LASTING) && (definition->min_ns || definition->max_ns))
+		return "--min and --max";
+	if (!(view->options & SB_VIEW_PAIRS) &&
+	    (definition->from.nr || definition->to.nr || definition->key || definition->to_key))
+		return "--from, --to, --key and --to-key";
+	return NULL;
+}
+
 /* Whether the view has what the definition asks for. */
 static int check_options(const struct sb_record_opts *opts, const struct sb_recorder_kind *kind,
 			 struct sb_reason *reason)
 {
 	const struct sb_definition *definition = kind->definition;
-	uint32_t options = kind->view->kind->options;
-	const char *no = NULL;
+	const struct sb_view_kind *view = kind->view->kind;
+	const struct sb_record_events events = events_of(definition);
+	const char *missing = find_missing(definition, view);
+	struct sb_reason why = {};
 
-	if (!(options & SB_VIEW_EXPRS) &&
-	    (definition->when || definition->weight || definition->value))
-		no = "--when, --weight and --value";
-	else if (!(options & SB_VIEW_LASTING) && (definition->min_ns || definition->max_ns))
-		no = "--min and --max";
-	if (!no)
+	if (missing)
+		sb_reason_set(reason, 0, "%s:%u: '%s' cannot be recorded with %s", path_of(opts),
+			      definition->line, kind->name, missing);
+	else if (sb_record_check_pairs(&events, view->options & SB_VIEW_PAIRS, &why))
+		sb_reason_set(reason, 0, "%s:%u: '%s': %s", path_of(opts), definition->line,
+			      kind->name, why.text);
+	else
 		return 0;
-	sb_reason_set(reason, 0, "%s:%u: '%s' cannot be recorded with %s", path_of(opts),
-		      definition->line, kind->name, no);
 	return -EINVAL;
 }
 
@@ -109,12 +129,20 @@ void sb_complete_kinds(struct sb_completion *to)
 	sb_complete_list(to);
 	(void)sb_definitions_read(SB_DEFINITIONS_PATH, &list, &reason);
 	for (kind = 0; kind < SB_VIEW_KIND_MAX; kind++) {
-		if (!sb_view_kinds[kind].takes_events)
-			sb_complete_add(to, sb_view_kinds[kind].name, sb_view_kinds[kind].summary);
-		for (i = 0; i < list.at.nr && sb_view_kinds[kind].takes_events; i++) {
-			snprintf(name, sizeof(name), "%s" SB_VIEW_KIND_OF "%s",
-				 sb_view_kinds[kind].name, list.at.at[i].name);
-			sb_complete_add(to, name, list.at.at[i].events[0]);
+		const struct sb_view_kind *view = &sb_view_kinds[kind];
+
+		if (!view->takes_events)
+			sb_complete_add(to, view->name, view->summary);
+		for (i = 0; i < list.at.nr && view->takes_events; i++) {
+			const struct sb_definition *definition = &list.at.at[i];
+
+			if (find_missing(definition, view))
+				continue;
+			snprintf(name, sizeof(name), "%s" SB_VIEW_KIND_OF "%s", view->name,
+				 definition->name);
+			sb_complete_add(to, name,
+					definition->events.nr ? definition->events.at[0]
+							      : definition->from.at[0]);
 		}
 	}
 	sb_definitions_release(&list);

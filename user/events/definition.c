@@ -91,6 +91,16 @@ static int take_time(const struct parsing *parsing, const char *text, uint64_t *
 	return fail(parsing, "'%.64s' is not a time such as 500 (microseconds), 10ms, 2s", text);
 }
 
+static int take_event(const struct parsing *parsing, const char *word,
+		      struct sb_definition_events *events, const struct sb_definition *to)
+{
+	if (events->nr == SB_DEFINITION_EVENTS_MAX)
+		return fail(parsing, "'%s' has more than %u events", to->name,
+			    SB_DEFINITION_EVENTS_MAX);
+	events->at[events->nr++] = word;
+	return 0;
+}
+
 /* "--when" and what follows it. */
 static int take_option(const struct parsing *parsing, const char *option, char **p,
 		       struct sb_definition *to)
@@ -98,10 +108,13 @@ static int take_option(const struct parsing *parsing, const char *option, char *
 	const struct {
 		const char *name, **text;
 		uint64_t *ns;
+		struct sb_definition_events *events;
 	} options[] = {
-		{ "--when", &to->when, NULL },	 { "--weight", &to->weight, NULL },
-		{ "--value", &to->value, NULL }, { "--min", NULL, &to->min_ns },
-		{ "--max", NULL, &to->max_ns },
+		{ "--when", .text = &to->when },     { "--weight", .text = &to->weight },
+		{ "--value", .text = &to->value },   { "--key", .text = &to->key },
+		{ "--to-key", .text = &to->to_key }, { "--min", .ns = &to->min_ns },
+		{ "--max", .ns = &to->max_ns },	     { "--from", .events = &to->from },
+		{ "--to", .events = &to->to },
 	};
 	const char *value;
 	size_t i;
@@ -113,10 +126,13 @@ static int take_option(const struct parsing *parsing, const char *option, char *
 		;
 	if (i == SB_ARRAY_SIZE(options))
 		return fail(parsing,
-			    "'%.64s' is not one of --when, --weight, --value, --min, --max",
+			    "'%.64s' is not one of --when, --weight, --value, --min, --max, "
+			    "--from, --to, --key, --to-key",
 			    option);
 	if (!value)
 		return fail(parsing, "there is nothing behind %s", option);
+	if (options[i].events)
+		return take_event(parsing, value, options[i].events, to);
 	if (options[i].ns ? *options[i].ns != 0 : *options[i].text != NULL)
 		return fail(parsing, "%s is there twice", option);
 	if (options[i].ns)
@@ -133,13 +149,10 @@ static int take_words(const struct parsing *parsing, char *p, struct sb_definiti
 	for (; !err && word; err = err ?: next_word(parsing, &p, &word)) {
 		if (!strncmp(word, "--", 2))
 			err = take_option(parsing, word, &p, to);
-		else if (to->nr_events == SB_DEFINITION_EVENTS_MAX)
-			err = fail(parsing, "'%s' has more than %u events", to->name,
-				   SB_DEFINITION_EVENTS_MAX);
 		else
-			to->events[to->nr_events++] = word;
+			err = take_event(parsing, word, &to->events, to);
 	}
-	if (!err && !to->nr_events)
+	if (!err && !to->events.nr && !to->from.nr && !to->to.nr)
 		err = fail(parsing, "'%s' has no event", to->name);
 	return err;
 }

@@ -6,6 +6,7 @@
  *	# Calls of OpenSSL, by the bytes that they wrote.
  *	ssl: r:ssl:SSL_write --when 'retval > 0' --weight retval
  *	fsync: c:fsync c:fdatasync --min 10ms
+ *	request: --from ./server:begin --to ./server:done --key arg0
  *
  * Words are separated by blanks; '...' and "..." hold blanks together; # begins a comment. The file
  * decides what a privileged process attaches to, so nobody else may be able to write it. Thread: any.
@@ -26,14 +27,19 @@ struct sb_reason;
 #define SB_DEFINITION_EVENTS_MAX 32u
 #define SB_DEFINITION_NAME_MAX	 14u /* bytes, of letters, digits, '_' and '-' */
 
-/* One line. Strings are parts of sb_definitions.text; NULL: not said. */
+struct sb_definition_events {
+	const char *at[SB_DEFINITION_EVENTS_MAX]; /* as users spell them; not checked yet */
+	size_t nr;
+};
+
+/* One line. Strings are parts of sb_definitions.text; NULL: not said. At least one
+ * of the lists of events has an event; which options go together is not checked yet. */
 struct sb_definition {
 	const char *name;
-	const char *events[SB_DEFINITION_EVENTS_MAX]; /* as users spell them; not checked yet */
-	size_t nr_events;			      /* one at least */
-	const char *when, *weight, *value;	      /* expressions; not checked yet */
-	uint64_t min_ns, max_ns;		      /* of a call; 0: no bound */
-	unsigned int line;			      /* from 1 */
+	struct sb_definition_events events, from, to;
+	const char *when, *weight, *value, *key, *to_key; /* expressions; not checked yet */
+	uint64_t min_ns, max_ns;			  /* of a call; 0: no bound */
+	unsigned int line;				  /* from 1 */
 };
 
 /* Zeroed, it is an empty list. */

@@ -22,19 +22,20 @@ static void test_lines(void **state)
 		"\n"
 		"ssl: r:ssl:SSL_write u:/a:b --when 'comm == \"nginx x\"' --weight retval # bytes\r\n"
 		"\t fsync:\tc:fsync --min 10ms --max 2s --value \"str(arg0)\"\n"
-		"last-1_: \"/opt/my program:main\"";
+		"last-1_: \"/opt/my program:main\"\n"
+		"pair: --from c:a --to c:b --from c:c --key arg0 --to-key retval";
 	struct sb_definitions list = {};
 	struct sb_reason reason = {};
 	const struct sb_definition *one;
 
 	assert_int_equal(sb_definitions_parse(strdup(text), "events", &list, &reason), 0);
-	assert_int_equal(list.at.nr, 3);
+	assert_int_equal(list.at.nr, 4);
 	one = sb_definitions_find(&list, "ssl", "events", &reason);
 	assert_non_null(one);
 	assert_int_equal(one->line, 3);
-	assert_int_equal(one->nr_events, 2);
-	assert_string_equal(one->events[0], "r:ssl:SSL_write");
-	assert_string_equal(one->events[1], "u:/a:b");
+	assert_int_equal(one->events.nr, 2);
+	assert_string_equal(one->events.at[0], "r:ssl:SSL_write");
+	assert_string_equal(one->events.at[1], "u:/a:b");
 	assert_string_equal(one->when, "comm == \"nginx x\"");
 	assert_string_equal(one->weight, "retval");
 	assert_null(one->value);
@@ -42,7 +43,13 @@ static void test_lines(void **state)
 	assert_true(one->min_ns == 10000000 && one->max_ns == 2000000000);
 	assert_string_equal(one->value, "str(arg0)");
 	one = sb_definitions_find(&list, "last-1_", "events", &reason);
-	assert_string_equal(one->events[0], "/opt/my program:main");
+	assert_string_equal(one->events.at[0], "/opt/my program:main");
+	one = sb_definitions_find(&list, "pair", "events", &reason);
+	assert_true(!one->events.nr && one->from.nr == 2 && one->to.nr == 1);
+	assert_string_equal(one->from.at[1], "c:c");
+	assert_string_equal(one->to.at[0], "c:b");
+	assert_string_equal(one->key, "arg0");
+	assert_string_equal(one->to_key, "retval");
 	assert_null(sb_definitions_find(&list, "sll", "events", &reason));
 	assert_string_equal(reason.text,
 			    "'events' has no definition of 'sll'; did you mean 'ssl'?");
@@ -69,10 +76,13 @@ static void test_refused(void **state)
 		{ "a: c:f --when 'x", "events:1: the quote ' is not closed" },
 		{ "a: c:f --when", "events:1: there is nothing behind --when" },
 		{ "a: c:f --when x --when y", "events:1: --when is there twice" },
+		{ "a: --from", "events:1: there is nothing behind --from" },
+		{ "a: --from c:f --key x --key y", "events:1: --key is there twice" },
 		{ "a: c:f --min 0", "events:1: '0' is not a time such as 500 (microseconds), 10ms, "
 				    "2s" },
 		{ "a: c:f --by x",
-		  "events:1: '--by' is not one of --when, --weight, --value, --min, --max" },
+		  "events:1: '--by' is not one of --when, --weight, --value, --min, --max, "
+		  "--from, --to, --key, --to-key" },
 	};
 	size_t i;
 
@@ -86,6 +96,21 @@ static void test_refused(void **state)
 		assert_string_equal(reason.text, rows[i].why);
 		sb_definitions_release(&list);
 	}
+}
+
+/* @nr events, each behind @option. */
+static void check_nr_of_events(const char *option, size_t nr)
+{
+	struct sb_definitions list = {};
+	struct sb_reason reason = {};
+	char *text = malloc(nr * 16 + 4), *at = text + sprintf(text, "n:");
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		at += sprintf(at, " %s c:f", option);
+	assert_int_equal(sb_definitions_parse(text, "events", &list, &reason),
+			 nr > SB_DEFINITION_EVENTS_MAX ? -EINVAL : 0);
+	sb_definitions_release(&list);
 }
 
 /* Lists of all lengths: what is too many is refused, and not cut. */
@@ -103,14 +128,8 @@ static void test_bounds(void **state)
 		assert_int_equal(sb_definitions_parse(text, "events", &list, &reason),
 				 nr > SB_DEFINITIONS_MAX ? -EINVAL : 0);
 		sb_definitions_release(&list);
-		reason = (struct sb_reason){};
-		text = malloc(nr * 4 + 4);
-		at = text + sprintf(text, "n:");
-		for (i = 0; i < nr; i++)
-			at += sprintf(at, " c:f");
-		assert_int_equal(sb_definitions_parse(text, "events", &list, &reason),
-				 nr > SB_DEFINITION_EVENTS_MAX ? -EINVAL : 0);
-		sb_definitions_release(&list);
+		check_nr_of_events("", nr);
+		check_nr_of_events("--to", nr);
 	}
 }
 
