@@ -19,7 +19,7 @@ struct sb_open_span {
 	__u64 seen_ns; /* when a sample found the thread in it for the last time, or begin_ns */
 	__u64 sp;      /* of a call: the stack pointer of its caller; 0: not a call */
 	__u32 number;  /* sb_sample_key.span; 0: the thread is in no span */
-	__u32 reserved;
+	__u32 ret_low; /* of a call: the lower half of the return address on the stack */
 };
 
 /*

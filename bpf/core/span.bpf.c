@@ -8,10 +8,11 @@
  * A thread is in one span at a time. Of calls it is the outermost: the stack grows down, so a call
  * whose caller has its stack pointer further down than that of the open span is a call within it. A
  * call that begins at the same place or above proves that the open span was left by a jump or an
- * exception, without a return. Until then no sample of the thread is in the span, because its stack
- * pointer is not below that of the span's caller. What is said of other stacks in
- * views/latency.bpf.c holds here, too: a coroutine or a signal handler with a stack of its own may be
- * taken for one that has left the call.
+ * exception, without a return. Until then no sample of the thread is in the span where its stack
+ * pointer is not below that of the span's caller, or where another call has replaced the return
+ * address of the span's call on the stack. What is said of other stacks in views/latency.bpf.c holds
+ * here, too: a coroutine or a signal handler with a stack of its own may be taken for one that has
+ * left the call.
  *
  * User space reads counts first, then spans_open, then spans_slow. A span that is slow is written to
  * spans_slow before it is taken out of spans_open. So a span of which a count was read is in one of
@@ -59,6 +60,37 @@ struct {
 	__type(value, struct sb_span_bucket);
 } span_durations SEC(".maps");
 
+#if SB_RETURN_BYTES
+/*
+ * Return: the lower half of the return address of the call whose caller has its stack pointer at @sp;
+ * 0: it cannot be read. Half of it is enough to tell calls apart, and it is all that a 32-bit program
+ * has there.
+ */
+static __u32 read_ret_low(__u64 sp)
+{
+	__u32 low = 0;
+
+	bpf_probe_read_user(&low, sizeof(low), (const void *)(sp - SB_RETURN_BYTES));
+	return low;
+}
+#else
+#define read_ret_low(sp) 0
+#endif
+
+/* Return: whether the current thread has left the call of @span, because its place on the stack has
+ * the return address of another call now. The return probe has replaced the address by its own. */
+static bool is_left(const struct sb_open_span *span)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 low;
+
+	if (!span->sp || !span->ret_low)
+		return false;
+	low = read_ret_low(span->sp);
+	return low && low != span->ret_low &&
+	       low != (__u32)BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
 __noinline __u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns)
 {
 	struct sb_open_span *span = bpf_map_lookup_elem(&spans_open, &tid);
@@ -68,6 +100,8 @@ __noinline __u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns)
 		return SB_SPAN_OUTSIDE;
 	/* A thread that is just returning is not in the call any more, but its return will come. */
 	if (span->sp && sp + SB_RETURN_BYTES > span->sp)
+		return SB_SPAN_OUTSIDE;
+	if (tid == (__u32)bpf_get_current_pid_tgid() && is_left(span))
 		return SB_SPAN_OUTSIDE;
 	span->seen_ns = now_ns;
 	return now_ns - span->begin_ns >= cfg_span_slow_ns ? 0 : number;
@@ -171,10 +205,11 @@ static void begin_span(__u64 sp)
 	if (!sb_is_asked_for())
 		return;
 	span = span_of_thread(tid);
-	if (!span || (span->number && sp < span->sp))
+	if (!span || (span->number && sp < span->sp && !is_left(span)))
 		return;
 	abandon(span, SB_STAT_SPANS_LEFT);
 	span->sp = sp;
+	span->ret_low = sp ? read_ret_low(sp) : 0;
 	span->begin_ns = span->seen_ns = bpf_ktime_get_ns();
 	__sync_lock_test_and_set(&span->number, new_number());
 }

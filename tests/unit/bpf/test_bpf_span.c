@@ -140,6 +140,35 @@ static void test_jump(void **state)
 	assert_int_equal(stat_of(SB_STAT_SPANS_SLOW), 1);
 }
 
+/*
+ * A call is left by a jump, and code further down the stack runs: another call has its return address
+ * where that of the call was. The return probe replaces the address as well, but by its own.
+ */
+static void test_jump_before_calls(void **state)
+{
+	static struct xol_area area = { .vaddr = 0x7fffffffe000 };
+	static struct mm_struct mm = { .uprobes_state = { .xol_area = &area } };
+	static uint64_t memory[64];
+	uint64_t *ret = &memory[63];
+
+	shim.user_mem = memory;
+	shim.user_addr = sp_of(1) - sizeof(memory);
+	shim.user_bytes = sizeof(memory);
+	task.mm = &mm;
+	*ret = 0x401234;
+	begin_at(100, 1);
+	assert_int_equal(sample_at(200, 3), 1);
+	*ret = area.vaddr;
+	assert_int_equal(sample_at(300, 3), 1);
+	*ret = 0x405678;
+	assert_true(sample_at(5000, 3) == SB_SPAN_OUTSIDE);
+	begin_at(6000, 2);
+	assert_int_equal(stat_of(SB_STAT_SPANS_LEFT), 1);
+	assert_false(is_slow(1));
+	assert_int_equal(sample_at(6100, 3), 2);
+	task.mm = NULL;
+}
+
 static void test_return_probe_is_late(void **state)
 {
 	begin_at(100, 1);
@@ -206,6 +235,7 @@ int main(void)
 		cmocka_unit_test_setup(test_no_threshold, setup),
 		cmocka_unit_test_setup(test_recursion, setup),
 		cmocka_unit_test_setup(test_jump, setup),
+		cmocka_unit_test_setup(test_jump_before_calls, setup),
 		cmocka_unit_test_setup(test_return_probe_is_late, setup),
 		cmocka_unit_test_setup(test_events, setup),
 		cmocka_unit_test_setup(test_thread_ends, setup),
