@@ -51,6 +51,33 @@ static void leave_out_files(struct bpf_object_skeleton *skeleton)
 	skeleton->data = (void *)sampler_base_bpf__elf_bytes(&skeleton->data_sz);
 }
 
+/* Return: whether the map @name belongs to one of @views, or to no view. */
+static bool is_map_used(const struct sb_views *views, const char *name)
+{
+	const struct sb_view *view;
+	bool is_of_view = false;
+	size_t i;
+
+	for (i = 0; i < views->nr; i++)
+		if (!strncmp(name, views->at[i]->prefix, strlen(views->at[i]->prefix)))
+			return true;
+	for (i = 0; (view = sb_view_at(i)); i++)
+		is_of_view |= !strncmp(name, view->prefix, strlen(view->prefix));
+	return !is_of_view;
+}
+
+/* Do not create the maps of views that do not run: those of `latency` take 5 MB. */
+static int leave_out_maps(const struct sampler_bpf *skel, const struct sb_views *views)
+{
+	struct bpf_map *map;
+	int err = 0;
+
+	bpf_object__for_each_map(map, skel->obj)
+		if (!err && !is_map_used(views, bpf_map__name(map)))
+			err = bpf_map__set_autocreate(map, false);
+	return err;
+}
+
 static bool have_files(const struct sb_views *views)
 {
 	bool have = false;
@@ -70,6 +97,8 @@ struct sampler_bpf *sb_views_open(const struct sb_views *views)
 		leave_out_files(skel->skeleton);
 	if (!err)
 		err = bpf_object__open_skeleton(skel->skeleton, NULL);
+	if (!err)
+		err = leave_out_maps(skel, views);
 	if (!err)
 		return skel;
 	if (skel)
