@@ -307,7 +307,7 @@ enum sb_stat {
 	SB_STAT_LABELS_BAD,	/* samples whose labels could not be read, or not all */
 	SB_STAT_TICKS_SKIPPED,	/* ticks that timers skipped while a sampled thread ran */
 	SB_STAT_NO_DIRTIER,	/* writes of kernel threads to a file whose dirtier is not known */
-	SB_STAT_TRACE_BUSY,	/* events at user functions lost: another one was being sampled */
+	SB_STAT_TRACE_BUSY,	/* events lost: they interrupted one that was being sampled */
 	SB_STAT_CALLS_FULL,	/* calls lost: no room in the table of open calls */
 	SB_STAT_CALLS_JUMPED,	/* calls that a jump or an exception has left */
 	SB_STAT_CALLS_UNSEEN,	/* calls whose end was seen, but not their beginning */
@@ -340,6 +340,7 @@ enum sb_scratch_slot {
 	SB_SCRATCH_ITER,   /* iterators, which user space runs */
 	SB_SCRATCH_KERNEL, /* reads and writes of kernel threads; preemption is on */
 	SB_SCRATCH_TRACE,  /* tracepoints, kernel functions and counters that were asked for */
+	SB_SCRATCH_BEGIN,  /* stacks of where pairs of such begin, which the others may interrupt */
 	SB_SCRATCH_PROBE,  /* user functions that were asked for; preemption is on */
 	SB_SCRATCH_MAX,
 };

@@ -27,6 +27,7 @@ struct sb_trace_arg {
 enum {
 	SB_EVENT_BEGINS = 1u << 0,
 	SB_EVENT_ENDS = 1u << 1,
+	SB_EVENT_LATER = 1u << 2, /* of a tracepoint: another program takes the stacks */
 };
 
 /* What a sample of one place is. Its index in the map `event_places` is the cookie

@@ -299,7 +299,7 @@ int latency_end(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Where an event happens, and the record for its sample. */
+/* Where an event happens, and the record for the sample that it ends and for its expressions. */
 struct event {
 	void *ctx;
 	const struct sb_trace_place *place;
@@ -336,37 +336,58 @@ static bool choose(const struct event *event, __u64 *ret_weight)
 	return *ret_weight;
 }
 
-/* Not inlined, as open_call(). */
-static __noinline int open_pair(const struct event *event, const struct sb_capture *capture,
-				__u64 nr, __u64 weight)
-{
-	struct latency_record pair = {
-		.nr = nr,
-		.weight = weight,
-		.tid = (__u32)bpf_get_current_pid_tgid(),
-	};
+/* A pair that begins, until its stacks are taken. */
+struct beginning {
 	struct sb_latency_call key;
+	__u64 nr;	 /* as in struct latency_record; 0: nothing begins here */
+	__u64 weight;	 /* the same */
+	__u32 is_taking; /* its stacks are being taken */
+	__u32 reserved;
+};
 
-	find_key(event, event->place->begin_key, &key);
-	pair.capture = *capture;
-	pair.begin_ns = pair.from_ns = bpf_ktime_get_ns();
-	return bpf_map_update_elem(&latency_calls, &key, &pair, BPF_ANY);
+/* Of this CPU: in a thread at a user function, and all others. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct beginning);
+} latency_beginnings SEC(".maps");
+
+static struct beginning *beginning_of(__u32 slot)
+{
+	__u32 idx = slot == SB_SCRATCH_PROBE;
+
+	return bpf_map_lookup_elem(&latency_beginnings, &idx);
 }
 
-static __always_inline void begin_pair(const struct event *event)
+/* Not inlined, as open_call(). */
+static __noinline int open_pair(const struct beginning *beginning, const struct sb_capture *capture)
+{
+	struct latency_record pair = {
+		.nr = beginning->nr,
+		.weight = beginning->weight,
+		.tid = (__u32)bpf_get_current_pid_tgid(),
+	};
+
+	pair.capture = *capture;
+	pair.begin_ns = pair.from_ns = bpf_ktime_get_ns();
+	return bpf_map_update_elem(&latency_calls, &beginning->key, &pair, BPF_ANY);
+}
+
+/* All that a beginning is but its stacks. @slot: of its sample. */
+static __always_inline void note_pair(const struct event *event, struct beginning *beginning,
+				      __u32 slot)
 {
 	struct sb_capture *capture;
-	struct sb_latency_call key;
-	__u64 weight, nr = 0;
 
-	if (sb_begin(event->slot, how_to_begin(event->place), &capture))
+	if (sb_begin(slot, how_to_begin(event->place), &capture))
 		return;
-	find_key(event, event->place->begin_key, &key);
-	if (!bpf_map_delete_elem(&latency_calls, &key))
+	find_key(event, event->place->begin_key, &beginning->key);
+	if (!bpf_map_delete_elem(&latency_calls, &beginning->key))
 		sb_stat_add(SB_STAT_CALLS_REPLACED, 1);
-	if (choose(event, &weight))
-		nr = sb_thin(1);
-	if (!nr) {
+	if (choose(event, &beginning->weight))
+		beginning->nr = sb_thin(1);
+	if (!beginning->nr) {
 		sb_spent_some(capture->now_ns);
 		return;
 	}
@@ -374,10 +395,20 @@ static __always_inline void begin_pair(const struct event *event)
 	if (event->place->value)
 		capture->key.object =
 			sb_event_value(event->ctx, event->idx, event->place->value, event->slot);
-	if (!sb_take_stacks(event->ctx, event->slot, SB_SIDE_USER | SB_SIDE_KERNEL) &&
-	    open_pair(event, capture, nr, weight))
+}
+
+/* Take the stacks of a beginning that was noted, if there is one. */
+static __always_inline void begin_noted(void *ctx, struct beginning *beginning, __u32 slot)
+{
+	struct sb_capture *capture = sb_capture_of(slot);
+
+	if (!beginning->nr || !capture)
+		return;
+	if (!sb_take_stacks(ctx, slot, SB_SIDE_USER | SB_SIDE_KERNEL) &&
+	    open_pair(beginning, capture))
 		sb_stat_add(SB_STAT_CALLS_FULL, 1);
 	sb_spent(capture->now_ns);
+	beginning->nr = 0;
 }
 
 static __noinline void end_pair(const struct event *event, __u64 now_ns)
@@ -397,35 +428,95 @@ static __noinline void end_pair(const struct event *event, __u64 now_ns)
 	sb_spent(now_ns);
 }
 
-/* The caller has started the sample in @slot. */
-static __always_inline void take_event(void *ctx, __u32 slot)
+/* Return: whether there is such an event, which becomes *@ret. */
+static __always_inline bool find_event(void *ctx, __u32 slot, struct event *ret)
+{
+	ret->ctx = ctx;
+	ret->idx = (__u32)bpf_get_attach_cookie(ctx);
+	ret->slot = slot;
+	ret->place = sb_event_place(ret->idx);
+	return ret->place;
+}
+
+static __always_inline void begin_now(void *ctx, struct beginning *beginning)
+{
+	beginning->is_taking = 1;
+	sb_start_in_kernel(SB_SCRATCH_BEGIN);
+	begin_noted(ctx, beginning, SB_SCRATCH_BEGIN);
+	beginning->is_taking = 0;
+}
+
+/*
+ * The kernel skips programs at tracepoints and functions of its own while another one runs on the CPU
+ * (bpf_prog_active of kernel/trace/bpf_trace.c), and an interrupt that ends a pair often comes soon
+ * after others have begun. So the stacks, which take most of the time of a beginning, are left to
+ * latency_later at the same tracepoint if there is one: programs at raw tracepoints are skipped only
+ * while they run themselves. The kernel calls it right after this one, which was attached first.
+ */
+static __always_inline void take_kernel_event(void *ctx)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
-	struct event event = { .ctx = ctx, .idx = (__u32)bpf_get_attach_cookie(ctx), .slot = slot };
+	struct beginning *beginning = beginning_of(SB_SCRATCH_BEGIN);
+	struct event event;
 
-	event.place = sb_event_place(event.idx);
-	if (!event.place)
+	if (!beginning || !find_event(ctx, SB_SCRATCH_TRACE, &event))
 		return;
 	if (event.place->roles & SB_EVENT_ENDS)
 		end_pair(&event, now_ns);
-	if (event.place->roles & SB_EVENT_BEGINS)
-		begin_pair(&event);
+	if (!(event.place->roles & SB_EVENT_BEGINS))
+		return;
+	/* This interrupts a program that takes stacks, or the one before was not called. */
+	if ((beginning->is_taking || beginning->nr) && sb_is_asked_for())
+		sb_stat_add(SB_STAT_TRACE_BUSY, 1);
+	if (beginning->is_taking)
+		return;
+	beginning->nr = 0;
+	note_pair(&event, beginning, SB_SCRATCH_BEGIN);
+	if (!(event.place->roles & SB_EVENT_LATER))
+		begin_now(ctx, beginning);
 }
 
 SEC("?tracepoint")
 int latency_tracepoint(void *ctx)
 {
-	sb_start_in_kernel(SB_SCRATCH_TRACE);
-	take_event(ctx, SB_SCRATCH_TRACE);
+	take_kernel_event(ctx);
 	return 0;
 }
 
 SEC("?kprobe")
 int latency_kernel(struct pt_regs *ctx)
 {
-	sb_start_in_kernel(SB_SCRATCH_TRACE);
-	take_event(ctx, SB_SCRATCH_TRACE);
+	take_kernel_event(ctx);
 	return 0;
+}
+
+SEC("?raw_tracepoint")
+int latency_later(void *ctx)
+{
+	struct beginning *beginning = beginning_of(SB_SCRATCH_BEGIN);
+
+	if (beginning && !beginning->is_taking && beginning->nr)
+		begin_now(ctx, beginning);
+	return 0;
+}
+
+/* The caller has taken SB_SCRATCH_PROBE. */
+static __always_inline void take_user_event(struct pt_regs *ctx)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct beginning *beginning = beginning_of(SB_SCRATCH_PROBE);
+	struct event event;
+
+	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
+	if (!beginning || !find_event(ctx, SB_SCRATCH_PROBE, &event))
+		return;
+	if (event.place->roles & SB_EVENT_ENDS)
+		end_pair(&event, now_ns);
+	if (event.place->roles & SB_EVENT_BEGINS) {
+		beginning->nr = 0;
+		note_pair(&event, beginning, SB_SCRATCH_PROBE);
+		begin_noted(ctx, beginning, SB_SCRATCH_PROBE);
+	}
 }
 
 SEC("?uprobe")
@@ -433,8 +524,7 @@ int latency_user(struct pt_regs *ctx)
 {
 	if (!sb_probe_take())
 		return 0;
-	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
-	take_event(ctx, SB_SCRATCH_PROBE);
+	take_user_event(ctx);
 	sb_probe_give_back();
 	return 0;
 }

@@ -64,7 +64,7 @@ static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 		 "requests");
 	add_item(list, stats->stat[SB_STAT_KERNEL_BUSY],
 		 "I/O of a kernel thread that interrupted another");
-	add_item(list, stats->stat[SB_STAT_TRACE_BUSY], "at a function that interrupted another");
+	add_item(list, stats->stat[SB_STAT_TRACE_BUSY], "at an event that interrupted another");
 	add_item(list, stats->stat[SB_STAT_CALLS_FULL], "too many open calls");
 	add_item(list, stats->stat[SB_STAT_CALLS_JUMPED], "calls that were left by a jump");
 	add_item(list, stats->stat[SB_STAT_CALLS_EXITED], "calls in which their thread ended");

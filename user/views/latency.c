@@ -3,8 +3,10 @@
  * beginning. */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/reason.h"
 #include "bpf/abi/sb_abi_latency.h"
 #include "events/probe.h"
 #include "views/skel.h"
@@ -38,6 +40,33 @@ static struct sb_attaching job_of(struct bpf_program *program)
 				      .programs.of = { [SB_PROBE_USER] = program } };
 }
 
+/* Return: whether another program takes the stacks where this place begins a pair. Those of system calls
+ * are no tracepoints of their own to the kernel. */
+static bool is_for_later(const struct sb_probe *probe)
+{
+	return probe->kind == SB_PROBE_TRACEPOINT && probe->roles & SB_EVENT_BEGINS &&
+	       strncmp(probe->function, "syscalls:", strlen("syscalls:")) != 0;
+}
+
+static int prepare_later(struct sampler_bpf *skel)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < probes->places.nr && !err; i++)
+		if (is_for_later(&probes->places.at[i]))
+			err = bpf_program__set_autoload(skel->progs.latency_later, true);
+	return err;
+}
+
+static int prepare_pairs(struct sampler_bpf *skel)
+{
+	const struct sb_programs programs = programs_of(skel);
+	int err = prepare_later(skel);
+
+	return err ? err : sb_places_prepare(skel, probes, &programs);
+}
+
 static int prepare_calls(struct sampler_bpf *skel)
 {
 	const struct sb_attaching begin = job_of(skel->progs.latency_begin);
@@ -53,7 +82,6 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 		skel->progs.latency_exit,
 		skel->progs.latency_settle,
 	};
-	const struct sb_programs programs = programs_of(skel);
 	int err = sb_view_switch_on(always, SB_ARRAY_SIZE(always));
 
 	probes = opts->probes;
@@ -62,8 +90,7 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	skel->rodata->cfg_latency_max_ns = opts->max_ns ? opts->max_ns : UINT64_MAX;
 	if (err)
 		return err;
-	return probes->is_of_calls ? prepare_calls(skel)
-				   : sb_places_prepare(skel, probes, &programs);
+	return probes->is_of_calls ? prepare_calls(skel) : prepare_pairs(skel);
 }
 
 /* The returns first, so that no beginning is without its end. */
@@ -82,13 +109,37 @@ static int attach_calls(struct sampler_bpf *skel, sb_vec_link *links, struct sb_
 	return err ? err : sb_attach_tell(&job, reason);
 }
 
+/* Have latency_later take the stacks at a tracepoint. If the kernel refuses it, latency_tracepoint goes
+ * on to take them, and more ends may be lost, which is counted. */
+static int attach_later(const struct sampler_bpf *skel, uint32_t idx, sb_vec_link *links)
+{
+	const char *name = strchr(probes->places.at[idx].function, ':') + 1;
+	struct bpf_link *link = bpf_program__attach_raw_tracepoint(skel->progs.latency_later, name);
+	int err = link ? sb_view_keep_link(links, link) : 0;
+
+	return link && !err ? sb_places_take_later(skel, probes, idx) : err;
+}
+
+/* At each tracepoint the program that notes a beginning first, so that it is called first. */
+static int attach_pairs(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason)
+{
+	const struct sb_programs programs = programs_of(skel);
+	int err = sb_places_attach(skel, probes, &programs, links, reason);
+	uint32_t i;
+
+	for (i = 0; i < probes->places.nr && !err; i++)
+		if (is_for_later(&probes->places.at[i]))
+			err = attach_later(skel, i, links);
+	return sb_reason_is_set(reason) || !err
+		       ? err
+		       : sb_reason_set(reason, err, "cannot take stacks at tracepoints");
+}
+
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		  struct sb_reason *reason)
 {
-	const struct sb_programs programs = programs_of(skel);
-
 	return probes->is_of_calls ? attach_calls(skel, links, reason)
-				   : sb_places_attach(skel, probes, &programs, links, reason);
+				   : attach_pairs(skel, links, reason);
 }
 
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
@@ -96,7 +147,13 @@ static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 	const struct sb_programs programs = programs_of(skel);
 
 	return prog == skel->progs.latency_begin || prog == skel->progs.latency_end ||
-	       sb_programs_have(&programs, prog);
+	       prog == skel->progs.latency_later || sb_programs_have(&programs, prog);
+}
+
+/* Where this one is skipped, latency_tracepoint was there before, and has counted it. */
+static bool nests(const struct sampler_bpf *skel, const struct bpf_program *prog)
+{
+	return prog == skel->progs.latency_later;
 }
 
 static struct bpf_program *settle(struct sampler_bpf *skel)
@@ -135,8 +192,8 @@ static const char *op_name(uint32_t op)
 
 const struct sb_view sb_view_latency = {
 	.kind = SB_VIEW_KIND(latency),
-	.slots = 1u << SB_SCRATCH_TRACE | 1u << SB_SCRATCH_PROBE,
-	.other_slots = 1u << SB_SCRATCH_ITER,
+	.slots = 1u << SB_SCRATCH_BEGIN | 1u << SB_SCRATCH_PROBE,
+	.other_slots = 1u << SB_SCRATCH_TRACE | 1u << SB_SCRATCH_ITER,
 	.objects_max = SB_VALUES_MAX,
 	.losses = 1ull << SB_STAT_TRACE_BUSY | 1ull << SB_STAT_CALLS_FULL |
 		  1ull << SB_STAT_CALLS_JUMPED | 1ull << SB_STAT_CALLS_EXITED |
@@ -150,6 +207,7 @@ const struct sb_view sb_view_latency = {
 	.prepare = prepare,
 	.attach = attach,
 	.attaches = attaches,
+	.nests = nests,
 	.settle = settle,
 	.pending = pending,
 	.thin = thin,

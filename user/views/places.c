@@ -76,21 +76,38 @@ static struct sb_trace_place place_of(const struct sb_probes *probes, const stru
 	return place;
 }
 
+static int write_place(const struct sampler_bpf *skel, uint32_t idx,
+		       const struct sb_trace_place *place)
+{
+	int fd = bpf_map__fd(skel->maps.event_places);
+
+	return bpf_map_update_elem(fd, &idx, place, BPF_ANY) ? -errno : 0;
+}
+
+int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
+			 uint32_t idx)
+{
+	struct sb_trace_place place = place_of(probes, &probes->places.at[idx]);
+
+	place.roles |= SB_EVENT_LATER;
+	return write_place(skel, idx, &place);
+}
+
 static int write_places(const struct sampler_bpf *skel, const struct sb_probes *probes)
 {
 	uint32_t i;
+	int err = 0;
 
 	for (i = 0; i < probes->exprs.nr; i++)
 		if (bpf_map_update_elem(bpf_map__fd(skel->maps.event_exprs), &i,
 					&probes->exprs.at[i], BPF_ANY))
 			return -errno;
-	for (i = 0; i < probes->places.nr; i++) {
+	for (i = 0; i < probes->places.nr && !err; i++) {
 		struct sb_trace_place place = place_of(probes, &probes->places.at[i]);
 
-		if (bpf_map_update_elem(bpf_map__fd(skel->maps.event_places), &i, &place, BPF_ANY))
-			return -errno;
+		err = write_place(skel, i, &place);
 	}
-	return 0;
+	return err;
 }
 
 int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,

@@ -122,8 +122,8 @@ struct sb_view {
 	/* Whether attach() attaches this program, so that the session does not. NULL: it attaches
 	 * none. */
 	bool (*attaches)(struct sampler_bpf *skel, const struct bpf_program *prog);
-	/* Whether a program can trigger its own event. The kernel then skips the inner run, which
-	 * is no lost sample. NULL: none can. */
+	/* Whether no sample is lost where the kernel skips a program because it runs already: it can
+	 * trigger its own event, or another one counts such events. NULL: none is like that. */
 	bool (*nests)(const struct sampler_bpf *skel, const struct bpf_program *prog);
 	/* Get the iterators over tasks that account for waits which began before the run, or are
 	 * not over at its end. `begin` runs when all is attached, `settle` at the end of the run or

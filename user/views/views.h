@@ -191,6 +191,11 @@ bool sb_places_have_weight(const struct sb_probes *probes);
 int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 		      const struct sb_programs *programs);
 
+/* Say to the BPF side that another program, which is attached now, takes the stacks at the place @idx
+ * (SB_EVENT_LATER). Return: 0 or a negative errno. */
+int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
+			 uint32_t idx);
+
 /* For sb_view.attach(): tell the BPF side what each place is, and attach a program to each. Places of
  * a pattern that the kernel cannot hook are left out, which is told, unless it is all of them.
  * Return: 0; or a negative errno with @reason. */

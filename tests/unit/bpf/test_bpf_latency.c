@@ -63,6 +63,7 @@ static int setup(void **state)
 	SHIM_MAP(latency_newest);
 	SHIM_MAP(probe_busy);
 	SHIM_MAP(latency_objects);
+	SHIM_MAP(latency_beginnings);
 	SHIM_MAP(objects_seen);
 	SHIM_RING(events, 1 << 20);
 	SHIM_MAP_OF_MAPS(counts);
@@ -131,6 +132,12 @@ static void event_at(uint64_t now_ns, uint32_t roles, uint32_t key)
 	place.roles = roles;
 	place.begin_key = place.end_key = key;
 	latency_tracepoint(NULL);
+}
+
+static void later_at(uint64_t now_ns)
+{
+	shim.now_ns = now_ns;
+	latency_later(NULL);
 }
 
 static uint64_t stat_of(uint32_t stat)
@@ -357,6 +364,55 @@ static void test_pair_in_a_row(void **state)
 	assert_int_equal(stat_of(SB_STAT_CALLS_REPLACED), 0);
 }
 
+/* The stacks are taken by another program, and the time counts from then on. */
+static void test_pair_later(void **state)
+{
+	be(0);
+	event_at(1000, SB_EVENT_BEGINS | SB_EVENT_LATER, 7);
+	assert_int_equal(shim_map_nr(&latency_calls), 0);
+	later_at(2000);
+	later_at(2500); /* at an event that was not noted */
+	event_at(3000, SB_EVENT_ENDS, 7);
+	assert_int_equal(weight_of(0), 1000);
+	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 0);
+	expect_nothing_open();
+}
+
+/* While stacks are taken, other pairs end, but none can begin. */
+static void test_pair_interrupted(void **state)
+{
+	struct beginning *beginning = beginning_of(SB_SCRATCH_BEGIN);
+
+	be(0);
+	event_at(1000, SB_EVENT_BEGINS, 7);
+	event_at(2000, SB_EVENT_BEGINS | SB_EVENT_LATER, 8);
+	beginning->is_taking = 1;
+	event_at(3000, SB_EVENT_ENDS, 7);
+	assert_int_equal(weight_of(0), 2000);
+	event_at(4000, SB_EVENT_BEGINS | SB_EVENT_LATER, 9);
+	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 1);
+	later_at(4000);
+	assert_int_equal(shim_map_nr(&latency_calls), 0);
+	beginning->is_taking = 0;
+	later_at(5000);
+	event_at(6000, SB_EVENT_ENDS, 8);
+	assert_int_equal(weight_of(0), 2000 + 1000);
+	expect_nothing_open();
+}
+
+/* A beginning whose stacks nobody took is lost, and keeps none of those behind it from being taken. */
+static void test_pair_without_later(void **state)
+{
+	be(0);
+	event_at(1000, SB_EVENT_BEGINS | SB_EVENT_LATER, 7);
+	event_at(2000, SB_EVENT_BEGINS | SB_EVENT_LATER, 8);
+	later_at(3000);
+	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 1);
+	event_at(4000, SB_EVENT_ENDS, 8);
+	assert_int_equal(weight_of(0), 1000);
+	expect_nothing_open();
+}
+
 /* A weight is accounted once: at the end, or when the run ends. A begin that --when leaves out still drops
  * the one before. */
 static void test_pair_weight(void **state)
@@ -439,6 +495,9 @@ int main(void)
 		cmocka_unit_test_setup(test_pair_of_thread, setup),
 		cmocka_unit_test_setup(test_pair_by_key, setup),
 		cmocka_unit_test_setup(test_pair_in_a_row, setup),
+		cmocka_unit_test_setup(test_pair_later, setup),
+		cmocka_unit_test_setup(test_pair_interrupted, setup),
+		cmocka_unit_test_setup(test_pair_without_later, setup),
 		cmocka_unit_test_setup(test_pair_weight, setup),
 		cmocka_unit_test_setup(test_slowest, setup),
 	};
