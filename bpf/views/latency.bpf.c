@@ -342,7 +342,7 @@ struct beginning {
 	__u64 nr;	 /* as in struct latency_record; 0: nothing begins here */
 	__u64 weight;	 /* the same */
 	__u32 is_taking; /* its stacks are being taken */
-	__u32 reserved;
+	__u32 tid;
 };
 
 /* Of this CPU: in a thread at a user function, and all others. */
@@ -471,6 +471,7 @@ static __always_inline void take_kernel_event(void *ctx)
 	if (beginning->is_taking)
 		return;
 	beginning->nr = 0;
+	beginning->tid = (__u32)bpf_get_current_pid_tgid();
 	note_pair(&event, beginning, SB_SCRATCH_BEGIN);
 	if (!(event.place->roles & SB_EVENT_LATER))
 		begin_now(ctx, beginning);
@@ -495,7 +496,8 @@ int latency_later(void *ctx)
 {
 	struct beginning *beginning = beginning_of(SB_SCRATCH_BEGIN);
 
-	if (beginning && !beginning->is_taking && beginning->nr)
+	if (beginning && !beginning->is_taking && beginning->nr &&
+	    beginning->tid == (__u32)bpf_get_current_pid_tgid())
 		begin_now(ctx, beginning);
 	return 0;
 }
