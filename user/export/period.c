@@ -177,8 +177,11 @@ int sb_export_period_new(const struct sb_profile *profile, const char *const *ke
 {
 	struct split split = { .profile = profile, .keys = keys, .nr_keys = nr_keys };
 	struct made *made = calloc(1, sizeof(*made));
-	int err = made ? split_all(&split, made) : -ENOMEM;
+	int err;
 
+	if (!made)
+		return -ENOMEM;
+	err = split_all(&split, made);
 	release(&split);
 	if (err) {
 		sb_export_period_free(&made->period);
