@@ -300,7 +300,7 @@ class Viewer(unittest.TestCase):
         png = self.scratch / 'deep.png'
         subprocess.run([self.page.chromium, *CHROMIUM_ARGS, f'--user-data-dir={self.scratch}/user',
                         '--window-size=1280,900', f'--screenshot={png}', svg.as_uri()],
-                       capture_output=True, check=True, timeout=120)
+                       capture_output=True, check=True, timeout=240)
         for part in ((0, 0, 0.3, 0.1), (0, 0.8, 1, 0.2)):
             self.assertGreater(self.pixels(png.read_bytes(), part), 5)
 

@@ -70,7 +70,7 @@ class Browser:
         request = urllib.request.Request(self.url + path, data, {'Content-Type': 'application/json'},
                                          method=method)
         try:
-            with self.opener.open(request, timeout=120) as answer:
+            with self.opener.open(request, timeout=240) as answer:
                 return json.load(answer)['value']
         except urllib.error.HTTPError as error:
             raise RuntimeError(json.load(error)['value']['message']) from None

@@ -57,7 +57,7 @@ class Server:
 
     def wait(self):
         """Until it answers. It may not be able to run here at all."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         while time.monotonic() < end:
             with contextlib.suppress(OSError):
                 return self.ask('SELECT 1') == '1\n'

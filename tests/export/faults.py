@@ -79,7 +79,7 @@ def hanging(stackbpf, store):
         with running(stackbpf, store, server) as process:
             server.wait_for(lambda: server.faults == [], 'hanging: it waits for the answer')
             process.send_signal(signal.SIGTERM)
-            same(process.wait(30), 0, 'hanging: SIGTERM ends it')
+            same(process.wait(240), 0, 'hanging: SIGTERM ends it')
 
 
 @contextlib.contextmanager
@@ -171,7 +171,7 @@ def killed(stackbpf, store):
             done = export(stackbpf, store, '--to', f'pyroscope:{server.url}', status=1)
             check('another process is sending' in done.stderr, 'follow: a second one is refused', done.stderr)
             process.send_signal(signal.SIGINT)
-            same(process.wait(30), 0, 'follow: Ctrl-C ends it')
+            same(process.wait(240), 0, 'follow: Ctrl-C ends it')
         once(store, server, 'follow', nr_kills)
 
 

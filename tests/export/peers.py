@@ -160,7 +160,7 @@ class Peer(http.server.ThreadingHTTPServer):
 
     def wait_for(self, condition, what):
         with self.changed:
-            check(self.changed.wait_for(condition, 60), what)
+            check(self.changed.wait_for(condition, 240), what)
 
     def end(self):
         self.released.set()
@@ -185,7 +185,7 @@ def environment():
 
 def export(stackbpf, store, *args, status=0):
     done = subprocess.run([stackbpf, 'export', '--store', store.path, *args], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=120, check=False, env=environment())
+                          stderr=subprocess.PIPE, text=True, timeout=240, check=False, env=environment())
     if status is not None and done.returncode != status:
         check(False, f'export {" ".join(args)} ends with {status}', f'{done.returncode}: {done.stderr}')
     return done

@@ -36,7 +36,7 @@ def check(have, want, what):
 
 def run(*command, **kwargs):
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=120, check=False, **kwargs)
+                          timeout=240, check=False, **kwargs)
     if done.returncode:
         raise AssertionError(f'{command} failed: {done.stdout} {done.stderr}')
     return done.stdout
@@ -261,13 +261,13 @@ def firefox(program, work, directory):
     def load(path):
         # It gives its server half a second to start, which is little on a busy machine.
         loading = subprocess.run(['node', cli, 'load', path], env=env, cwd=work, capture_output=True, text=True,
-                                 timeout=60, check=False)
+                                 timeout=240, check=False)
         if loading.returncode and 'did not become ready' not in loading.stderr + loading.stdout:
             raise AssertionError(loading.stderr + loading.stdout)
         end = time.monotonic() + 30
         while time.monotonic() < end:
             status = subprocess.run(['node', cli, 'profile', 'info'], env=env, cwd=work, capture_output=True,
-                                    timeout=60, check=False)
+                                    timeout=240, check=False)
             if not status.returncode:
                 return
         raise AssertionError(f'profiler-cli never was ready: {loading.stderr}')

@@ -186,12 +186,12 @@ def is_settled(pid, nr_filters=1):
 def started(*command, ready, **kwargs):
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **kwargs) as process:
         try:
-            wait_for(lambda: ready(process.pid) or process.poll() is not None, 'that it goes', 90)
+            wait_for(lambda: ready(process.pid) or process.poll() is not None, 'that it goes')
             assert process.poll() is None, f'{command}: {process.returncode}'
             yield process
         finally:
             process.terminate()
-            process.wait(timeout=90)
+            process.wait(timeout=240)
 
 
 def session(tmp):
@@ -261,18 +261,18 @@ def server(prefix, what, tmp, store):
             said = process.stderr.readline()
             url = re.search(r'http://[^/]+/', said)[0]
             # The answer needs a process that makes it.
-            with urllib.request.urlopen(f'{url}api/info', timeout=60) as reply:
+            with urllib.request.urlopen(f'{url}api/info', timeout=240) as reply:
                 check(reply.status == 200, f'{what}: it answers')
             names = below(process.pid)
             for name in sorted(names):
                 attack(f'{what}: serve: {name}', names[name][0], [f'{tmp}/theirs', f'{store}/stackbpf-store'], [process.pid],
                        secrets=(f'{tmp}/theirs', *SECRETS))
                 is_hidden(f'{what}: serve: {name}', names[name])
-            with urllib.request.urlopen(f'{url}api/info', timeout=60) as reply:
+            with urllib.request.urlopen(f'{url}api/info', timeout=240) as reply:
                 check(reply.status == 200, f'{what}: it goes on')
         finally:
             process.terminate()
-            process.communicate(timeout=60)
+            process.communicate(timeout=240)
 
 
 def record_as_root(tmp):
@@ -287,7 +287,7 @@ def store_user(tmp):
     """A store of root's becomes that of the user who is there for it, and goes on working."""
     store, passwd, user = f'{tmp}/store', f'{tmp}/passwd', 12323
     record = [BINARY, 'record', '-q', '-t', '1', '-F', '49', '--store', store]
-    check(subprocess.run(record, timeout=90, check=False).returncode == 0 and os.stat(store).st_uid == 0, 'root makes a store')
+    check(subprocess.run(record, timeout=240, check=False).returncode == 0 and os.stat(store).st_uid == 0, 'root makes a store')
     shutil.copy('/etc/passwd', passwd)
     os.chmod(passwd, 0o644)
     with open(passwd, 'a', encoding='ascii') as file:
@@ -298,7 +298,7 @@ def store_user(tmp):
     if subprocess.run([*in_namespace, 'true'], check=False).returncode:
         print('not looked at: nothing can be mounted here')
         return
-    done_ = subprocess.run([*in_namespace, *record], timeout=90, check=False)
+    done_ = subprocess.run([*in_namespace, *record], timeout=240, check=False)
     check(done_.returncode == 0, f'it goes on: {done_.returncode}')
     names = [store] + [os.path.join(where, name) for where, *found in os.walk(store) for name in sum(found, [])]
     others = [name for name in names if os.lstat(name).st_uid != user]
@@ -333,7 +333,7 @@ def swapped(tmp):
     with open(f'{tmp}/swap.c', 'w', encoding='ascii') as file:
         file.write(SWAP)
     subprocess.run(['gcc', '-shared', '-fPIC', '-o', f'{tmp}/swap.so', f'{tmp}/swap.c'], check=True)
-    ended = subprocess.run([BINARY, 'record', '-t', '0.1', '--store', f'{tmp}/swapped'], timeout=60, check=False,
+    ended = subprocess.run([BINARY, 'record', '-t', '0.1', '--store', f'{tmp}/swapped'], timeout=240, check=False,
                            stderr=subprocess.PIPE, text=True,
                            env={**os.environ, 'LD_PRELOAD': f'{tmp}/swap.so', 'SWAP_FOR': f'{tmp}/link',
                                 'SUDO_UID': str(USER), 'SUDO_GID': str(USER)})

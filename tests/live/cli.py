@@ -23,7 +23,7 @@ import traceback
 from live import need_root
 
 STACKBPF = os.path.abspath(sys.argv[1])
-DEADLINE = 30  # seconds; only how long a broken program is given
+DEADLINE = 240  # seconds; only how long a broken program is given
 SPIN = 'while :; do :; done'
 COUNT = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
 

@@ -151,7 +151,7 @@ def nginx(work, _):
                           rewrite ^/(a+)b?/(.*)$ /$2 break; }} }}''')
 
     def client(stop):
-        connection = http.client.HTTPConnection('127.0.0.1', port, timeout=10)
+        connection = http.client.HTTPConnection('127.0.0.1', port, timeout=240)
         wait_for(lambda: socket.socket().connect_ex(('127.0.0.1', port)) == 0, 'nginx listens')
         for _ in range(200_000):
             if stop.is_set():

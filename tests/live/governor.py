@@ -88,12 +88,12 @@ def timer():
         with sampling('oncpu', '-u', '-p', str(target.pid), '-F', str(hertz), '--max-overhead', '0.1') as sampler:
             wait_for(lambda: has_timers(sampler.pid), 'all CPUs have a timer')
             target.send_signal(signal.SIGCONT)
-            wait_for(lambda: cpu_ns(target.pid) - before > 12e9, 'the target ran for twelve seconds', 120)
+            wait_for(lambda: cpu_ns(target.pid) - before > 12e9, 'the target ran for twelve seconds')
             target.send_signal(signal.SIGSTOP)
             wait_for(lambda: is_stopped(target.pid), 'it is stopped')
             truth = (cpu_ns(target.pid) - before) / 1e9 * hertz
             sampler.send_signal(signal.SIGINT)
-            out, err = sampler.communicate(timeout=60)
+            out, err = sampler.communicate(timeout=240)
     result = Result(sampler.returncode, out, err)
     check_governed(result, 'oncpu')
     lowest = float(result.facts['rate_hz'].split('..')[0])
@@ -168,7 +168,7 @@ def calls():
               'print("moved", *sums)')
     with sampling('io', '-r', '--max-overhead', '0.05', '--path', '/dev/zero', '--', sys.executable, '-S', '-c',
                   script) as sampler:
-        out, err = sampler.communicate(timeout=120)
+        out, err = sampler.communicate(timeout=240)
     moved = re.search(r'^moved (\d+) (\d+)\n', out, re.M)
     large, small = map(int, moved.groups())
     result = Result(sampler.returncode, out.replace(moved[0], ''), err)

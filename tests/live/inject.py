@@ -58,7 +58,7 @@ def call_in(pid, calls, tid=None):
     args = [word for command in commands for word in ('-ex', command)]
     # The symbol tables have the three functions that are called; to read debug data would take a second each time.
     done = subprocess.run(['gdb', '-q', '-nx', '-batch', '--readnever', '-p', str(pid), *args], capture_output=True, text=True, check=False,
-                          timeout=120, errors='replace')
+                          timeout=240, errors='replace')
     got = [tuple(map(int, pair)) for pair in re.findall(r'RESULT (-?\d+) (\d+)', done.stdout)]
     assert len(got) == len(calls), f'{len(got)} of {len(calls)} calls: {done.stdout[-1500:]} {done.stderr[-1500:]}'
     return [errno if value == -1 else 0 for value, errno in got]

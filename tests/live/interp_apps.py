@@ -53,7 +53,7 @@ def free_port():
 
 
 def get(port):
-    with contextlib.closing(http.client.HTTPConnection('127.0.0.1', port, timeout=10)) as connection:
+    with contextlib.closing(http.client.HTTPConnection('127.0.0.1', port, timeout=240)) as connection:
         connection.request('GET', '/')
         return connection.getresponse().read()
 

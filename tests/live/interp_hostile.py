@@ -187,7 +187,7 @@ class Scribbler(threading.Thread):
 
     def end(self):
         self.is_ending.set()
-        self.join(30)
+        self.join(240)
         live.check(not self.is_alive() and not self.error, f'scribbling ends {self.error or ""}')
 
 

@@ -111,7 +111,7 @@ def run(binary, *options, before=()):
         command = ['unshare', '-m', '--propagation', 'private', *before, binary, 'io', '--file=full', *options,
                    '--', os.path.realpath(sys.executable), os.path.abspath(__file__), '--work', directory]
         process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                 timeout=120, check=False)
+                                 timeout=240, check=False)
         result = Result(process.returncode, process.stdout, process.stderr)
         check(result.status == 0, f'exit status {result.status}: {result.err[-300:]}')
         with open(f'{directory}.json', encoding='utf-8') as file:

@@ -89,7 +89,7 @@ def kill_at(phase, view, settings):
         numbers = held(process.pid) if stopped else {}
         # The process that makes files is the one that stopped, and does not see that the other has gone.
         os.killpg(process.pid, signal.SIGKILL)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=240)
         check(stopped and (numbers['prog'] or numbers['map']),
               f'{phase}: killed with { {kind: len(ids) for kind, ids in numbers.items()} } {err}')
         for kind in KINDS:

@@ -70,7 +70,7 @@ def still_open():
     with open(out, 'w', encoding='ascii') as file, \
             sampling(BINARY, 'latency', f'{PROGRAM}:timed', '-n', 'timed') as run, \
             subprocess.Popen([PROGRAM, str(NR), 'open'], stdout=file) as target:
-        wait_for(lambda: os.path.getsize(out), 'the end of its calls', 60)
+        wait_for(lambda: os.path.getsize(out), 'the end of its calls')
         with open(out, encoding='ascii') as said:
             micros = int(said.read().split()[1])
         result = run.snapshot()

@@ -14,6 +14,8 @@ import time
 
 
 WAITING_AT_ONCE = 4
+# Of whatever must happen; only a failure takes so long, on however slow a machine.
+SECONDS_MAX = 240
 RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'trace', 'latency')
 
 
@@ -84,7 +86,7 @@ def ungoverned(args):
     return (args[0], '--max-overhead=off', *args[1:]) if governed else tuple(args)
 
 
-def stackbpf(binary, *args, timeout=120, **kwargs):
+def stackbpf(binary, *args, timeout=SECONDS_MAX, **kwargs):
     allow_rate()  # another test may have made the kernel lower it meanwhile
     done = subprocess.run([binary, *ungoverned(args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors='replace', timeout=timeout, **kwargs)
@@ -106,11 +108,11 @@ class Sampling:
 
     def snapshot(self):
         """It looks at what happened in the order in which it did: it has seen all up to now."""
-        wait_for(self._handles_signals, 'it takes signals', 120)
+        wait_for(self._handles_signals, 'it takes signals')
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.out)
         self.process.send_signal(signal.SIGUSR1)
-        wait_for(lambda: os.path.exists(self.out) or self.process.poll() is not None, 'a snapshot', 60)
+        wait_for(lambda: os.path.exists(self.out) or self.process.poll() is not None, 'a snapshot')
         return self._read(0)
 
     def _read(self, status):
@@ -120,7 +122,7 @@ class Sampling:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        self.result = self._read(self.process.wait(timeout=60))
+        self.result = self._read(self.process.wait(timeout=SECONDS_MAX))
         self.err.close()
 
 
@@ -166,7 +168,7 @@ def running(*command, **kwargs):
 def ready(*command, **kwargs):
     """The same, once the program has said that it is what it is to be."""
     with running(*command, stdout=subprocess.PIPE, text=True, **kwargs) as process:
-        assert select.select([process.stdout], [], [], 60)[0], f'{command}: says nothing'
+        assert select.select([process.stdout], [], [], SECONDS_MAX)[0], f'{command}: says nothing'
         said = process.stdout.readline()
         assert said == 'ready\n', f'{command}: {said}'
         yield process
@@ -185,7 +187,7 @@ def run_parts(parts, chosen, waiting=()):
             part()
 
 
-def wait_for(condition, what, seconds=30):
+def wait_for(condition, what, seconds=SECONDS_MAX):
     """Wait until condition() is true; time only bounds the wait."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -22,7 +22,7 @@ STEPS = 8  # through the rest of clone() or clone3(), and into what it calls
 def stacks_of(pid):
     """{tid: names of its frames, leaf first}, without the kernel's."""
     said = subprocess.run([STACKBPF, 'snap', '-p', str(pid), '--no-inline', '--format', 'json'], stdout=subprocess.PIPE,
-                          check=True, timeout=120).stdout
+                          check=True, timeout=240).stdout
     return {stack['threads'][0]['tid']: [frame['name'] for frame in stack['frames'] if frame['kind'] != 'kernel']
             for stack in json.loads(said)['stacks']}
 

@@ -106,7 +106,7 @@ class Recorder:
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
-        _, err = self.process.communicate(timeout=60)
+        _, err = self.process.communicate(timeout=240)
         with self.dir, open(self.path, encoding='utf-8', errors='replace') as out:
             return Result(self.process.returncode, out.read(), err)
 

@@ -91,14 +91,14 @@ def sampling(target):
     with subprocess.Popen([BINARY, 'oncpu', '-q', '-p', str(target.pid)], stdout=subprocess.DEVNULL) as process:
         try:
             # Tables of the target stand.
-            wait_for(lambda: is_in_loop(process.pid), 'the loop', seconds=90)
-            wait_for(lambda: set(NAMES) <= set(below(process.pid)), 'the process that parses', seconds=60)
+            wait_for(lambda: is_in_loop(process.pid), 'the loop')
+            wait_for(lambda: set(NAMES) <= set(below(process.pid)), 'the process that parses')
             wait_for(lambda: all(is_waiting(pid) for name in NAMES for pid in below(process.pid).get(name, [])),
-                     'that they wait', seconds=60)
+                     'that they wait')
             yield process, below(process.pid)
         finally:
             process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=240)
 
 
 def is_waiting(pid):
@@ -163,7 +163,7 @@ def filtered(target):
             lines += ['-ex', f'set var $r = ((long (*)()) {name})({args}',
                       '-ex', 'printf "RESULT %ld %d\\n", $r, *((int *(*)(void)) __errno_location)()']
         out = subprocess.run(['gdb', '-q', '-nx', '-batch', '--readnever', '-p', str(found[NAMES[1]][0]), *lines],
-                             capture_output=True, text=True, check=False, timeout=120)
+                             capture_output=True, text=True, check=False, timeout=240)
     got = re.findall(r'RESULT (-?\d+) (\d+)', out.stdout)
     if len(got) != len(CALLS) + 1:
         print(out.stdout[-2000:], out.stderr[-2000:])

@@ -141,7 +141,7 @@ def out_of_memory():
             return
         hog = f'echo $$ >{procs}; exec tail -n 1000000000 /dev/zero'
         with sampling(BINARY, 'trace', 'oom') as traced, subprocess.Popen(['sh', '-c', hog], stderr=subprocess.DEVNULL) as process:
-            process.wait(timeout=60)
+            process.wait(timeout=240)
     check(leaves(traced.result) == {f'[args->pid={process.pid}]': 1} and process.returncode < 0,
           f'who was killed: {process.pid}, {process.returncode}, {list(traced.result.stacks)}')
 

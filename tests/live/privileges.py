@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import live
 from live import check, done, is_in_loop, need_root, running, wait_for
 
 need_root()
@@ -59,13 +60,12 @@ def sampling(*args, env=None, **kwargs):
     with subprocess.Popen([BINARY, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env={**os.environ, **(env or {})}, **kwargs) as process:
         try:
-            wait_for(lambda: is_in_loop(process.pid) or process.poll() is not None, 'the loop',
-                     seconds=90)
+            wait_for(lambda: is_in_loop(process.pid) or process.poll() is not None, 'the loop')
             yield process
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
-            process.communicate(timeout=90)
+            process.communicate(timeout=240)
 
 
 def check_task(what, task, want, uid):
@@ -140,7 +140,7 @@ def sudo_results(tmp, closed, env):
     def write(path):
         done_ = subprocess.run([BINARY, 'oncpu', '-q', '-F', '999', '--format', 'folded', '-o', path, '--', 'sh', '-c',
                                 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'],
-                               env={**os.environ, **env}, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                               env={**os.environ, **env}, stderr=subprocess.PIPE, text=True, timeout=240, check=False)
         return done_.returncode, done_.stderr
 
     os.symlink(f'{closed}/linked', f'{theirs}/link')
@@ -166,7 +166,7 @@ def planted(tmp):
     os.chown(f'{place}/a.folded', NOBODY, NOBODY)
     with open(os.open(f'{place}/a.folded', os.O_RDONLY | os.O_NONBLOCK), 'rb') as reader:
         for env in ({}, {'SUDO_UID': str(USER), 'SUDO_GID': str(USER)}):
-            ended = subprocess.run([BINARY, 'oncpu', '-a', '-q', '-t', '0.2', '-o', f'{place}/a.folded'], timeout=60, check=False,
+            ended = subprocess.run([BINARY, 'oncpu', '-a', '-q', '-t', '0.2', '-o', f'{place}/a.folded'], timeout=240, check=False,
                                    env={**os.environ, **env}, stderr=subprocess.PIPE, text=True)
             check(ended.returncode == 1 and f'user {NOBODY} owns this FIFO' in ended.stderr, f'{env}: {ended.returncode} {ended.stderr}')
             check(not reader.read(), 'its reader got nothing')
@@ -195,9 +195,10 @@ def children(pid):
 def stats():
     """What is said of it, by somebody who could not ask the kernel any more."""
     has_landlock = ctypes.CDLL(None).syscall(444, None, 0, 1) > 0  # landlock_create_ruleset(): its version
-    with running(SPLIT) as target:
-        said = subprocess.run([BINARY, 'oncpu', '-p', str(target.pid), '-F', '999', '-t', '0.3', '--stats'], text=True, timeout=60,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True).stderr
+    with running(SPLIT) as target, live.sampling(BINARY, 'oncpu', '-p', str(target.pid), '-F', '999', '--stats') as run:
+        begin = live.ran_seconds(target.pid)
+        wait_for(lambda: live.ran_seconds(target.pid) > begin + 0.1, 'something to sample')
+    said = run.result.err
     row = next(line for line in said.splitlines() if 'privileges left' in line)
     check(('which cannot open files' in row) == has_landlock and 'user 18' in row, f'Landlock {has_landlock}: {row}')
 
@@ -227,7 +228,7 @@ def commands(tmp):
     for env, uid in (({}, 0), ({'SUDO_UID': str(NOBODY), 'SUDO_GID': str(NOBODY)}, NOBODY)):
         with open(report, 'w', encoding='utf-8') as out:
             subprocess.run([BINARY, 'oncpu', '-q', '-o', f'{tmp}/{uid}.folded', '--', 'cat', '/proc/self/status'], stdout=out,
-                           check=False, env={**os.environ, **env}, timeout=60)
+                           check=False, env={**os.environ, **env}, timeout=240)
         with open(report, encoding='utf-8') as file:
             theirs = {key: value.split() for key, value in (line.split(':', 1) for line in file)}
         for key in 'NoNewPrivs', 'Seccomp', 'CapBnd', 'CapInh', 'CapAmb':
@@ -238,13 +239,13 @@ def commands(tmp):
                            'trap "exit 9" TERM; echo up; while :; do sleep 0.01; done'], stdout=subprocess.PIPE,
                           env={**os.environ, 'SUDO_UID': str(NOBODY), 'SUDO_GID': str(NOBODY)}) as process:
         process.stdout.readline()
-        wait_for(lambda: is_in_loop(process.pid), 'the loop', seconds=90)
+        wait_for(lambda: is_in_loop(process.pid), 'the loop')
         check_tasks('with a command', process.pid, NOBODY)
         signaller = [pid for pid in children(process.pid) if status(f'/proc/{pid}')['Name'] == ['stackbpf-signal']]
         check(len(signaller) == 1, f'one process passes signals on: {signaller}')
         check_task('signals', status(f'/proc/{signaller[0]}'), {KILL}, OWN)
         process.send_signal(signal.SIGTERM)
-        check(process.wait(timeout=60) == 9, 'the signal came to the command')
+        check(process.wait(timeout=240) == 9, 'the signal came to the command')
 
 
 os.umask(0o022)

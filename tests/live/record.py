@@ -47,7 +47,7 @@ def shares_and_tags():
             second = subprocess.run([BINARY, 'record', '--store', store], stderr=subprocess.PIPE, text=True, check=False)
             check(second.returncode == 1 and second.stderr.count('\n') == 1 and 'another process records' in second.stderr,
                   f'a second one is refused in one sentence: {second.stderr.strip()}')
-            wait_for(lambda: min(ran_seconds(p.pid) for p in (shop, bank)) > 2.5, 'enough samples', 60)
+            wait_for(lambda: min(ran_seconds(p.pid) for p in (shop, bank)) > 2.5, 'enough samples')
             written(recorder)
             status = recorder.end()
         check(status == 0, f'SIGTERM is an end like others: {status}')
@@ -345,7 +345,7 @@ def said_to_manager():
     """sd_notify(3)."""
     with tempfile.TemporaryDirectory() as work, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(f'{work}/notify')
-        manager.settimeout(60)
+        manager.settimeout(240)
         with recording(f'{work}/store', env=dict(os.environ, NOTIFY_SOCKET=f'{work}/notify')) as recorder:
             check(b'READY=1' in manager.recv(4096), 'it says that it is ready')
             recorder.end(signal.SIGHUP)
@@ -361,7 +361,7 @@ class Manager:
         self.seconds = seconds
         self.env = dict(os.environ, NOTIFY_SOCKET=f'{work}/notify', WATCHDOG_USEC=str(int(seconds * 1e6)))
 
-    def hear(self, seconds=60):
+    def hear(self, seconds=240):
         """Return: the next words, or '' after so long without any."""
         self.socket.settimeout(seconds)
         try:
@@ -369,7 +369,7 @@ class Manager:
         except socket.timeout:
             return ''
 
-    def wait_for(self, words, seconds=60):
+    def wait_for(self, words, seconds=240):
         end = time.monotonic() + seconds
         heard = self.hear()
         while heard and words not in heard and time.monotonic() < end:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from live import Result, wait_for
+from live import SECONDS_MAX, Result, wait_for
 
 BINARY = next(arg for arg in sys.argv[1:] if arg != '--all')
 
@@ -19,14 +19,19 @@ class Recorder:
         self.process = subprocess.Popen([*prefix, binary, 'record', '--store', store, '--max-overhead=off', *args],
                                         stderr=subprocess.PIPE, text=True, errors='replace', **kwargs)
         os.set_blocking(self.process.stderr.fileno(), False)
-        self.wait_for('recording to')
+        try:
+            self.wait_for('recording to')
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
 
     def read(self):
         with contextlib.suppress(TypeError):
             self.said += self.process.stderr.read() or ''
         return self.said
 
-    def wait_for(self, text, seconds=60):
+    def wait_for(self, text, seconds=SECONDS_MAX):
         wait_for(lambda: text in self.read() or self.process.poll() is not None, text, seconds)
         assert text in self.read(), f'never said: {text}\n{self.said}'
 
@@ -44,7 +49,7 @@ class Recorder:
         return self.wait()
 
     def wait(self):
-        status = self.process.wait(timeout=60)
+        status = self.process.wait(timeout=SECONDS_MAX)
         self.read()
         self.process.stderr.close()
         return status

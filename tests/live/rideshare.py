@@ -156,7 +156,7 @@ def main():
         begin = time.time()
         ran = subprocess.run([f'{SOURCE}/docs/examples/rideshare/run', '--stackbpf', BINARY, '--store', f'{work}/store',
                               '--listen', f'127.0.0.1:{free_port()}', '--seconds', SECONDS, '--freq', '499', '--count'],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=240, check=False)
         check(ran.returncode == 0, f'./run: {ran.returncode} {ran.stderr}')
         counts = json.loads(ran.stdout.splitlines()[-1])
         check('#v=diff' in ran.stdout, 'it says what to open')

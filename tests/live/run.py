@@ -15,7 +15,7 @@ COUNT = 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'
 
 
 def run(*args, cwd, **kwargs):
-    return subprocess.run([STACKBPF, 'run', *args], cwd=cwd, capture_output=True, text=True, timeout=60, **kwargs)
+    return subprocess.run([STACKBPF, 'run', *args], cwd=cwd, capture_output=True, text=True, timeout=240, **kwargs)
 
 
 def folded(picture):

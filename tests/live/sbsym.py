@@ -24,7 +24,7 @@ def program(variant):
 
 def sbsym(*args, **kwargs):
     return subprocess.run([SBSYM, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, timeout=120, **kwargs)
+                          text=True, timeout=240, **kwargs)
 
 
 def names(target, addrs, *options):

@@ -82,7 +82,7 @@ class Screen:
     def text(self):
         return '\n'.join(''.join(row).rstrip() for row in self.cells)
 
-    def await_(self, condition, what, seconds=30):
+    def await_(self, condition, what, seconds=240):
         """Take what is written until condition(self) is true."""
         end = time.monotonic() + seconds
         while not condition(self):

@@ -19,7 +19,7 @@ SPLIT = os.path.abspath(sys.argv[3])
 
 
 def snap(*args, status=0):
-    ended = subprocess.run([STACKBPF, 'snap', *map(str, args)], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([STACKBPF, 'snap', *map(str, args)], capture_output=True, text=True, timeout=240)
     check(ended.returncode == status, f'snap {args}: {ended.returncode}: {ended.stderr}')
     return ended.stdout
 
@@ -112,7 +112,7 @@ def test_gdb():
         process.stdout.readline()
         stacks = stacks_of(process.pid, '--interp', 'off', '--no-inline', '-u')
         said = subprocess.run(['gdb', '-p', str(process.pid), '-batch', '-ex', 'thread apply all bt'],
-                              capture_output=True, text=True, timeout=120).stdout
+                              capture_output=True, text=True, timeout=240).stdout
         process.stdout.close()
     parts = re.split(r'^Thread \d+ ', said, flags=re.M)[1:]
     check(len(parts) == len(stacks), f'as many threads as gdb sees: {len(stacks)}, {len(parts)}')

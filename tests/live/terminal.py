@@ -33,7 +33,7 @@ def dangers(data):
 
 
 def run(*args):
-    ended = subprocess.run([STACKBPF, *args], capture_output=True, timeout=60, check=False)
+    ended = subprocess.run([STACKBPF, *args], capture_output=True, timeout=240, check=False)
     return ended.stdout, ended.stderr
 
 

@@ -30,7 +30,7 @@ def on_screen(pid, *args, **kwargs):
 def test_shares(pid):
     """Lines, because this is no terminal; by the columns of all since the start."""
     ended = subprocess.run([STACKBPF, 'top', '--max-overhead=off', '-F', '997', '--every', '1', '--count', '4', '-p',
-                            str(pid)], capture_output=True, text=True, timeout=60)
+                            str(pid)], capture_output=True, text=True, timeout=240)
     tables = ended.stdout.strip().split('\n\n')
     check(ended.returncode == 0 and len(tables) == 4, f'four tables, {len(tables)}: {ended.stderr}')
     nr = int(re.search(r'in all \S+ s: (\d+) samples', tables[-1])[1])
@@ -139,7 +139,7 @@ def test_gone(pid):
         os.close(screen.master)
         wait_for(screen.has_ended, 'it ends with the terminal')
     ended = subprocess.run(f'{STACKBPF} top --every 200ms -p {pid} | head -1', shell=True, capture_output=True,
-                           text=True, timeout=60)
+                           text=True, timeout=240)
     check(ended.stdout.startswith('oncpu, process'), f'a reader that has enough: {ended}')
     with on_screen(pid, '--count', '2', TERM='dumb') as screen:
         check(screen.end() == 0 and '\x1b' not in screen.raw and 'FUNCTION  MODULE' in screen.raw,
@@ -149,13 +149,13 @@ def test_gone(pid):
 def test_wrong(pid):
     for args, sentence in ((('--every', '1ms'), 'must be at least 100ms'), (('--window', '1', '--every', '2'), 'shorter'),
                            (('--window', '1h'), 'must be at most 100 times'), (('-o', 'x.svg'), "no option '-o'")):
-        ended = subprocess.run([STACKBPF, 'top', *args], capture_output=True, text=True, timeout=60)
+        ended = subprocess.run([STACKBPF, 'top', *args], capture_output=True, text=True, timeout=240)
         check(ended.returncode == 2 and sentence in ended.stderr, f'{args}: {ended.stderr}')
     screen = Screen([STACKBPF, 'top', '--', 'true'])
     check(screen.end() == 2 and 'write over the screen' in screen.raw, 'a command and the screen are one too many')
     screen.close()
     ended = subprocess.run([STACKBPF, 'live', '-b', '--every', '500ms', '--kind', 'offcpu', '--', 'sleep', '1.2'],
-                           capture_output=True, text=True, timeout=60)
+                           capture_output=True, text=True, timeout=240)
     check(ended.returncode == 0 and ' clock_nanosleep ' in ended.stdout, f'lines and a command: {ended}')
 
 

@@ -145,4 +145,4 @@ def dur_us(result):
 
 def end(process):
     process.send_signal(signal.SIGTERM)
-    process.wait(timeout=30)
+    process.wait(timeout=240)

@@ -40,7 +40,7 @@ def line_of_doctor(binary):
 
 def profile(binary, prefix, target):
     done_ = subprocess.run([*prefix, binary, 'oncpu', '-p', str(target.pid), '-t', '2', '-F', '499'], text=True,
-                           capture_output=True, check=False, timeout=120)
+                           capture_output=True, check=False, timeout=240)
     # Parsed as others are.
     with tempfile.NamedTemporaryFile('w+', suffix='.out') as file:
         file.write(done_.stdout)

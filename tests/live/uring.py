@@ -26,7 +26,7 @@ def try_it():
     except FileNotFoundError:
         pass
     with tempfile.TemporaryDirectory() as work:
-        tried = subprocess.run([URING, work, f'{work}/truth'], stderr=subprocess.PIPE, text=True, timeout=60,
+        tried = subprocess.run([URING, work, f'{work}/truth'], stderr=subprocess.PIPE, text=True, timeout=240,
                                check=False)
     if tried.returncode == 77:
         skip(tried.stderr.strip())
@@ -39,7 +39,7 @@ def io(*options):
         work = os.path.realpath(work)
         os.mkdir(f'{work}/dir')
         result = stackbpf(BINARY, 'io', '--file=full', '--stats', *options, '--', URING, f'{work}/dir',
-                          f'{work}/truth', timeout=60)
+                          f'{work}/truth', timeout=240)
         with open(f'{work}/truth', encoding='ascii') as file:
             items = json.load(file)['items']
     if 'io_uring observed by         not' in result.err:

@@ -23,7 +23,7 @@ OTHER = 65533  # a user who has nothing to do with the store
 GOOD = b'GET /api/info HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 
-def connect(server, timeout=20):
+def connect(server, timeout=240):
     return socket.create_connection((server.host, server.port), timeout=timeout)
 
 
@@ -220,7 +220,7 @@ def workers(server):
     check(server.metrics()['stackbpf_serve_worker_ends_total'] > before['stackbpf_serve_worker_ends_total'],
           'are counted')
     # All of them hang: what needs no worker is answered; at last they are replaced.
-    slow = connect(server, timeout=60)
+    slow = connect(server, timeout=240)
     slow.sendall(b'GET /healthz HT')
     two_workers(server)
     for pid in server.children():
@@ -279,7 +279,7 @@ def is_sanitized(server):
 
 
 def refused(binary, *args):
-    run = subprocess.run([binary, 'serve', *args], capture_output=True, text=True, timeout=20, check=False)
+    run = subprocess.run([binary, 'serve', *args], capture_output=True, text=True, timeout=240, check=False)
     return run.returncode, run.stderr
 
 
@@ -399,7 +399,7 @@ def kept(binary, store, work):
 def over_path(path):
     """The status that is answered through a Unix socket."""
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(20)
+        sock.settimeout(240)
         sock.connect(path)
         sock.sendall(b'GET /api/info HTTP/1.0\r\nHost: localhost\r\n\r\n')
         return status_of(read_all(sock))
@@ -430,7 +430,7 @@ def unix_socket(binary, store, work):
     server = start()
     check(over_path(path) == 200, 'the next one takes its place')
     server.send_signal(signal.SIGTERM)
-    check(server.wait(20) == 0, 'it ends')
+    check(server.wait(240) == 0, 'it ends')
     server.stderr.close()
     os.unlink(path)
     with open(path, 'w', encoding='ascii') as file:

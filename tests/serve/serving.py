@@ -82,7 +82,7 @@ class Server:
             pairs = [(k.rstrip('_').replace('__', '-'), v) for k, vs in params.items()
                      for v in (vs if isinstance(vs, (list, tuple)) else [vs])]
             path += '?' + urllib.parse.urlencode(pairs)
-        client = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        client = http.client.HTTPConnection(self.host, self.port, timeout=240)
         try:
             client.request(method, path, headers=headers or {})
             reply = client.getresponse()
@@ -108,7 +108,7 @@ class Server:
     def end(self):
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(timeout=20)
+            return self.process.wait(timeout=240)
         finally:
             self.process.kill()
             self.process.stderr.close()

@@ -72,7 +72,7 @@ class Prompt:
     def answer(self):
         text = b''
         while not text.endswith(b'\n'):
-            assert select.select([self.answers], [], [], 60)[0], f'no answer, but {text}'
+            assert select.select([self.answers], [], [], 240)[0], f'no answer, but {text}'
             text += os.read(self.answers, 65536)
         return text.decode().rstrip('\n')
 

@@ -46,7 +46,7 @@ class Case(unittest.TestCase):
 
     def run_diff(self, *args, text='', expect=0):
         result = subprocess.run([STACKBPF, 'diff', *args], input=text, capture_output=True, text=True,
-                                check=False, timeout=60)
+                                check=False, timeout=240)
         self.assertEqual(result.returncode, expect, result.stderr)
         return result
 

@@ -35,7 +35,7 @@ THEIR_PALETTES = ("hot mem io wakeup chain java js perl red green blue aqua yell
 def run(*args, text="", **more):
     data = text if isinstance(text, bytes) else text.encode()
     return subprocess.run([FLAMEGRAPH, *args], input=data, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False, timeout=120, **more)
+                          stderr=subprocess.PIPE, check=False, timeout=240, **more)
 
 
 def extract(svg):
@@ -334,7 +334,7 @@ class Writing(InFolder):
     def test_bad_place_is_told_before_reading(self):
         with subprocess.Popen([FLAMEGRAPH, "-o", self.path("none/x.svg")], stdin=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
-            self.assertEqual(process.wait(timeout=60), 1)  # standard input is still open
+            self.assertEqual(process.wait(timeout=240), 1)  # standard input is still open
 
     def closed_pipe(self, **more):
         text = "".join("f%d;g 10\n" % i for i in range(5000))
@@ -450,9 +450,9 @@ class Interrupt(InFolder):
                 wait_until(lambda: not catches_interrupt(process.pid))
                 if nr_interrupts == 2:
                     process.send_signal(signal.SIGINT)
-                    process.wait(timeout=60)
+                    process.wait(timeout=240)
                 else:
-                    process.communicate(MANY.encode(), timeout=60)
+                    process.communicate(MANY.encode(), timeout=240)
                 self.assertEqual(process.returncode, status)
         self.assertEqual(os.listdir(self.folder), ["x.svg"])
 
