@@ -80,6 +80,15 @@ class Result:
         return sum(w for s, w in among.items() if frame in s) / total if total else 0.0
 
 
+def apart(binary, *args, command):
+    """A run of stackbpf on one CPU and of a command on another one. While a thread is in bpf(2) for a map, the kernel
+    skips the programs of tracepoints and kernel functions on its CPU (bpf_disable_instrumentation()), and with
+    CONFIG_PREEMPT somebody else may run there for all of its time slice meanwhile. stackbpf counts what it has missed."""
+    cpus = sorted(os.sched_getaffinity(0))
+    return stackbpf(binary, *args, '--', 'taskset', '-c', str(cpus[-1]), *command,
+                    preexec_fn=lambda: os.sched_setaffinity(0, cpus[:1]))
+
+
 def ungoverned(args):
     """Arguments of a run that is not to sample less on a busy machine: tests count. governor.py is about that."""
     governed = args and args[0] in RECORDS and not any(arg.startswith('--max-overhead') for arg in args)

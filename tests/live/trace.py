@@ -14,7 +14,7 @@ import tempfile
 import time
 
 import manyfunctions
-from live import check, done, has_links_of_many, need_root, ran_seconds, run_parts, running, stackbpf, wait_for
+from live import apart, check, done, has_links_of_many, need_root, ran_seconds, run_parts, running, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE = sys.argv[1], sys.argv[2]
@@ -153,8 +153,7 @@ def fields():
     result = trace('sched:sched_process_exec', '--when', 'filename == "/bin/true" && args->pid == pid', '-s', '--',
                    'sh', '-c', '/bin/true; /bin/echo; /bin/true')
     check((result.total, of(result, 'true')) == (2, 2), f'fields of a tracepoint: {dict(result.stacks)}')
-    copy = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100', 'status=none')
-    result = trace('syscalls:sys_enter_write', '--weight', 'count', '--', *copy)
+    result = trace('syscalls:sys_enter_write', '--weight', 'count', '--', *COPY)
     check(result.total == 100 * 4096, f'an argument of a system call: {result.total}')
     result = trace('syscalls:sys_enter_openat', '--value', 'str(filename)', '--', 'head', '-c0', PROGRAM)
     check(of(result, f'[str(filename)={PROGRAM}]') == 1, f'a string of a system call: {list(result.stacks)}')
@@ -163,17 +162,19 @@ def fields():
           f'whose addresses are never those of the kernel: {list(result.stacks)}')
 
 
+COPY = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100', 'status=none')
+
+
 def kernel_functions():
     if not os.path.exists('/sys/bus/event_source/devices/kprobe'):
         return
-    copy = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100', 'status=none')
-    result = trace('vfs_write', '--weight', 'arg2', '--', *copy)
+    result = apart(BINARY, 'trace', 'vfs_write', '--weight', 'arg2', command=COPY)
     check(result.total == 100 * 4096, f'an argument of a function of the kernel: {result.total}')
-    offsets = [trace(f'kprobe:vfs_write+{i}', '--when', 'comm == "dd"', '--', *copy) for i in (4, 5, 9)]
+    offsets = [apart(BINARY, 'trace', f'kprobe:vfs_write+{i}', '--when', 'comm == "dd"', command=COPY) for i in (4, 5, 9)]
     check(any(result.total == 100 for result in offsets) and
           all(result.total == 100 or 'no instruction begins at this offset' in result.err for result in offsets),
           f'an instruction of it: {[(result.total, result.err) for result in offsets]}')
-    result = trace('kretprobe:vfs_write', '--value', '(int)retval', '--', *copy)
+    result = apart(BINARY, 'trace', 'kretprobe:vfs_write', '--value', '(int)retval', command=COPY)
     check({stack[-1]: of(result, stack[-1]) for stack in result.stacks} == {'[(int)retval=4096]': 100},
           f'its results: {dict(result.stacks)}')
 
@@ -182,8 +183,7 @@ def kernel_functions_at_once():
     """By name and by pattern, which is one link where the kernel has such; entries and returns."""
     if not os.path.exists('/sys/bus/event_source/devices/kprobe'):
         return
-    result = trace('p::vfs_read', 'kretprobe:vfs_read', 'vfs_w*', '--', 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100',
-                   'status=none')
+    result = apart(BINARY, 'trace', 'p::vfs_read', 'kretprobe:vfs_read', 'vfs_w*', command=COPY)
     reads, returns, writes = (of(result, frame) for frame in ('[p::vfs_read]', '[kretprobe:vfs_read]', '[kprobe:vfs_write]'))
     check((writes, returns) == (100, reads) and 100 <= reads <= 120,
           f'functions of the kernel: {reads} reads, {returns} returns, {writes} writes, {result.err}')
