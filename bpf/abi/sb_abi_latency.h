@@ -31,7 +31,18 @@ struct sb_latency_call {
 	__u32 reserved;
 };
 
+#define SB_CALL_ARGS 6u
+
+/* What the expressions of calls read in place of a program's context. */
+struct sb_call_context {
+	__u64 arg[SB_CALL_ARGS];
+	/* Known at the end of the call, as all that follows. */
+	__u64 retval;
+	__u64 elapsed_ns;
+};
+
 _Static_assert(sizeof(struct sb_object_call) == 24, "layout is shared");
+_Static_assert(sizeof(struct sb_call_context) == 64, "layout is shared");
 _Static_assert(sizeof(struct sb_latency_call) == 16, "layout is shared");
 
 #endif

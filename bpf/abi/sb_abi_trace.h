@@ -30,6 +30,13 @@ enum {
 	SB_EVENT_LATER = 1u << 2, /* of a tracepoint: another program takes the stacks */
 };
 
+/* Bits of sb_trace_place.at_end: which expressions are evaluated where the call ends. */
+enum {
+	SB_AT_END_WHEN = 1u << 0,
+	SB_AT_END_WEIGH = 1u << 1,
+	SB_AT_END_VALUE = 1u << 2,
+};
+
 /* What a sample of one place is. Its index in the map `event_places` is the cookie
  * (bpf_get_attach_cookie()) of the program that is attached there. */
 struct sb_trace_place {
@@ -38,8 +45,8 @@ struct sb_trace_place {
 	/* 1 + the index in the map `event_exprs` of --when, --weight, --value, and of --key at the
 	 * beginning and at the end of a pair; 0: there is none. */
 	__u32 when, weigh, value, begin_key, end_key;
-	__u32 roles; /* of a pair, SB_EVENT_* */
-	__u32 reserved;
+	__u32 roles;  /* of a pair, SB_EVENT_* */
+	__u32 at_end; /* of calls, SB_AT_END_* */
 	struct sb_trace_arg arg[SB_TRACE_ARGS_MAX];
 };
 

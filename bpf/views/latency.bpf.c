@@ -13,6 +13,11 @@
  * cleanup_return_instances()), so a signal stack of its own or a coroutine, whose addresses are not
  * those of the thread's stack, lose the calls around them here as there.
  *
+ * Calls of functions of the kernel are in a list of their own for each thread, and in one for the idle
+ * task of each CPU. Interrupts bring other stacks: a call on the stack of the interrupt says nothing
+ * of those on the stack of the thread, but a call on the stack of the thread proves that the interrupt
+ * is over. See has_left() and is_returning().
+ *
  * What is open when the run ends, or at a snapshot, is accounted by the iterator `latency_settle` with
  * SB_LATENCY_OP_OPEN. from_ns is the time up to which a call was accounted, and whoever advances it by
  * an atomic exchange accounts the time in between, as in sched.bpf.c.
@@ -35,8 +40,12 @@ const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
 const volatile __u32 cfg_latency_slowest = 0;
 __u64 latency_slowest[SB_LATENCY_SLOWEST_MAX] = {};
 
+/* Bits of struct list.id beside a thread or CPU. */
+#define LIST_OF_KERNEL (1ull << 32)
+#define LIST_OF_IDLE   (1ull << 33)
+
 /* Calls that one event can drop: as many as can be pending. */
-#define DROPS_MAX SB_RETURNS_MAX
+#define DROPS_MAX      SB_RETURNS_MAX
 
 /* Begins with the capture, for sb_pending_of_map(). */
 struct latency_record {
@@ -44,8 +53,10 @@ struct latency_record {
 	__u64 begin_ns, from_ns;
 	__u64 nr;     /* calls that it stands for, see sb_thin() */
 	__u64 weight; /* of --weight; 0: the time that passes */
-	__u32 tid, reserved;
-	__u64 outer; /* sp of the next older call of the thread; 0: there is none */
+	__u32 tid;
+	__u32 idx;		 /* of a call: its place */
+	__u64 outer;		 /* sp of the next older call of the list; 0: there is none */
+	__u64 arg[SB_CALL_ARGS]; /* of a call */
 };
 
 struct {
@@ -55,13 +66,36 @@ struct {
 	__type(value, struct latency_record);
 } latency_calls SEC(".maps");
 
-/* Thread -> sp of its newest call. */
+/* struct list.id -> sp of its newest call. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, __u64);
 } latency_newest SEC(".maps");
+
+/* A list of calls that are open. */
+struct list {
+	__u64 id;
+	__u64 stack; /* of functions of the kernel: the lowest address of the thread's own stack */
+	__u32 tid;
+	__u32 is_of_kernel;
+};
+
+/* Where a call or an event is, and the record for its sample. */
+struct event {
+	void *ctx; /* of expressions */
+	const struct sb_trace_place *place;
+	__u32 idx, slot;
+};
+
+/* struct event.ctx of calls: of functions of programs, and of the kernel. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct sb_call_context);
+} latency_contexts SEC(".maps");
 
 /* Scratch memory for an object, by slot. The room is for the verifier: sb_object_ship() gets the size
  * at run time. */
@@ -90,47 +124,94 @@ static int remove_newest(__u32 tid, __u64 *newest)
 	return bpf_map_delete_elem(&latency_calls, &key);
 }
 
-/* Drop the calls that the thread has left, now that its stack pointer is @sp. */
-static void drop_jumped(__u32 tid, __u64 *newest, __u64 sp)
+/* Bytes of the kernel's stacks; there may be more. */
+#define KERNEL_STACK_BYTES 16384
+
+/* Return: whether a call at @newest is over, now that the stack pointer is @sp. */
+static __always_inline bool has_left(const struct list *list, __u64 newest, __u64 sp)
+{
+	if (!list->is_of_kernel)
+		return newest < sp;
+	if (sp - list->stack < KERNEL_STACK_BYTES)
+		return newest < sp || newest - list->stack >= KERNEL_STACK_BYTES;
+	return newest < sp && sp - newest < KERNEL_STACK_BYTES;
+}
+
+/* Drop the newest call of a list if the thread has left it, now that its stack pointer is @sp. Global, so
+ * that the verifier examines it once. Return: whether there may be another one. */
+__noinline int sb_latency_drop(const struct list *list, __u64 sp)
+{
+	__u64 *newest, id;
+
+	if (!list)
+		return 0;
+	id = list->id; /* on the stack: Linux 5.15 takes no keys from arguments */
+	newest = bpf_map_lookup_elem(&latency_newest, &id);
+	if (!newest || !*newest || !has_left(list, *newest, sp))
+		return 0;
+	if (!remove_newest(list->tid, newest))
+		sb_stat_add(SB_STAT_CALLS_JUMPED, 1);
+	return 1;
+}
+
+/* Drop the calls of a list that the thread has left. Return: the newest one of the others, 0 if there is
+ * none; NULL: there is no such list. */
+static __u64 *newest_of(const struct list *list, __u64 sp)
 {
 	__u32 i;
 
-	for (i = 0; i < DROPS_MAX; i++) {
-		if (!*newest || *newest >= sp)
+	for (i = 0; i < DROPS_MAX; i++)
+		if (!sb_latency_drop(list, sp))
 			break;
-		if (!remove_newest(tid, newest))
-			sb_stat_add(SB_STAT_CALLS_JUMPED, 1);
-	}
+	return bpf_map_lookup_elem(&latency_newest, &list->id);
 }
 
-/* Return: the thread's newest call that it has not left; NULL: it has none. */
-static __u64 *newest_of(__u32 tid, __u64 sp)
+/* Find the list of the current thread, or of this CPU's idle task. */
+static __always_inline void find_list(bool is_of_kernel, struct list *ret)
 {
-	__u64 *newest = bpf_map_lookup_elem(&latency_newest, &tid);
+	ret->tid = (__u32)bpf_get_current_pid_tgid();
+	ret->id = ret->tid;
+	ret->stack = 0;
+	ret->is_of_kernel = is_of_kernel;
+	if (!is_of_kernel)
+		return;
+	ret->stack = (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), stack);
+	ret->id = ret->tid ? LIST_OF_KERNEL | ret->tid : LIST_OF_IDLE | bpf_get_smp_processor_id();
+}
 
-	if (newest)
-		drop_jumped(tid, newest, sp);
-	return newest;
+/* Make room for the first call of a list. Return: as newest_of(). */
+static __u64 *newest_of_new(const struct list *list)
+{
+	__u64 none = 0;
+
+	if (bpf_map_update_elem(&latency_newest, &list->id, &none, BPF_NOEXIST))
+		return NULL;
+	return bpf_map_lookup_elem(&latency_newest, &list->id);
 }
 
 /* Not inlined: up to 6.12 what it has on the stack would count for the walk, too. */
-static __noinline int open_call(const struct sb_capture *capture, __u32 tid, __u64 sp, __u64 nr)
+static __noinline int open_call(const struct event *event, __u64 sp, __u64 nr, __u64 weight)
 {
-	struct latency_record call = { .nr = nr, .tid = tid };
-	struct sb_latency_call key = { .value = sp, .tid = tid };
-	__u64 *newest, none = 0;
+	const struct sb_capture *capture = sb_capture_of(event->slot);
+	const struct sb_call_context *context = event->ctx;
+	struct latency_record call = { .nr = nr, .weight = weight, .idx = event->idx };
+	struct sb_latency_call key = { .value = sp };
+	struct list list;
+	__u64 *newest;
 
-	newest = newest_of(tid, sp);
+	find_list(event->slot == SB_SCRATCH_TRACE, &list);
+	key.tid = call.tid = list.tid;
+	newest = newest_of(&list, sp);
 	/* A call that was left by a jump, or by a jump to another function, in the same place. */
-	if (newest && *newest == sp && !remove_newest(tid, newest))
+	if (newest && *newest == sp && !remove_newest(list.tid, newest))
 		sb_stat_add(SB_STAT_CALLS_JUMPED, 1);
-	if (!newest && bpf_map_update_elem(&latency_newest, &tid, &none, BPF_NOEXIST))
-		return -E2BIG;
-	newest = bpf_map_lookup_elem(&latency_newest, &tid);
 	if (!newest)
+		newest = newest_of_new(&list);
+	if (!newest || !capture)
 		return -E2BIG;
 	call.capture = *capture;
 	call.outer = *newest;
+	__builtin_memcpy(call.arg, context->arg, sizeof(call.arg));
 	/* After the stack was taken, which took time. */
 	call.begin_ns = call.from_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&latency_calls, &key, &call, BPF_ANY))
@@ -139,23 +220,82 @@ static __noinline int open_call(const struct sb_capture *capture, __u32 tid, __u
 	return 0;
 }
 
-static __always_inline void begin_call(void *ctx)
+/* Return: whether --when and --weight take the event, as far as they are evaluated here. *@ret_weight
+ * is overwritten if it is. */
+static bool choose(const struct event *event, bool is_end, __u64 *ret_weight)
 {
-	struct sb_regs *regs = sb_start_regs(SB_SCRATCH_PROBE);
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	struct sb_capture *capture;
-	__u64 nr, sp;
+	const struct sb_trace_place *place = event->place;
+	__u32 here = is_end ? place->at_end : ~place->at_end;
 
-	if (!regs || sb_begin(SB_SCRATCH_PROBE, 0, &capture))
+	if (here & SB_AT_END_WHEN &&
+	    !sb_event_is_wanted(event->ctx, event->idx, place->when, event->slot))
+		return false;
+	if (!(here & SB_AT_END_WEIGH) || !place->weigh)
+		return true;
+	*ret_weight = sb_event_weight(event->ctx, event->idx, place->weigh, event->slot);
+	return *ret_weight;
+}
+
+/* Find the place of a call, and scratch memory for its arguments. Return: whether there are. */
+static __always_inline bool find_call(struct pt_regs *ctx, __u32 slot, struct event *ret)
+{
+	__u32 kind = slot == SB_SCRATCH_TRACE;
+
+	ret->ctx = bpf_map_lookup_elem(&latency_contexts, &kind);
+	ret->idx = (__u32)bpf_get_attach_cookie(ctx);
+	ret->slot = slot;
+	ret->place = sb_event_place(ret->idx);
+	return ret->ctx && ret->place;
+}
+
+static __always_inline void read_args(const struct sb_regs *regs, struct sb_call_context *ret)
+{
+#if defined(__TARGET_ARCH_x86)
+	ret->arg[0] = regs->di;
+	ret->arg[1] = regs->si;
+	ret->arg[2] = regs->dx;
+	ret->arg[3] = regs->cx;
+	ret->arg[4] = regs->r8;
+	ret->arg[5] = regs->r9;
+#elif defined(__TARGET_ARCH_arm64)
+#pragma unroll
+	for (__u32 i = 0; i < SB_CALL_ARGS; i++)
+		ret->arg[i] = regs->regs[i];
+#endif
+}
+
+static __always_inline __u64 result_of(const struct sb_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->ax;
+#elif defined(__TARGET_ARCH_arm64)
+	return regs->regs[0];
+#endif
+}
+
+/* The caller has started the sample in @slot. */
+static __always_inline void begin_call(struct pt_regs *ctx, __u32 slot)
+{
+	const struct sb_regs *regs = (const struct sb_regs *)ctx;
+	__u64 sp = sb_regs_sp(regs) + SB_RETURN_BYTES, nr = 0, weight = 0;
+	struct sb_capture *capture;
+	struct event event;
+
+	if (!find_call(ctx, slot, &event) ||
+	    sb_begin(slot, slot == SB_SCRATCH_TRACE ? SB_BEGIN_IDLE : 0, &capture))
 		return;
-	sp = sb_regs_sp(regs) + SB_RETURN_BYTES;
-	nr = sb_thin(1);
+	read_args(regs, event.ctx);
+	if (choose(&event, false, &weight))
+		nr = sb_thin(1);
 	if (!nr) {
 		sb_spent_some(capture->now_ns);
 		return;
 	}
-	if (!sb_take_stacks(ctx, SB_SCRATCH_PROBE, SB_SIDE_USER | SB_SIDE_KERNEL) &&
-	    open_call(capture, tid, sp, nr))
+	if (event.place->value && !(event.place->at_end & SB_AT_END_VALUE))
+		capture->key.object =
+			sb_event_value(event.ctx, event.idx, event.place->value, slot);
+	if (!sb_take_stacks(ctx, slot, SB_SIDE_USER | SB_SIDE_KERNEL) &&
+	    open_call(&event, sp, nr, weight))
 		sb_stat_add(SB_STAT_CALLS_FULL, 1);
 	sb_spent(capture->now_ns);
 }
@@ -168,8 +308,16 @@ int latency_begin(struct pt_regs *ctx)
 	if (!sb_probe_take())
 		return 0;
 	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
-	begin_call(ctx);
+	begin_call(ctx, SB_SCRATCH_PROBE);
 	sb_probe_give_back();
+	return 0;
+}
+
+SEC("?kprobe")
+int latency_kernel_begin(struct pt_regs *ctx)
+{
+	sb_start_in_kernel(SB_SCRATCH_TRACE);
+	begin_call(ctx, SB_SCRATCH_TRACE);
 	return 0;
 }
 
@@ -184,10 +332,20 @@ static bool is_out_of_bounds(__u64 ns)
 	return true;
 }
 
-/* Return: whether a snapshot leaves an open call as it is: it is not known yet on which side of --min
- * and --max it will be, or it weighs the same whenever it ends. */
+/* Return: whether --when or --weight are not known before the call ends. */
+static bool needs_end(const struct latency_record *call)
+{
+	const struct sb_trace_place *place = sb_event_place(call->idx);
+
+	return place && place->at_end & (SB_AT_END_WHEN | SB_AT_END_WEIGH);
+}
+
+/* Return: whether an open call is not accounted. A snapshot leaves it as it is if it is not known yet
+ * on which side of --min and --max it will be, or if it weighs the same whenever it ends. */
 static bool is_for_its_end(const struct latency_record *call, __u64 all_ns)
 {
+	if (needs_end(call))
+		return true;
 	return !sb_end_ns() &&
 	       (call->weight || all_ns < cfg_latency_min_ns || cfg_latency_max_ns != ~0ull);
 }
@@ -261,28 +419,78 @@ static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32
 	sb_account(capture, (call->weight ? call->weight : now_ns - from_ns) * call->nr);
 }
 
-static __always_inline void end_call(__u64 now_ns)
+/* Return: whether the call at @newest is the one that returns with the stack pointer @sp. */
+static __always_inline bool is_returning(const struct list *list, __u64 newest, __u64 sp)
 {
-	struct sb_regs *regs = sb_start_regs(SB_SCRATCH_PROBE);
-	struct sb_latency_call key = { .tid = (__u32)bpf_get_current_pid_tgid() };
-	struct latency_record *call;
-	__u64 *newest;
+	if (newest == sp || !list->is_of_kernel)
+		return newest == sp;
+#if defined(__TARGET_ARCH_x86)
+	/* Since Linux 6.14 many functions are hooked by the function graph tracer (commit a3ed4157b7d8),
+	 * whose return_to_handler() saves registers with the stack pointer below them. */
+	return newest - sp == sizeof(struct sb_regs) + SB_RETURN_BYTES;
+#else
+	/* There it does not save it. */
+	return true;
+#endif
+}
 
-	if (!regs)
+/* Return: the open call that returns with the stack pointer @sp, the newest one of its list, which
+ * becomes *@ret_newest; NULL: there is none. */
+static struct latency_record *find_open(const struct event *event, const struct list *list,
+					__u64 sp, __u64 **ret_newest)
+{
+	__u64 *newest = newest_of(list, sp);
+	struct sb_latency_call key = { .tid = list->tid };
+	struct latency_record *call;
+
+	if (!newest || !is_returning(list, *newest, sp))
+		return NULL;
+	key.value = *newest;
+	*ret_newest = newest;
+	call = bpf_map_lookup_elem(&latency_calls, &key);
+	return call && (call->idx == event->idx || !list->is_of_kernel) ? call : NULL;
+}
+
+/* Evaluate what is about the end. Return: whether the call is wanted. */
+static bool choose_ended(const struct event *event, struct latency_record *call, __u64 retval,
+			 __u64 now_ns)
+{
+	struct sb_call_context *context = event->ctx;
+
+	__builtin_memcpy(context->arg, call->arg, sizeof(call->arg));
+	context->retval = retval;
+	context->elapsed_ns = now_ns - call->begin_ns;
+	if (!choose(event, true, &call->weight))
+		return false;
+	if (event->place->at_end & SB_AT_END_VALUE)
+		call->capture.key.object =
+			sb_event_value(event->ctx, event->idx, event->place->value, event->slot);
+	return true;
+}
+
+static __always_inline void end_call(struct pt_regs *ctx, __u32 slot, __u64 now_ns)
+{
+	const struct sb_regs *regs = (const struct sb_regs *)ctx;
+	__u64 sp = sb_regs_sp(regs), retval = result_of(regs), *newest = NULL;
+	struct latency_record *call;
+	struct event event;
+	struct list list;
+
+	if (!find_call(ctx, slot, &event))
 		return;
-	key.value = sb_regs_sp(regs);
-	newest = newest_of(key.tid, key.value);
-	call = newest && *newest == key.value ? bpf_map_lookup_elem(&latency_calls, &key) : NULL;
-	if (!call) {
+	find_list(slot == SB_SCRATCH_TRACE, &list);
+	call = find_open(&event, &list, sp, &newest);
+	if (!call || !newest) {
 		/* It began before the run, was not sampled, or there was no room for it. */
 		if (sb_is_asked_for())
 			sb_stat_add(SB_STAT_CALLS_UNSEEN, 1);
 		return;
 	}
-	account(call, SB_SCRATCH_PROBE, now_ns, 0);
-	remove_newest(key.tid, newest);
+	if (!event.place->at_end || choose_ended(&event, call, retval, now_ns))
+		account(call, slot, now_ns, 0);
+	remove_newest(list.tid, newest);
 	if (!*newest)
-		bpf_map_delete_elem(&latency_newest, &key.tid);
+		bpf_map_delete_elem(&latency_newest, &list.id);
 	sb_spent(now_ns);
 }
 
@@ -293,18 +501,17 @@ int latency_end(struct pt_regs *ctx)
 
 	if (!sb_probe_take())
 		return 0;
-	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
-	end_call(now_ns);
+	end_call(ctx, SB_SCRATCH_PROBE, now_ns);
 	sb_probe_give_back();
 	return 0;
 }
 
-/* Where an event happens, and the record for the sample that it ends and for its expressions. */
-struct event {
-	void *ctx;
-	const struct sb_trace_place *place;
-	__u32 idx, slot;
-};
+SEC("?kretprobe")
+int latency_kernel_end(struct pt_regs *ctx)
+{
+	end_call(ctx, SB_SCRATCH_TRACE, bpf_ktime_get_ns());
+	return 0;
+}
 
 /* @nr: of the expression of --key at this end of the pair. */
 static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
@@ -320,20 +527,6 @@ static __u32 how_to_begin(const struct sb_trace_place *place)
 	return place->begin_key && !bpf_get_current_pid_tgid() && sb_is_asked_for()
 		       ? SB_BEGIN_ANYBODY
 		       : 0;
-}
-
-/* Return: whether --when and --weight take the event. */
-static bool choose(const struct event *event, __u64 *ret_weight)
-{
-	const struct sb_trace_place *place = event->place;
-
-	*ret_weight = 0;
-	if (!sb_event_is_wanted(event->ctx, event->idx, place->when, event->slot))
-		return false;
-	if (!place->weigh)
-		return true;
-	*ret_weight = sb_event_weight(event->ctx, event->idx, place->weigh, event->slot);
-	return *ret_weight;
 }
 
 /* A pair that begins, until its stacks are taken. */
@@ -385,7 +578,8 @@ static __always_inline void note_pair(const struct event *event, struct beginnin
 	find_key(event, event->place->begin_key, &beginning->key);
 	if (!bpf_map_delete_elem(&latency_calls, &beginning->key))
 		sb_stat_add(SB_STAT_CALLS_REPLACED, 1);
-	if (choose(event, &beginning->weight))
+	beginning->weight = 0;
+	if (choose(event, false, &beginning->weight))
 		beginning->nr = sb_thin(1);
 	if (!beginning->nr) {
 		sb_spent_some(capture->now_ns);
@@ -531,22 +725,29 @@ int latency_user(struct pt_regs *ctx)
 	return 0;
 }
 
+static void drop_all(__u32 tid, __u64 id)
+{
+	__u64 *newest = bpf_map_lookup_elem(&latency_newest, &id);
+	__u32 i;
+
+	if (!newest)
+		return;
+	for (i = 0; i < DROPS_MAX && *newest; i++)
+		if (!remove_newest(tid, newest))
+			sb_stat_add(SB_STAT_CALLS_EXITED, 1);
+	bpf_map_delete_elem(&latency_newest, &id);
+}
+
 /* A thread has ended inside of its calls: forget them, because its ID is given to another one. */
 SEC("?tp_btf/sched_process_exit")
 int BPF_PROG(latency_exit, struct task_struct *task)
 {
 	struct sb_latency_call pair = { .tid = task->pid };
-	__u32 tid = task->pid, i;
-	__u64 *newest = bpf_map_lookup_elem(&latency_newest, &tid);
 
 	if (!bpf_map_delete_elem(&latency_calls, &pair))
 		sb_stat_add(SB_STAT_CALLS_EXITED, 1);
-	if (!newest)
-		return 0;
-	for (i = 0; i < DROPS_MAX && *newest; i++)
-		if (!remove_newest(tid, newest))
-			sb_stat_add(SB_STAT_CALLS_EXITED, 1);
-	bpf_map_delete_elem(&latency_newest, &tid);
+	drop_all(pair.tid, pair.tid);
+	drop_all(pair.tid, LIST_OF_KERNEL | pair.tid);
 	return 0;
 }
 

@@ -296,6 +296,7 @@ struct thread_struct {
 
 struct task_struct {
 	unsigned int __state;
+	void *stack; /* lowest address */
 	unsigned int flags;
 	int on_cpu; /* CONFIG_SMP */
 	struct sched_entity se;

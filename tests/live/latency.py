@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import manyfunctions
-from live import check, done, need_root, run_parts, running, sampling, stackbpf, wait_for
+from live import apart, check, done, need_root, run_parts, running, sampling, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE, PAIRS_SOURCE = sys.argv[1:4]
@@ -65,16 +65,22 @@ def jumps():
     check(lost and int(lost[1]) in (NR - 1, NR), f'they are counted: {lost and lost[1]} of {NR}')
 
 
-def still_open():
+def timed_open(*args):
+    """A snapshot while a call is open, and how many microseconds the others took by what the program says."""
     out = f'{WORK.name}/open'
     with open(out, 'w', encoding='ascii') as file, \
-            sampling(BINARY, 'latency', f'{PROGRAM}:timed', '-n', 'timed') as run, \
+            sampling(BINARY, 'latency', f'{PROGRAM}:timed', '-n', 'timed', *args) as run, \
             subprocess.Popen([PROGRAM, str(NR), 'open'], stdout=file) as target:
         wait_for(lambda: os.path.getsize(out), 'the end of its calls')
         with open(out, encoding='ascii') as said:
             micros = int(said.read().split()[1])
         result = run.snapshot()
         target.kill()
+    return result, micros
+
+
+def still_open():
+    result, micros = timed_open()
     age = of(result, '[open]', 'stay')
     outer = sum(weight for stack, weight in result.stacks.items()
                 if 'stay' not in stack and stack[1:].count('timed') == 1)
@@ -97,6 +103,42 @@ def options():
     distr = subprocess.run([BINARY, 'latency', f'{PROGRAM}:timed', '--max-overhead=off', '--distr', '--', PROGRAM, str(NR)],
                            capture_output=True, text=True, check=True).stdout
     check(re.search(rf'^all stacks \d+ us, {CALLS} times\n', distr, re.M), f'--distr: {distr[:300]}')
+
+
+def call_expressions():
+    """Over the arguments of the beginning, and over what is known at the end."""
+    often, seldom = NR * 7 // 10, NR * 3 // 10
+
+    def values(result):
+        return {stack[-1] for stack in result.stacks}
+    result, _, micros, _ = measured('--when', 'arg0 == 1')
+    check(samples(result) == often + seldom and re.search(rf'left out: --when +{2 * seldom}\n', result.err),
+          f'by an argument: {samples(result)}, {result.err}')
+    result, _, micros, _ = measured('--value', 'arg0')
+    check(values(result) == {f'[arg0={i}]' for i in (1, 2, 3)} and near(result.total, micros), f'told apart by it: {list(result.stacks)}')
+    result, *_ = measured('--weight', 'arg0')
+    check(result.total == often + seldom * 6 and result.facts.get('unit') == 'units', f'weighed by it: {result.total}')
+    result, *_ = measured('--value', '(int)retval', '--weight', '1')
+    check({value: of(result, value) for value in values(result)} ==
+          {'[(int)retval=-1]': often // 5, '[(int)retval=10]': often - often // 5 + seldom,
+           '[(int)retval=20]': seldom, '[(int)retval=30]': seldom}, f'by results: {dict(result.stacks)}')
+    result, *_ = measured('--weight', '(int)retval')
+    check(result.total == 10 * (often - often // 5 + seldom * 6) and
+          re.search(rf'left out: --weight of 0 or less +{often // 5}\n', result.err), f'their sum: {result.total}, {result.err}')
+    result, _, micros, _ = measured('--when', '(int)retval < 0 && arg0 == 1')
+    check(samples(result) == often // 5 and all('often' in stack for stack in result.stacks), f'those that fail: {dict(result.stacks)}')
+    result, _, micros, _ = measured('--weight', 'elapsed')
+    check(near(result.total, micros * 1000), f'by the time, in ns: {result.total} of {micros} us')
+    result, *_ = measured('--when', 'elapsed > 100s')
+    check(result.status == 3 and f'{CALLS} events were left out by --when' in result.err, f'all are shorter: {result.err}')
+
+
+def open_with_expressions():
+    """What has not ended has no result."""
+    for args, frames in ((('--value', 'retval'), True), (('--when', '(int)retval < 0'), False), (('--value', 'arg0'), True)):
+        result, *_ = timed_open(*args)
+        found = of(result, '[open]', 'stay') > 0
+        check(found == frames, f'{args}: {dict(result.stacks)}')
 
 
 REQUESTS = 500
@@ -154,6 +196,26 @@ def pairs_of_threads():
     check(near(of(result, 'hrtimer_nanosleep', '[(s64)prev_state=1]'), 500000), f'one event that ends and begins: {dict(result.stacks)}')
 
 
+def kernel_calls():
+    """Functions of the kernel: writes as dd makes them, sleeps as long as the program says."""
+    if not os.path.exists('/sys/bus/event_source/devices/kprobe'):
+        result = stackbpf(BINARY, 'latency', 'k:vfs_read', '-t', '1')
+        check(result.status == 4 and 'CONFIG_KPROBE_EVENTS' in result.err, f'a kernel without kprobes: {result.err.strip()}')
+        return
+    copy = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100', 'status=none')
+    result = apart(BINARY, 'latency', 'k:vfs_write', '--when', 'arg2 == 4096', '--value', '(int)retval', '--stats', command=copy)
+    check(samples(result) == 100 and {stack[-2:] for stack in result.stacks} == {('vfs_write', '[(int)retval=4096]')} and
+          re.search(r'lost: left by a jump +0\n', result.err), f'each write: {dict(result.stacks)} {result.err}')
+    result = apart(BINARY, 'latency', 'vfs_write', 'vfs_read', '--weight', '1', command=copy)
+    check(of(result, 'vfs_write') == 100 <= of(result, 'vfs_read') <= 120, f'two, by one link: {dict(result.stacks)} {result.err}')
+    said = f'{WORK.name}/said'
+    result = apart(BINARY, 'latency', 'hrtimer_nanosleep', command=('sh', '-c', f'exec {PROGRAM} 200 >{said}'))
+    with open(said, encoding='ascii') as file:
+        often = int(file.read().split()[2])
+    check(samples(result) == 200 and 0.6 * often < of(result, 'often', 'hrtimer_nanosleep') < 1.02 * often,
+          f'each sleep, as long as it is: {samples(result)}, {of(result, "often")} us of {often}')
+
+
 GO = """package main
 func work(n int) int { if n == 0 { return 1 }; var a [64]int; a[n%64] = n; return work(n-1) + a[(n+1)%64] }
 func main() { c := make(chan int); go func() { c <- work(20000) }(); println(<-c) }
@@ -205,7 +267,9 @@ def bad_input():
                            (pair[2:], '--from and --to belong together'),
                            ((*pair, f'{PROGRAM}:timed'), 'leave it out'),
                            ((f'{PROGRAM}:timed', '--key', 'arg0'), '--key needs --from and --to'),
-                           ((f'{PROGRAM}:timed', '--when', 'arg0'), '--when needs --from and --to'),
+                           ((f'{PROGRAM}:timed', '--when', 'agr0'), "--when at"),
+                           ((f'{PROGRAM}:timed', '--value', 'arg6'), "--value at"),
+                           ((*pair, '--when', 'elapsed > 1ms'), "there is no 'elapsed'"),
                            ((*pair, '--slowest', '3', '--value', 'arg0'), 'cannot be used together'),
                            ((*pair, '--to-key', 'arg0'), '--to-key needs --key'),
                            ((*pair, '--key', 'agr0'), "--key at"),
@@ -213,12 +277,12 @@ def bad_input():
                            ((*pair, '--key', 'str(arg0)', '--to-key', 'arg0'), 'a string at some of the events'),
                            (('--from', 'page-faults', *pair[2:]), 'is a counter, which neither begins nor ends'),
                            (('--from', f'{PAIRS}:begin_', *pair[2:]), 'begin_'),
-                           (('sched:sched_switch',), 'is no function of a program'),
-                           ((f'r:{PROGRAM}:timed',), 'is no function of a program'),
+                           (('sched:sched_switch',), 'is no function;'),
+                           ((f'r:{PROGRAM}:timed',), 'is no function;'),
                            ((f'{PROGRAM}:tmed',), "timed")):
         result = stackbpf(BINARY, 'latency', *args, '-t', '1')
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((calls, jumps, still_open, many, options, pairs, pairs_without_end, pairs_of_threads, slowest, go_programs, bad_input), sys.argv[4:])
+run_parts((calls, jumps, still_open, many, options, call_expressions, open_with_expressions, pairs, pairs_without_end, pairs_of_threads, kernel_calls, slowest, go_programs, bad_input), sys.argv[4:])
 done()

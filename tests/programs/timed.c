@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Measures its own calls of timed(): "timed NR" says how often it was called and how many
- * microseconds all calls took, those within others included, and those from often(). Of ten calls seven are from often(), and
- * three from seldom(), which calls it three deep. "timed NR jump" leaves as many further calls by
+ * microseconds all calls took, those within others included, and those from often(). Of ten calls seven
+ * are from often(), and three from seldom(), which calls it three deep: timed(3, 0) calls timed(2, 0).
+ * It returns ten times its first argument, but -1 at every fifth call from often(). "timed NR jump" leaves as many further calls by
  * longjmp(). "timed NR open" begins with a call in which another thread stays.
  */
 #include <pthread.h>
@@ -29,7 +30,7 @@ static uint64_t now(void)
 	return (uint64_t)at.tv_sec * 1000000000 + (uint64_t)at.tv_nsec;
 }
 
-__attribute__((noinline)) void timed(int levels, int how)
+__attribute__((noinline)) int timed(int levels, int how)
 {
 	struct timespec delay = { .tv_nsec = SLEEP_NS };
 	uint64_t before;
@@ -47,13 +48,14 @@ __attribute__((noinline)) void timed(int levels, int how)
 		nanosleep(&delay, NULL);
 	}
 	sink = (uint32_t)levels;
+	return how == 'f' ? -1 : 10 * levels;
 }
 
-static uint64_t measure(int levels)
+static uint64_t measure(int levels, int how)
 {
 	uint64_t before = now(), took;
 
-	timed(levels, 0);
+	timed(levels, how);
 	took = now() - before;
 	sum_ns += took;
 	nr_calls++;
@@ -62,13 +64,15 @@ static uint64_t measure(int levels)
 
 __attribute__((noinline)) void often(void)
 {
-	often_ns += measure(1);
+	static int nr;
+
+	often_ns += measure(1, ++nr % 5 ? 0 : 'f');
 	sink = 1;
 }
 
 __attribute__((noinline)) void seldom(void)
 {
-	measure(3);
+	measure(3, 0);
 	sink = 2;
 }
 

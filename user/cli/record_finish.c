@@ -138,10 +138,6 @@ int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pair
 			  struct sb_reason *reason)
 {
 	bool has_pair = events->from.nr || events->to.nr;
-	const char *about = events->when     ? "--when"
-			    : events->weight ? "--weight"
-			    : events->value  ? "--value"
-					     : NULL;
 
 	if (has_pair && (!events->from.nr || !events->to.nr))
 		sb_reason_set(reason, 0, "--from and --to belong together: name the event that %s",
@@ -156,9 +152,6 @@ int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pair
 		sb_reason_set(reason, 0, "--to-key needs --key, the expression at the beginning");
 	else if (!has_pair && takes_pairs && events->key)
 		sb_reason_set(reason, 0, "--key needs --from and --to");
-	else if (!has_pair && takes_pairs && about)
-		sb_reason_set(reason, 0, "%s needs --from and --to, whose arguments it is about",
-			      about);
 	return sb_reason_is_set(reason) ? -EINVAL : 0;
 }
 

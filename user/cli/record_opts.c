@@ -459,7 +459,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "weight", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(weight),
 	  .help = "weigh each event by this expression instead of counting it: 'arg0', "
-		  "'retval', 'args->bytes_req'" },
+		  "'retval', 'args->bytes_req'; latency has arguments, retval and elapsed of each call" },
 	{ .name = "value", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(value),
 	  .help = "tell events apart by the value of this expression, a leaf frame "

@@ -27,6 +27,8 @@ static const struct {
 	{ "tracepoint", SB_PROBE_TRACEPOINT, false, 2, 2, "tracepoint:sched:sched_process_exec" },
 	{ "p", SB_PROBE_USER, false, 1, 2, "p:c:malloc" },
 	{ "r", SB_PROBE_USER, true, 1, 2, "r:c:malloc" },
+	{ "k", SB_PROBE_KERNEL, false, 1, 2, "k:vfs_read" },
+	{ "kr", SB_PROBE_KERNEL, true, 1, 2, "kr:vfs_read" },
 	{ "kprobe", SB_PROBE_KERNEL, false, 1, 2, "kprobe:vfs_read" },
 	{ "kretprobe", SB_PROBE_KERNEL, true, 1, 2, "kretprobe:vfs_read" },
 	{ "fentry", SB_PROBE_KERNEL, false, 1, 2, "fentry:vfs_read" },

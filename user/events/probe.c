@@ -243,14 +243,14 @@ static int add_place(struct sb_resolving *to, const struct sb_probe *probe, uint
 	return err;
 }
 
-/* A user function at its beginning is the leaf of its own stack, if there is one: those of one glob have
- * one name. All others are told apart by their own. */
+/* A user function at its beginning is the leaf of its own stack, if there is one, as any function is
+ * whose calls are measured: those of one glob have one name. All others are told apart by their own. */
 static const char *shown_name(const struct sb_resolving *to, const char *name,
 			      const struct sb_probe *probe)
 {
 	const struct sb_probes *probes = to->arg;
-	bool is_leaf =
-		probe->kind == SB_PROBE_USER && !probe->is_return && !probes->is_without_stacks;
+	bool is_leaf = (probe->kind == SB_PROBE_USER || probes->is_of_calls) && !probe->is_return &&
+		       !probes->is_without_stacks;
 
 	return is_leaf || !sb_event_is_glob(to->text) ? to->text : name;
 }
@@ -295,12 +295,16 @@ static int found_place(struct sb_resolving *to, const char *name, const struct s
 
 static int found_call(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
 {
-	if (probe->kind == SB_PROBE_USER && !probe->is_return && !to->spec->offset)
+	const struct sb_probes *probes = to->arg;
+	bool is_function = probe->kind == SB_PROBE_USER ||
+			   (probe->kind == SB_PROBE_KERNEL && probes->is_of_kernel_calls);
+
+	if (is_function && !probe->is_return && !to->spec->offset)
 		return found_place(to, name, probe);
 	sb_reason_set(to->reason, 0,
-		      "'%s' is no function of a program or library; name one whose calls are to be "
-		      "measured, such as c:fsync, or also the event that ends it (--until, --to)",
-		      to->text);
+		      "'%s' is no function%s; name one whose calls are to be measured, such as "
+		      "c:fsync, or also the event that ends it (--until, --to)",
+		      to->text, probes->is_of_kernel_calls ? "" : " of a program or library");
 	return -EINVAL;
 }
 

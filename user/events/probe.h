@@ -45,7 +45,8 @@ struct sb_probe {
 	/* 1 + index in sb_probes.exprs; 0: none. By sb_probes_compile(): --when, --weight, --value.
 	 * By sb_probes_compile_keys(): --key, where a pair begins and where it ends. */
 	uint32_t when, weigh, value, begin_key, end_key;
-	uint32_t roles; /* of a pair, SB_EVENT_* */
+	uint32_t roles;	 /* of a pair, SB_EVENT_* */
+	uint32_t at_end; /* of a call, SB_AT_END_*; by sb_probes_compile() */
 	struct sb_trace_arg
 		arg[SB_TRACE_ARGS_MAX]; /* USDT, if there are expressions: where args are */
 };
@@ -56,8 +57,9 @@ struct sb_probes {
 	uint32_t tgid;
 	/* In: user functions are hooked in the address space of @tgid only. */
 	bool is_of_tgid_only;
-	/* In: beginning and return of each place are hooked, so only functions of programs will do. */
-	bool is_of_calls;
+	/* In: beginning and return of each place are hooked, so only functions of programs will do; and of
+	 * the kernel. */
+	bool is_of_calls, is_of_kernel_calls;
 	/* In: no stacks are taken, so names tell the functions of a pattern apart. */
 	bool is_without_stacks;
 	/* In: places that are added begin or end pairs, SB_EVENT_*; 0: they are no pairs. A place
@@ -93,8 +95,9 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
  * @value: of what samples are told apart by; may be a string; NULL: as the preset says, else nothing
  * @reason: why not, a sentence that names the option and the event
  *
- * Where a pair ends, they are not needed. All places have comm, pid, tid and cpu; a tracepoint has the fields of its record, a function arg0
- * to arg5 or, at its return, retval, and a USDT probe its arguments as arg0, arg1, ...
+ * Where a pair ends, they are not needed. All places have comm, pid, tid and cpu; a tracepoint has the
+ * fields of its record, a function arg0 to arg5 or, at its return, retval, and a USDT probe its
+ * arguments as arg0, arg1, ... Calls have arg0 to arg5, retval, and elapsed, in nanoseconds.
  *
  * Return: 0; -EINVAL: an expression is wrong, or no number; or a negative errno of reading tracefs.
  * All with @reason.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* --when, --weight, --value and --key, compiled for each place with the names that its arguments have. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "bpf/abi/sb_abi_latency.h"
 #include "events/format.h"
 #include "events/preset.h"
 #include "events/probe.h"
@@ -46,6 +48,8 @@ static int add_tracepoint(struct compiling *to)
 
 static int add_arguments(struct compiling *to, struct sb_probe *place)
 {
+	if (to->probes->is_of_calls)
+		return sb_call_fields(&to->fields);
 	switch (place->kind) {
 	case SB_PROBE_TRACEPOINT:
 		return add_tracepoint(to);
@@ -180,6 +184,26 @@ static int compile_keys(struct compiling *to, struct sb_probe *place, const stru
 	return err;
 }
 
+/* Return: whether an expression of a call is about what is known at its end. @nr: as in struct sb_probe */
+static bool needs_end(const struct sb_probes *probes, uint32_t nr)
+{
+	const struct sb_expr *expr = nr ? &probes->exprs.at[nr - 1] : NULL;
+	uint32_t i;
+
+	for (i = 0; expr && i < expr->nr_insns; i++)
+		if (expr->insn[i].op == SB_EXPR_OP_CONTEXT &&
+		    expr->insn[i].at >= offsetof(struct sb_call_context, retval))
+			return true;
+	return false;
+}
+
+static void find_ends(const struct sb_probes *probes, struct sb_probe *place)
+{
+	place->at_end = (needs_end(probes, place->when) ? SB_AT_END_WHEN : 0) |
+			(needs_end(probes, place->weigh) ? SB_AT_END_WEIGH : 0) |
+			(needs_end(probes, place->value) ? SB_AT_END_VALUE : 0);
+}
+
 static bool has_texts(const struct sb_preset *preset)
 {
 	return preset && (preset->when || preset->weight || preset->value);
@@ -201,6 +225,8 @@ static int compile_all(struct sb_probes *probes, const struct texts *texts,
 		if (!err)
 			err = texts->key ? compile_keys(&to, place, texts)
 					 : compile_sample(&to, place, texts);
+		if (!err && probes->is_of_calls)
+			find_ends(probes, place);
 	}
 	if (err && !sb_reason_is_set(reason))
 		sb_reason_set(reason, err, "cannot compile the expressions");

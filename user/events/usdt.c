@@ -4,11 +4,13 @@
  * them: SIZE@OPERAND, where a negative size is that of a signed number. Offsets are those of struct
  * pt_regs (asm/ptrace.h), which is the context of the BPF programs.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "bpf/abi/sb_abi_latency.h"
 #include "events/format.h"
 
 #define ARG_BYTES 64u /* of one descriptor */
@@ -241,6 +243,19 @@ static int add_register(const char *name, uint32_t at, sb_vec_expr_field *fields
 							   .size = 8,
 							   .is_signed = true,
 							   .is_arg = true });
+}
+
+int sb_call_fields(sb_vec_expr_field *fields)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < SB_CALL_ARGS && !err; i++)
+		err = add_register(arg_names[i], i * 8, fields);
+	if (!err)
+		err = add_register("retval", offsetof(struct sb_call_context, retval), fields);
+	return err ? err
+		   : add_register("elapsed", offsetof(struct sb_call_context, elapsed_ns), fields);
 }
 
 int sb_function_fields(bool is_return, sb_vec_expr_field *fields)

@@ -34,10 +34,20 @@ static struct sb_programs programs_of(const struct sampler_bpf *skel)
 				     } };
 }
 
-static struct sb_attaching job_of(struct bpf_program *program)
+static struct sb_programs begins_of(const struct sampler_bpf *skel)
 {
-	return (struct sb_attaching){ .probes = probes,
-				      .programs.of = { [SB_PROBE_USER] = program } };
+	return (struct sb_programs){ .of = {
+					     [SB_PROBE_USER] = skel->progs.latency_begin,
+					     [SB_PROBE_KERNEL] = skel->progs.latency_kernel_begin,
+				     } };
+}
+
+static struct sb_programs ends_of(const struct sampler_bpf *skel)
+{
+	return (struct sb_programs){ .of = {
+					     [SB_PROBE_USER] = skel->progs.latency_end,
+					     [SB_PROBE_KERNEL] = skel->progs.latency_kernel_end,
+				     } };
 }
 
 /* Return: whether another program takes the stacks where this place begins a pair. Those of system calls
@@ -69,11 +79,11 @@ static int prepare_pairs(struct sampler_bpf *skel)
 
 static int prepare_calls(struct sampler_bpf *skel)
 {
-	const struct sb_attaching begin = job_of(skel->progs.latency_begin);
-	const struct sb_attaching end = job_of(skel->progs.latency_end);
-	int err = sb_attach_prepare(&begin);
+	const struct sb_programs begins = begins_of(skel);
+	const struct sb_attaching ends = { .probes = probes, .programs = ends_of(skel) };
+	int err = sb_places_prepare(skel, probes, &begins);
 
-	return err ? err : sb_attach_prepare(&end);
+	return err ? err : sb_attach_prepare(&ends);
 }
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
@@ -96,15 +106,15 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 /* The returns first, so that no beginning is without its end. */
 static int attach_calls(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason)
 {
-	struct sb_attaching job = job_of(skel->progs.latency_end);
-	int err;
+	struct sb_attaching job = { .probes = probes, .programs = ends_of(skel) };
+	int err = sb_places_write(skel, probes, reason);
 
 	job.at_returns = true;
-	err = sb_attach(&job, links, reason);
+	err = err ?: sb_attach(&job, links, reason);
 	if (err)
 		return err;
 	job.at_returns = false;
-	job.programs.of[SB_PROBE_USER] = skel->progs.latency_begin;
+	job.programs = begins_of(skel);
 	err = sb_attach(&job, links, reason);
 	return err ? err : sb_attach_tell(&job, reason);
 }
@@ -144,10 +154,10 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
-	const struct sb_programs programs = programs_of(skel);
+	const struct sb_programs of[] = { programs_of(skel), begins_of(skel), ends_of(skel) };
 
-	return prog == skel->progs.latency_begin || prog == skel->progs.latency_end ||
-	       prog == skel->progs.latency_later || sb_programs_have(&programs, prog);
+	return prog == skel->progs.latency_later || sb_programs_have(&of[0], prog) ||
+	       sb_programs_have(&of[1], prog) || sb_programs_have(&of[2], prog);
 }
 
 /* Where this one is skipped, latency_tracepoint was there before, and has counted it. */

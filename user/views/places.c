@@ -34,11 +34,14 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 }
 
 /* Return: sb_sample_key.op of a sample of this place. With a single name it would only repeat the
- * title. Of pairs the beginning is named, and SB_LATENCY_OP_OPEN is in use. */
+ * title. Of pairs the beginning is named, and SB_LATENCY_OP_OPEN is in use. Calls begin in what is the
+ * leaf already. */
 static uint32_t op_of(const struct sb_probes *probes, const struct sb_probe *probe)
 {
 	size_t nr_names = 0, i;
 
+	if (probes->is_of_calls)
+		return 0;
 	if (!probe->roles)
 		return probes->names.nr > 1 ? probe->name_idx + 1 : 0;
 	for (i = 0; i < probes->places.nr; i++)
@@ -70,6 +73,7 @@ static struct sb_trace_place place_of(const struct sb_probes *probes, const stru
 		.begin_key = probe->begin_key,
 		.end_key = probe->end_key,
 		.roles = probe->roles,
+		.at_end = probe->at_end,
 	};
 
 	memcpy(place.arg, probe->arg, sizeof(place.arg));
@@ -93,21 +97,22 @@ int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes 
 	return write_place(skel, idx, &place);
 }
 
-static int write_places(const struct sampler_bpf *skel, const struct sb_probes *probes)
+int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *probes,
+		    struct sb_reason *reason)
 {
 	uint32_t i;
 	int err = 0;
 
-	for (i = 0; i < probes->exprs.nr; i++)
+	for (i = 0; i < probes->exprs.nr && !err; i++)
 		if (bpf_map_update_elem(bpf_map__fd(skel->maps.event_exprs), &i,
 					&probes->exprs.at[i], BPF_ANY))
-			return -errno;
+			err = -errno;
 	for (i = 0; i < probes->places.nr && !err; i++) {
 		struct sb_trace_place place = place_of(probes, &probes->places.at[i]);
 
 		err = write_place(skel, i, &place);
 	}
-	return err;
+	return err ? sb_reason_set(reason, err, "cannot write the BPF map of events") : 0;
 }
 
 int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
@@ -115,10 +120,8 @@ int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *pro
 		     struct sb_reason *reason)
 {
 	struct sb_attaching job = { .probes = probes, .programs = *programs };
-	int err = write_places(skel, probes);
+	int err = sb_places_write(skel, probes, reason);
 
-	if (err)
-		return sb_reason_set(reason, err, "cannot write the BPF map of events");
-	err = sb_attach(&job, links, reason);
+	err = err ?: sb_attach(&job, links, reason);
 	return err ? err : sb_attach_tell(&job, reason);
 }

@@ -196,7 +196,12 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
 			 uint32_t idx);
 
-/* For sb_view.attach(): tell the BPF side what each place is, and attach a program to each. Places of
+/* For sb_view.attach(): tell the BPF side what each place is. Return: 0; or a negative errno with
+ * @reason. */
+int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *probes,
+		    struct sb_reason *reason);
+
+/* For sb_view.attach(): sb_places_write(), and attach a program to each place. Places of
  * a pattern that the kernel cannot hook are left out, which is told, unless it is all of them.
  * Return: 0; or a negative errno with @reason. */
 int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,

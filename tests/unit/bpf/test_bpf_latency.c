@@ -16,10 +16,12 @@
 
 /* In place of bpf/core/expr.bpf.c: one place, and expressions whose numbers are their values. */
 static struct sb_trace_place place;
+static struct sb_call_context
+	evaluated; /* what the last expression was over, if it was of a call */
 
 struct sb_trace_place *sb_event_place(__u32 idx)
 {
-	return idx ? NULL : &place;
+	return idx < 2 ? &place : NULL;
 }
 
 bool sb_event_is_wanted(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
@@ -29,6 +31,8 @@ bool sb_event_is_wanted(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
 
 __u64 sb_event_weight(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
 {
+	if (ctx)
+		evaluated = *(struct sb_call_context *)ctx;
 	return nr;
 }
 
@@ -41,6 +45,9 @@ __u64 sb_event_value(void *ctx, __u32 place_idx, __u32 nr, __u32 slot)
 {
 	return nr;
 }
+
+/* Stacks of the kernel: of the thread, and of interrupts. */
+static __u8 own_stack[KERNEL_STACK_BYTES], irq_stack[KERNEL_STACK_BYTES];
 
 #define STACK 0x7ffe00001000ull
 #define PC    0x401000ull
@@ -61,6 +68,7 @@ static int setup(void **state)
 	SHIM_MAP(procs_announced);
 	SHIM_MAP(latency_calls);
 	SHIM_MAP(latency_newest);
+	SHIM_MAP(latency_contexts);
 	SHIM_MAP(probe_busy);
 	SHIM_MAP(latency_objects);
 	SHIM_MAP(latency_beginnings);
@@ -71,8 +79,9 @@ static int setup(void **state)
 	shim_set_inner(&counts, 0, &generation);
 	leader = (struct task_struct){ .start_boottime = 1000 };
 	for (i = 0; i < 2; i++)
-		tasks[i] =
-			(struct task_struct){ .tgid = 10, .pid = 10 + i, .group_leader = &leader };
+		tasks[i] = (struct task_struct){
+			.tgid = 10, .pid = 10 + i, .group_leader = &leader, .stack = own_stack
+		};
 	nr_keys = 0;
 	end_ns = 0;
 	cfg_latency_min_ns = 0;
@@ -101,7 +110,7 @@ static uint64_t sp_of(int deep)
 
 static void begin_at(uint64_t now_ns, int deep)
 {
-	struct sb_regs regs = { .ip = PC, .sp = sp_of(deep) - 8, .cs = 0x33 };
+	struct sb_regs regs = { .ip = PC, .sp = sp_of(deep) - 8, .di = 7, .cs = 0x33 };
 
 	shim.now_ns = now_ns;
 	latency_begin((struct pt_regs *)&regs);
@@ -109,10 +118,41 @@ static void begin_at(uint64_t now_ns, int deep)
 
 static void end_at(uint64_t now_ns, int deep)
 {
-	struct sb_regs regs = { .ip = PC, .sp = sp_of(deep), .cs = 0x33 };
+	struct sb_regs regs = { .ip = PC, .sp = sp_of(deep), .ax = 9, .cs = 0x33 };
 
 	shim.now_ns = now_ns;
 	latency_end((struct pt_regs *)&regs);
+}
+
+/* A function of the kernel. @sp: after its return */
+static void enter_at(uint64_t now_ns, uint64_t sp, uint32_t idx)
+{
+	struct sb_regs regs = { .ip = PC, .sp = sp - 8, .di = 7, .cs = 0x10 };
+
+	shim.now_ns = now_ns;
+	shim.attach_cookie = idx;
+	latency_kernel_begin((struct pt_regs *)&regs);
+	shim.attach_cookie = 0;
+}
+
+static void leave_at(uint64_t now_ns, uint64_t sp, uint32_t idx)
+{
+	struct sb_regs regs = { .ip = PC, .sp = sp, .ax = 9, .cs = 0x10 };
+
+	shim.now_ns = now_ns;
+	shim.attach_cookie = idx;
+	latency_kernel_end((struct pt_regs *)&regs);
+	shim.attach_cookie = 0;
+}
+
+static uint64_t own_sp(int deep)
+{
+	return (uintptr_t)own_stack + sizeof(own_stack) - 64 * (uint64_t)deep;
+}
+
+static uint64_t irq_sp(int deep)
+{
+	return (uintptr_t)irq_stack + sizeof(irq_stack) - 64 * (uint64_t)deep;
 }
 
 static void settle_at(uint64_t now_ns)
@@ -439,6 +479,87 @@ static void test_pair_weight(void **state)
 	assert_int_equal(stat_of(SB_STAT_SAMPLES), 2);
 }
 
+/* Arguments of the beginning, the result and the time of the end; what is open is not known. */
+static void test_call_weight(void **state)
+{
+	place.weigh = 4200;
+	be(0);
+	begin_at(1000, 1);
+	assert_int_equal(evaluated.arg[0], 7);
+	end_at(6000, 1);
+	assert_int_equal(weight_of(0), 4200);
+	place.at_end = SB_AT_END_WEIGH;
+	begin_at(11000, 1);
+	memset(&evaluated, 0, sizeof(evaluated));
+	settle_at(12000);
+	end_at(16000, 1);
+	assert_int_equal(weight_of(0), 2 * 4200);
+	assert_int_equal(evaluated.arg[0], 7);
+	assert_int_equal(evaluated.retval, 9);
+	assert_in_range(evaluated.elapsed_ns, 4000, 5000);
+	begin_at(21000, 1);
+	end_ns = 30000;
+	settle_at(30000);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 0);
+}
+
+static void test_call_when(void **state)
+{
+	place.when = NEVER;
+	be(0);
+	begin_at(1000, 1);
+	expect_nothing_open();
+	place.at_end = SB_AT_END_WHEN;
+	begin_at(2000, 1);
+	assert_int_equal(shim_map_nr(&latency_calls), 1);
+	end_at(3000, 1);
+	assert_int_equal(shim_map_nr(&generation), 0);
+	expect_nothing_open();
+}
+
+/* As kretprobes leave the stack pointer, and as the function graph tracer does. */
+static void test_kernel(void **state)
+{
+	const uint64_t below = sizeof(struct sb_regs) + 8;
+
+	be(0);
+	enter_at(1000, own_sp(1), 0);
+	enter_at(2000, own_sp(2), 1);
+	leave_at(3000, own_sp(2), 1);
+	leave_at(5000, own_sp(1), 0);
+	assert_int_equal(weight_of(0), 1000 + 4000);
+	enter_at(11000, own_sp(1), 0);
+	enter_at(12000, own_sp(3), 0);
+	leave_at(13000, own_sp(3) - below, 0);
+	/* A call of the same function that was not sampled. */
+	leave_at(13500, own_sp(4) - below, 0);
+	leave_at(15000, own_sp(1) - below, 0);
+	assert_int_equal(weight_of(0), 2 * (1000 + 4000));
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 1);
+	assert_int_equal(stat_of(SB_STAT_CALLS_JUMPED), 0);
+	expect_nothing_open();
+}
+
+/* A user function, what it calls in the kernel, and what interrupts that. */
+static void test_interrupt(void **state)
+{
+	be(0);
+	begin_at(1000, 1);
+	enter_at(2000, own_sp(1), 0);
+	enter_at(3000, irq_sp(1), 1);
+	enter_at(4000, irq_sp(2), 1); /* its return is lost */
+	leave_at(6000, irq_sp(1), 1);
+	assert_int_equal(weight_of(0), 3000);
+	assert_int_equal(stat_of(SB_STAT_CALLS_JUMPED), 1);
+	enter_at(6500, irq_sp(1), 1); /* this one, too, which the next one tells */
+	leave_at(7000, own_sp(1), 0);
+	assert_int_equal(stat_of(SB_STAT_CALLS_JUMPED), 2);
+	end_at(9000, 1);
+	assert_int_equal(weight_of(0), 3000 + 5000 + 8000);
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 0);
+	expect_nothing_open();
+}
+
 /* Return: how many samples have an object. */
 static uint32_t nr_described(void)
 {
@@ -499,6 +620,10 @@ int main(void)
 		cmocka_unit_test_setup(test_pair_interrupted, setup),
 		cmocka_unit_test_setup(test_pair_without_later, setup),
 		cmocka_unit_test_setup(test_pair_weight, setup),
+		cmocka_unit_test_setup(test_call_weight, setup),
+		cmocka_unit_test_setup(test_call_when, setup),
+		cmocka_unit_test_setup(test_kernel, setup),
+		cmocka_unit_test_setup(test_interrupt, setup),
 		cmocka_unit_test_setup(test_slowest, setup),
 	};
 

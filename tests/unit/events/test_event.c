@@ -30,6 +30,8 @@ static void test_spellings(void **state)
 		{ "read", SB_PROBE_KERNEL, "", "", "read", 0, false, false },
 		{ "p::vfs_read", SB_PROBE_KERNEL, "", "", "vfs_read", 0, false, false },
 		{ "r::vfs_read", SB_PROBE_KERNEL, "", "", "vfs_read", 0, true, false },
+		{ "k:vfs_read", SB_PROBE_KERNEL, "", "", "vfs_read", 0, false, false },
+		{ "kr:vfs_read", SB_PROBE_KERNEL, "", "", "vfs_read", 0, true, false },
 		{ "kprobe:vfs_read+8", SB_PROBE_KERNEL, "", "", "vfs_read", 8, false, false },
 		{ "fexit:vfs_read", SB_PROBE_KERNEL, "", "", "vfs_read", 0, true, false },
 		{ "fentry:xfs:xfs_file_open", SB_PROBE_KERNEL, "", "", "xfs_file_open", 0, false,
