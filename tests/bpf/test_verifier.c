@@ -95,6 +95,20 @@ static bool is_refused(const struct bpf_program *prog)
 	return true;
 }
 
+/* What the verifier said last of the program that it refused, which is the last one that it was given. */
+static void print_refusal(void)
+{
+	size_t i, len;
+
+	for (i = PROGRAMS_MAX; i--;)
+		if (*logs[i])
+			break;
+	if (i == (size_t)-1)
+		return;
+	len = strlen(logs[i]);
+	printf("%s\n", logs[i] + (len > 400 ? len - 400 : 0));
+}
+
 int main(void)
 {
 	struct bpf_program *prog;
@@ -122,8 +136,10 @@ int main(void)
 	skel->rodata->cfg_interp = true;
 	skel->rodata->cfg_interp_lines = true;
 	skel->rodata->cfg_labels = true;
-	if (sampler_bpf__load(skel))
+	if (sampler_bpf__load(skel)) {
+		print_refusal();
 		return 1;
+	}
 	i = 0;
 	bpf_object__for_each_program(prog, skel->obj) {
 		if (bpf_program__autoload(prog))
