@@ -137,7 +137,10 @@ def bpftrace(disk):
         wait_for(lambda: 'ready' in pathlib.Path(out.name).read_text('ascii') or process.poll() is not None, 'bpftrace')
         yield said
         process.send_signal(signal.SIGINT)
-        process.wait()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:  # it hangs now and then
+            process.kill()
         said.update({name: int(number) for name, number in re.findall(r'^@(nr|ns): (\d+)$', pathlib.Path(out.name).read_text('ascii'), re.M)})
 
 
@@ -181,7 +184,7 @@ def busy_disk():
         if seen.least < 4000:
             print(f'not here: a disk that counts requests: {seen.least}')
             return
-        check_requests(seen, 0.01 * seen.least)
+        check_requests(seen, 0.04 * seen.least)
         few = ended(seen.result) + of_our_own(seen.result)
         check(few >= 0.9 * seen.least, f'few are lost: there are {few} of {seen.least}')
 
