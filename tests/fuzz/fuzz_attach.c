@@ -17,13 +17,13 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "interp/core/disasm.h"
 #include "interp/core/image.h"
 #include "interp/core/image_priv.h"
 #include "interp/core/runtime.h"
 #include "interp/core/step.h"
 #include "interp/core/stub.h"
 #include "must.h"
+#include "symbolizer/elf/disasm.h"
 
 #define NAMES_MAX   96u
 #define CONTENT_MAX (16u << 10)

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "interp/core/disasm.h"
 #include "interp/core/memory.h"
 #include "interp/core/stub.h"
+#include "symbolizer/elf/disasm.h"
 
 #define CODE	 0x555500001000ull
 #define NR(code) (sizeof(code) - 1)

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "base/utf8.h"
-#include "interp/core/disasm.h"
 #include "interp/core/interp_priv.h"
+#include "symbolizer/elf/disasm.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/process/procfs.h"
 

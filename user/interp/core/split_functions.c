@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "interp/core/disasm.h"
 #include "interp/core/image_priv.h"
 #include "interp/core/runtime.h"
+#include "symbolizer/elf/disasm.h"
 
 /* The loop of CPython 3.14 has 60 KB. */
 #define FUNCTION_BYTES_MAX (1u << 20)

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "interp/core/disasm.h"
 #include "interp/core/image.h"
 #include "interp/core/memory.h"
+#include "symbolizer/elf/disasm.h"
 
 #define STUB_BYTES_MAX 512
 #define STUB_INSNS_MAX 96

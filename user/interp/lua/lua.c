@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/core/disasm.h"
 #include "interp/core/runtimes.h"
 #include "interp/lua/lua_priv.h"
+#include "symbolizer/elf/disasm.h"
 
 #include "bpf/step/sb_step_lua.h"
 

@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 #include "bpf/abi/sb_abi_lua.h"
-#include "interp/core/disasm.h"
 #include "interp/core/runtimes.h"
 #include "interp/luajit/luajit_priv.h"
+#include "symbolizer/elf/disasm.h"
 
 #include "bpf/step/sb_step_luajit.h"
 

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/core/disasm.h"
 #include "interp/perl/perl_priv.h"
+#include "symbolizer/elf/disasm.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10)
 /* Places in the interpreter that call_sv() calls through. */

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/core/disasm.h"
 #include "interp/core/stub.h"
 #include "interp/php/php_priv.h"
+#include "symbolizer/elf/disasm.h"
 
 #include "bpf/step/sb_step_php.h"
 

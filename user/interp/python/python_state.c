@@ -16,9 +16,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "interp/core/disasm.h"
 #include "interp/core/stub.h"
 #include "interp/python/python_priv.h"
+#include "symbolizer/elf/disasm.h"
 
 #define STUB	       "PyGILState_GetThisThreadState"
 

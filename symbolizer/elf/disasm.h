@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A decoder of x86-64 machine code, for finding where an interpreter keeps its state. It knows the
- * length of every instruction, and the meaning of loads, address computations and branches.
+ * A decoder of x86-64 machine code, for finding where an interpreter keeps its state and where a
+ * function returns. It knows the length of every instruction, and the meaning of loads, address
+ * computations and branches.
  * Encoding: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
  * appendix A. Any thread.
  */
-#ifndef SB_INTERP_DISASM_H
-#define SB_INTERP_DISASM_H
+#ifndef SB_DISASM_H
+#define SB_DISASM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
  *
  * Prefixes, and the escapes to other maps, are decoded before that.
  */
-#include "interp/core/disasm.h"
+#include "symbolizer/elf/disasm.h"
 
 #include <errno.h>
 #include <string.h>
