@@ -22,12 +22,10 @@ struct sb_object_call {
 	__u32 reserved;
 };
 
-/* What is open; key of the map `latency_calls`. */
-struct sb_latency_call {
-	/* A call: the stack pointer of its caller, as it will be after the return. A pair of events:
-	 * the value of --key; 0 if the thread says which end is meant. */
-	__u64 value;
-	__u32 tid; /* 0 with --key */
+/* Who makes calls. */
+struct sb_latency_caller {
+	__u64 id;   /* ID of a thread; address of the runtime's `g` of a goroutine */
+	__u32 tgid; /* of a goroutine; 0: it is a thread */
 	__u32 reserved;
 };
 
@@ -41,8 +39,17 @@ struct sb_call_context {
 	__u64 elapsed_ns;
 };
 
+/* What is open; key of the map `latency_calls`. */
+struct sb_latency_call {
+	/* A call: the stack pointer of its caller, as it will be after the return; of a goroutine,
+	 * whose stack moves, relative to the end of the stack. A pair of events: the value of --key; 0
+	 * if the thread says which end is meant. */
+	__u64 value;
+	struct sb_latency_caller caller; /* zeros with --key */
+};
+
 _Static_assert(sizeof(struct sb_object_call) == 24, "layout is shared");
 _Static_assert(sizeof(struct sb_call_context) == 64, "layout is shared");
-_Static_assert(sizeof(struct sb_latency_call) == 16, "layout is shared");
+_Static_assert(sizeof(struct sb_latency_call) == 24, "layout is shared");
 
 #endif

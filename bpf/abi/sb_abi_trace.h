@@ -37,8 +37,11 @@ enum {
 	SB_AT_END_VALUE = 1u << 2,
 };
 
-/* What a sample of one place is. Its index in the map `event_places` is the cookie
- * (bpf_get_attach_cookie()) of the program that is attached there. */
+/* Bit of the cookie (bpf_get_attach_cookie()) of a program at a function of Go. */
+#define SB_COOKIE_GO (1ull << 32)
+
+/* What a sample of one place is. Its index in the map `event_places` is the lower half of the cookie
+ * of the program that is attached there. */
 struct sb_trace_place {
 	__u64 weight; /* of one event; a counter's period */
 	__u32 op;     /* sb_sample_key.op */

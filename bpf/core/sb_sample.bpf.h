@@ -74,6 +74,16 @@ static __always_inline __u64 sb_regs_fp(const struct sb_regs *regs)
 #endif
 }
 
+/* Return: the address of the runtime's `g` of the goroutine, if Go code runs; else anything. */
+static __always_inline __u64 sb_regs_goroutine(const struct sb_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->r14;
+#elif defined(__TARGET_ARCH_arm64)
+	return regs->regs[28];
+#endif
+}
+
 /* Return: the link register, which may have the return address; 0 on x86-64, which has none. */
 static __always_inline __u64 sb_regs_lr(const struct sb_regs *regs)
 {

@@ -18,6 +18,12 @@
  * of those on the stack of the thread, but a call on the stack of the thread proves that the interrupt
  * is over. See has_left() and is_returning().
  *
+ * A goroutine of Go goes from thread to thread, and its stack moves when it grows. So its calls are told
+ * apart by the address of the runtime's `g`, which is in a register wherever Go code runs, and by how far
+ * the stack pointer is from the end of the stack, which is the same before and after a move. What a
+ * panic leaves is left by a jump. The kernel must not touch the stack there, so the returns are
+ * probed at the return instructions (symbolizer/elf/goreturns.h).
+ *
  * What is open when the run ends, or at a snapshot, is accounted by the iterator `latency_settle` with
  * SB_LATENCY_OP_OPEN. from_ns is the time up to which a call was accounted, and whoever advances it by
  * an atomic exchange accounts the time in between, as in sched.bpf.c.
@@ -40,7 +46,7 @@ const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
 const volatile __u32 cfg_latency_slowest = 0;
 __u64 latency_slowest[SB_LATENCY_SLOWEST_MAX] = {};
 
-/* Bits of struct list.id beside a thread or CPU. */
+/* Bits of sb_latency_caller.id beside a thread or CPU. */
 #define LIST_OF_KERNEL (1ull << 32)
 #define LIST_OF_IDLE   (1ull << 33)
 
@@ -55,7 +61,7 @@ struct latency_record {
 	__u64 weight; /* of --weight; 0: the time that passes */
 	__u32 tid;
 	__u32 idx;		 /* of a call: its place */
-	__u64 outer;		 /* sp of the next older call of the list; 0: there is none */
+	__u64 outer;		 /* value of the next older call of the list; 0: there is none */
 	__u64 arg[SB_CALL_ARGS]; /* of a call */
 };
 
@@ -66,20 +72,34 @@ struct {
 	__type(value, struct latency_record);
 } latency_calls SEC(".maps");
 
-/* struct list.id -> sp of its newest call. */
+/* struct list.caller -> value of its newest call; 0: it has none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
-	__type(key, __u64);
+	__type(key, struct sb_latency_caller);
 	__type(value, __u64);
 } latency_newest SEC(".maps");
 
+/* Processes that have had calls of goroutines; the values mean nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u32);
+} latency_go_processes SEC(".maps");
+
 /* A list of calls that are open. */
 struct list {
-	__u64 id;
+	struct sb_latency_caller caller;
 	__u64 stack; /* of functions of the kernel: the lowest address of the thread's own stack */
-	__u32 tid;
-	__u32 is_of_kernel;
+	__u64 is_of_kernel;
+};
+
+/* A call that begins or ends. */
+struct call {
+	struct sb_call_context context; /* what its expressions read */
+	struct list list;		/* where it is, or will be */
+	__u64 value;			/* sb_latency_call.value */
 };
 
 /* Where a call or an event is, and the record for its sample. */
@@ -94,7 +114,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
 	__type(key, __u32);
-	__type(value, struct sb_call_context);
+	__type(value, struct call);
 } latency_contexts SEC(".maps");
 
 /* Scratch memory for an object, by slot. The room is for the verifier: sb_object_ship() gets the size
@@ -115,9 +135,9 @@ struct {
 } latency_objects SEC(".maps");
 
 /* Take the call at *@newest out of the list. Return: 0; -ENOENT: it is not in the table. */
-static int remove_newest(__u32 tid, __u64 *newest)
+static int remove_newest(const struct sb_latency_caller *caller, __u64 *newest)
 {
-	struct sb_latency_call key = { .value = *newest, .tid = tid };
+	struct sb_latency_call key = { .value = *newest, .caller = *caller };
 	struct latency_record *call = bpf_map_lookup_elem(&latency_calls, &key);
 
 	*newest = call ? call->outer : 0;
@@ -127,96 +147,140 @@ static int remove_newest(__u32 tid, __u64 *newest)
 /* Bytes of the kernel's stacks; there may be more. */
 #define KERNEL_STACK_BYTES 16384
 
-/* Return: whether a call at @newest is over, now that the stack pointer is @sp. */
-static __always_inline bool has_left(const struct list *list, __u64 newest, __u64 sp)
+/* Return: whether a call at @newest is over, now that another one begins or ends at @value. */
+static __always_inline bool has_left(const struct list *list, __u64 newest, __u64 value)
 {
 	if (!list->is_of_kernel)
-		return newest < sp;
-	if (sp - list->stack < KERNEL_STACK_BYTES)
-		return newest < sp || newest - list->stack >= KERNEL_STACK_BYTES;
-	return newest < sp && sp - newest < KERNEL_STACK_BYTES;
+		return newest < value;
+	if (value - list->stack < KERNEL_STACK_BYTES)
+		return newest < value || newest - list->stack >= KERNEL_STACK_BYTES;
+	return newest < value && value - newest < KERNEL_STACK_BYTES;
 }
 
-/* Drop the newest call of a list if the thread has left it, now that its stack pointer is @sp. Global, so
- * that the verifier examines it once. Return: whether there may be another one. */
-__noinline int sb_latency_drop(const struct list *list, __u64 sp)
+/* Drop the newest call of a list if its caller has left it, now that another one begins or ends at @value.
+ * Global, so that the verifier examines it once. Return: whether there may be another one. */
+__noinline int sb_latency_drop(const struct list *list, __u64 value)
 {
-	__u64 *newest, id;
+	struct sb_latency_caller caller;
+	__u64 *newest;
 
 	if (!list)
 		return 0;
-	id = list->id; /* on the stack: Linux 5.15 takes no keys from arguments */
-	newest = bpf_map_lookup_elem(&latency_newest, &id);
-	if (!newest || !*newest || !has_left(list, *newest, sp))
+	caller = list->caller; /* on the stack: Linux 5.15 takes no keys from arguments */
+	newest = bpf_map_lookup_elem(&latency_newest, &caller);
+	if (!newest || !*newest || !has_left(list, *newest, value))
 		return 0;
-	if (!remove_newest(list->tid, newest))
+	if (!remove_newest(&caller, newest))
 		sb_stat_add(SB_STAT_CALLS_JUMPED, 1);
 	return 1;
 }
 
-/* Drop the calls of a list that the thread has left. Return: the newest one of the others, 0 if there is
+/* Drop the calls that the caller of @now has left. Return: the newest one of the others, 0 if there is
  * none; NULL: there is no such list. */
-static __u64 *newest_of(const struct list *list, __u64 sp)
+static __u64 *newest_of(const struct call *now)
 {
 	__u32 i;
 
 	for (i = 0; i < DROPS_MAX; i++)
-		if (!sb_latency_drop(list, sp))
+		if (!sb_latency_drop(&now->list, now->value))
 			break;
-	return bpf_map_lookup_elem(&latency_newest, &list->id);
+	return bpf_map_lookup_elem(&latency_newest, &now->list.caller);
 }
 
-/* Find the list of the current thread, or of this CPU's idle task. */
-static __always_inline void find_list(bool is_of_kernel, struct list *ret)
+/* The bounds of a stack, which the runtime's `g` begins with (runtime2.go). */
+struct go_stack {
+	__u64 lo, hi;
+};
+
+/* Find the list of the goroutine that runs, and what tells its calls apart. @sp: at the return address.
+ * Return: 0; -EFAULT: no goroutine runs. */
+static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, struct call *ret)
 {
-	ret->tid = (__u32)bpf_get_current_pid_tgid();
-	ret->id = ret->tid;
-	ret->stack = 0;
-	ret->is_of_kernel = is_of_kernel;
-	if (!is_of_kernel)
-		return;
-	ret->stack = (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), stack);
-	ret->id = ret->tid ? LIST_OF_KERNEL | ret->tid : LIST_OF_IDLE | bpf_get_smp_processor_id();
+	struct go_stack stack;
+
+	ret->list.caller.id = sb_regs_goroutine(regs);
+	ret->list.caller.tgid = bpf_get_current_pid_tgid() >> 32;
+	if (bpf_probe_read_user(&stack, sizeof(stack), (const void *)ret->list.caller.id) ||
+	    sp <= stack.lo || sp + SB_RETURN_BYTES >= stack.hi)
+		return -EFAULT;
+	/* Further down is less, as it is of threads. */
+	ret->value = sp + SB_RETURN_BYTES - stack.hi;
+	return 0;
+}
+
+/*
+ * Find the list of the current thread, of its goroutine, or of this CPU's idle task, and what tells its
+ * calls apart. @above: how many bytes the stack pointer is below that of the caller after the return;
+ * at a function of Go it is always at the return address. Return: 0; -EFAULT: no goroutine runs.
+ */
+static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 above, struct call *ret)
+{
+	const struct sb_regs *regs = (const struct sb_regs *)ctx;
+	__u64 sp = sb_regs_sp(regs);
+	struct list *list = &ret->list;
+
+	list->stack = 0;
+	list->is_of_kernel = slot == SB_SCRATCH_TRACE;
+	list->caller.reserved = 0;
+	if (bpf_get_attach_cookie(ctx) & SB_COOKIE_GO)
+		return find_goroutine(regs, sp, ret);
+	ret->value = sp + above;
+	list->caller.id = (__u32)bpf_get_current_pid_tgid();
+	list->caller.tgid = 0;
+	if (!list->is_of_kernel)
+		return 0;
+	list->stack = (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), stack);
+	list->caller.id = list->caller.id ? LIST_OF_KERNEL | list->caller.id
+					  : LIST_OF_IDLE | bpf_get_smp_processor_id();
+	return 0;
+}
+
+/* Return: 0: the calls of the caller will be forgotten when it ends. */
+static int note_process(const struct sb_latency_caller *caller)
+{
+	__u32 tgid = caller->tgid, one = 1;
+
+	if (!tgid || bpf_map_lookup_elem(&latency_go_processes, &tgid))
+		return 0;
+	return bpf_map_update_elem(&latency_go_processes, &tgid, &one, BPF_ANY);
 }
 
 /* Make room for the first call of a list. Return: as newest_of(). */
-static __u64 *newest_of_new(const struct list *list)
+static __u64 *newest_of_new(const struct sb_latency_caller *caller)
 {
 	__u64 none = 0;
 
-	if (bpf_map_update_elem(&latency_newest, &list->id, &none, BPF_NOEXIST))
+	if (note_process(caller) ||
+	    bpf_map_update_elem(&latency_newest, caller, &none, BPF_NOEXIST))
 		return NULL;
-	return bpf_map_lookup_elem(&latency_newest, &list->id);
+	return bpf_map_lookup_elem(&latency_newest, caller);
 }
 
 /* Not inlined: up to 6.12 what it has on the stack would count for the walk, too. */
-static __noinline int open_call(const struct event *event, __u64 sp, __u64 nr, __u64 weight)
+static __noinline int open_call(const struct event *event, __u64 nr, __u64 weight)
 {
 	const struct sb_capture *capture = sb_capture_of(event->slot);
-	const struct sb_call_context *context = event->ctx;
+	const struct call *now = event->ctx;
 	struct latency_record call = { .nr = nr, .weight = weight, .idx = event->idx };
-	struct sb_latency_call key = { .value = sp };
-	struct list list;
-	__u64 *newest;
+	struct sb_latency_call key = { .value = now->value, .caller = now->list.caller };
+	__u64 *newest = newest_of(now);
 
-	find_list(event->slot == SB_SCRATCH_TRACE, &list);
-	key.tid = call.tid = list.tid;
-	newest = newest_of(&list, sp);
 	/* A call that was left by a jump, or by a jump to another function, in the same place. */
-	if (newest && *newest == sp && !remove_newest(list.tid, newest))
+	if (newest && *newest == key.value && !remove_newest(&key.caller, newest))
 		sb_stat_add(SB_STAT_CALLS_JUMPED, 1);
 	if (!newest)
-		newest = newest_of_new(&list);
+		newest = newest_of_new(&key.caller);
 	if (!newest || !capture)
 		return -E2BIG;
+	call.tid = (__u32)bpf_get_current_pid_tgid();
 	call.capture = *capture;
 	call.outer = *newest;
-	__builtin_memcpy(call.arg, context->arg, sizeof(call.arg));
+	__builtin_memcpy(call.arg, now->context.arg, sizeof(call.arg));
 	/* After the stack was taken, which took time. */
 	call.begin_ns = call.from_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&latency_calls, &key, &call, BPF_ANY))
 		return -E2BIG;
-	*newest = sp;
+	*newest = key.value;
 	return 0;
 }
 
@@ -236,7 +300,7 @@ static bool choose(const struct event *event, bool is_end, __u64 *ret_weight)
 	return *ret_weight;
 }
 
-/* Find the place of a call, and scratch memory for its arguments. Return: whether there are. */
+/* Find the place of a call, and scratch memory for what is known of it. Return: whether there are. */
 static __always_inline bool find_call(struct pt_regs *ctx, __u32 slot, struct event *ret)
 {
 	__u32 kind = slot == SB_SCRATCH_TRACE;
@@ -276,16 +340,15 @@ static __always_inline __u64 result_of(const struct sb_regs *regs)
 /* The caller has started the sample in @slot. */
 static __always_inline void begin_call(struct pt_regs *ctx, __u32 slot)
 {
-	const struct sb_regs *regs = (const struct sb_regs *)ctx;
-	__u64 sp = sb_regs_sp(regs) + SB_RETURN_BYTES, nr = 0, weight = 0;
 	struct sb_capture *capture;
+	__u64 nr = 0, weight = 0;
 	struct event event;
 
 	if (!find_call(ctx, slot, &event) ||
 	    sb_begin(slot, slot == SB_SCRATCH_TRACE ? SB_BEGIN_IDLE : 0, &capture))
 		return;
-	read_args(regs, event.ctx);
-	if (choose(&event, false, &weight))
+	read_args((const struct sb_regs *)ctx, event.ctx);
+	if (!find_list(ctx, slot, SB_RETURN_BYTES, event.ctx) && choose(&event, false, &weight))
 		nr = sb_thin(1);
 	if (!nr) {
 		sb_spent_some(capture->now_ns);
@@ -295,7 +358,7 @@ static __always_inline void begin_call(struct pt_regs *ctx, __u32 slot)
 		capture->key.object =
 			sb_event_value(event.ctx, event.idx, event.place->value, slot);
 	if (!sb_take_stacks(ctx, slot, SB_SIDE_USER | SB_SIDE_KERNEL) &&
-	    open_call(&event, sp, nr, weight))
+	    open_call(&event, nr, weight))
 		sb_stat_add(SB_STAT_CALLS_FULL, 1);
 	sb_spent(capture->now_ns);
 }
@@ -419,36 +482,36 @@ static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32
 	sb_account(capture, (call->weight ? call->weight : now_ns - from_ns) * call->nr);
 }
 
-/* Return: whether the call at @newest is the one that returns with the stack pointer @sp. */
-static __always_inline bool is_returning(const struct list *list, __u64 newest, __u64 sp)
+/* Return: whether the call at @newest is the one that returns at @now. */
+static __always_inline bool is_returning(const struct call *now, __u64 newest)
 {
-	if (newest == sp || !list->is_of_kernel)
-		return newest == sp;
+	if (newest == now->value || !now->list.is_of_kernel)
+		return newest == now->value;
 #if defined(__TARGET_ARCH_x86)
 	/* Since Linux 6.14 many functions are hooked by the function graph tracer (commit a3ed4157b7d8),
 	 * whose return_to_handler() saves registers with the stack pointer below them. */
-	return newest - sp == sizeof(struct sb_regs) + SB_RETURN_BYTES;
+	return newest - now->value == sizeof(struct sb_regs) + SB_RETURN_BYTES;
 #else
 	/* There it does not save it. */
 	return true;
 #endif
 }
 
-/* Return: the open call that returns with the stack pointer @sp, the newest one of its list, which
- * becomes *@ret_newest; NULL: there is none. */
-static struct latency_record *find_open(const struct event *event, const struct list *list,
-					__u64 sp, __u64 **ret_newest)
+/* Return: the open call that returns, the newest one of its list, which becomes *@ret_newest; NULL:
+ * there is none. */
+static struct latency_record *find_open(const struct event *event, __u64 **ret_newest)
 {
-	__u64 *newest = newest_of(list, sp);
-	struct sb_latency_call key = { .tid = list->tid };
+	const struct call *now = event->ctx;
+	struct sb_latency_call key = { .caller = now->list.caller };
+	__u64 *newest = newest_of(now);
 	struct latency_record *call;
 
-	if (!newest || !is_returning(list, *newest, sp))
+	if (!newest || !is_returning(now, *newest))
 		return NULL;
 	key.value = *newest;
 	*ret_newest = newest;
 	call = bpf_map_lookup_elem(&latency_calls, &key);
-	return call && (call->idx == event->idx || !list->is_of_kernel) ? call : NULL;
+	return call && (call->idx == event->idx || !now->list.is_of_kernel) ? call : NULL;
 }
 
 /* Evaluate what is about the end. Return: whether the call is wanted. */
@@ -470,16 +533,16 @@ static bool choose_ended(const struct event *event, struct latency_record *call,
 
 static __always_inline void end_call(struct pt_regs *ctx, __u32 slot, __u64 now_ns)
 {
-	const struct sb_regs *regs = (const struct sb_regs *)ctx;
-	__u64 sp = sb_regs_sp(regs), retval = result_of(regs), *newest = NULL;
-	struct latency_record *call;
+	__u64 retval = result_of((const struct sb_regs *)ctx), *newest = NULL;
+	struct latency_record *call = NULL;
+	const struct call *now;
 	struct event event;
-	struct list list;
 
 	if (!find_call(ctx, slot, &event))
 		return;
-	find_list(slot == SB_SCRATCH_TRACE, &list);
-	call = find_open(&event, &list, sp, &newest);
+	now = event.ctx;
+	if (!find_list(ctx, slot, 0, event.ctx))
+		call = find_open(&event, &newest);
 	if (!call || !newest) {
 		/* It began before the run, was not sampled, or there was no room for it. */
 		if (sb_is_asked_for())
@@ -488,12 +551,13 @@ static __always_inline void end_call(struct pt_regs *ctx, __u32 slot, __u64 now_
 	}
 	if (!event.place->at_end || choose_ended(&event, call, retval, now_ns))
 		account(call, slot, now_ns, 0);
-	remove_newest(list.tid, newest);
+	remove_newest(&now->list.caller, newest);
 	if (!*newest)
-		bpf_map_delete_elem(&latency_newest, &list.id);
+		bpf_map_delete_elem(&latency_newest, &now->list.caller);
 	sb_spent(now_ns);
 }
 
+/* After the return of a function, or at a return instruction of Go. */
 SEC("?uretprobe")
 int latency_end(struct pt_regs *ctx)
 {
@@ -517,8 +581,9 @@ int latency_kernel_end(struct pt_regs *ctx)
 static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
 {
 	ret_key->value = sb_event_word(event->ctx, event->idx, nr, event->slot);
-	ret_key->tid = nr ? 0 : (__u32)bpf_get_current_pid_tgid();
-	ret_key->reserved = 0;
+	ret_key->caller = (struct sb_latency_caller){
+		.id = nr ? 0 : (__u32)bpf_get_current_pid_tgid(),
+	};
 }
 
 /* With --key a pair can begin in an interrupt of an idle CPU. */
@@ -725,29 +790,60 @@ int latency_user(struct pt_regs *ctx)
 	return 0;
 }
 
-static void drop_all(__u32 tid, __u64 id)
+/* For bpf_for_each_map_elem(). Return: 0: go on. */
+static long forget_call(void *map, struct sb_latency_call *key, void *call, __u32 *tgid)
 {
-	__u64 *newest = bpf_map_lookup_elem(&latency_newest, &id);
+	struct sb_latency_call mine = *key;
+
+	if (mine.caller.tgid == *tgid && !bpf_map_delete_elem(&latency_calls, &mine))
+		sb_stat_add(SB_STAT_CALLS_EXITED, 1);
+	return 0;
+}
+
+static long forget_goroutine(void *map, struct sb_latency_caller *key, void *newest, __u32 *tgid)
+{
+	struct sb_latency_caller mine = *key;
+
+	if (mine.tgid == *tgid)
+		bpf_map_delete_elem(&latency_newest, &mine);
+	return 0;
+}
+
+/* The last thread of a process has ended: forget the calls of its goroutines. */
+static void forget_process(__u32 tgid)
+{
+	if (bpf_map_delete_elem(&latency_go_processes, &tgid))
+		return;
+	bpf_for_each_map_elem(&latency_calls, forget_call, &tgid, 0);
+	bpf_for_each_map_elem(&latency_newest, forget_goroutine, &tgid, 0);
+}
+
+static void drop_all(const struct sb_latency_caller *caller)
+{
+	__u64 *newest = bpf_map_lookup_elem(&latency_newest, caller);
 	__u32 i;
 
 	if (!newest)
 		return;
 	for (i = 0; i < DROPS_MAX && *newest; i++)
-		if (!remove_newest(tid, newest))
+		if (!remove_newest(caller, newest))
 			sb_stat_add(SB_STAT_CALLS_EXITED, 1);
-	bpf_map_delete_elem(&latency_newest, &id);
+	bpf_map_delete_elem(&latency_newest, caller);
 }
 
 /* A thread has ended inside of its calls: forget them, because its ID is given to another one. */
 SEC("?tp_btf/sched_process_exit")
 int BPF_PROG(latency_exit, struct task_struct *task)
 {
-	struct sb_latency_call pair = { .tid = task->pid };
+	struct sb_latency_call pair = { .caller.id = task->pid };
 
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		forget_process(task->tgid);
 	if (!bpf_map_delete_elem(&latency_calls, &pair))
 		sb_stat_add(SB_STAT_CALLS_EXITED, 1);
-	drop_all(pair.tid, pair.tid);
-	drop_all(pair.tid, LIST_OF_KERNEL | pair.tid);
+	drop_all(&pair.caller);
+	pair.caller.id |= LIST_OF_KERNEL;
+	drop_all(&pair.caller);
 	return 0;
 }
 

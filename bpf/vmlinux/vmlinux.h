@@ -294,6 +294,12 @@ struct thread_struct {
 };
 #endif
 
+struct signal_struct {
+	struct {
+		int counter;
+	} live; /* threads of the process that have not begun to exit */
+};
+
 struct task_struct {
 	unsigned int __state;
 	void *stack; /* lowest address */
@@ -317,6 +323,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
 	struct uprobe_task *utask; /* NULL: the thread came to no probe yet */
 	char comm[16];
 	struct thread_struct thread;

@@ -25,7 +25,7 @@ struct search {
 	struct sb_gopcln_func func;
 	SB_VEC(struct piece) pieces;
 	size_t piece; /* of the instruction */
-	SB_VEC(uint64_t) returns, targets;
+	sb_vec_u64 returns, targets;
 	/* Jumps before anything was put on the stack: where to, and what follows. */
 	struct {
 		uint64_t target, next;
@@ -237,6 +237,8 @@ int sb_go_returns_find(const struct sb_elf *elf, const struct sb_gopcln *table, 
 		err = to_offsets(elf, &search, ret);
 	if (err == -EBADMSG)
 		*ret_why = OTHER_CODE;
+	if (err)
+		sb_vec_release(&ret->returns);
 	sb_vec_release(&search.pieces);
 	sb_vec_release(&search.returns);
 	sb_vec_release(&search.targets);

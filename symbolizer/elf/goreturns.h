@@ -10,17 +10,15 @@
 #ifndef SB_GORETURNS_H
 #define SB_GORETURNS_H
 
-#include "base/vec.h"
+#include "base/num.h"
 #include "symbolizer/elf/gopcln.h"
-
-typedef SB_VEC(uint64_t) sb_vec_offset;
 
 /* Zeroed before use; the caller ends it with sb_vec_release(&returns). All are offsets in the file. */
 struct sb_go_returns {
 	/* Where each call passes once, with the stack pointer at the return address: behind the check
 	 * whether the stack is large enough, which may start the function again. */
 	uint64_t begin;
-	sb_vec_offset returns; /* of the `ret` instructions */
+	sb_vec_u64 returns; /* of the `ret` instructions */
 };
 
 /**

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "events/probe_priv.h"
 #include "symbolizer/elf/elf_file.h"
-#include "symbolizer/elf/gopcln.h"
+#include "symbolizer/elf/goreturns.h"
 #include "symbolizer/process/procfs.h"
 
 #define STRINGS_BYTES_MAX (256u << 20)
@@ -29,10 +29,17 @@ struct search {
 	/* Functions of that name that are chosen when the file is loaded, and one of them. */
 	size_t nr_ifuncs;
 	char ifunc[SB_EVENT_NAME_BYTES];
+	/* Of a Go program whose functions are probed at their returns; zeroed otherwise. */
+	struct sb_gopcln table;
+	/* Functions whose returns cannot be found, one of them, and why. */
+	size_t nr_refused;
+	char refused[SB_EVENT_NAME_BYTES];
+	const char *why_refused;
 };
 
 static void release(struct search *search)
 {
+	sb_gopcln_release(&search->table);
 	sb_elf_free(search->elf);
 	free(search->path);
 }
@@ -67,6 +74,28 @@ static void spell(const struct sb_resolving *to, const char *kind, const char *p
 		 name);
 }
 
+/* Return: 0; -EOPNOTSUPP: the function is to be left out, which is noted; or another negative errno
+ * with the reason. */
+static int add_returns(struct search *search, const char *name, uint64_t addr,
+		       struct sb_probe *probe)
+{
+	struct sb_resolving *to = search->to;
+	struct sb_go_returns found = {};
+	int err =
+		sb_go_returns_find(search->elf, &search->table, addr, &found, &search->why_refused);
+
+	probe->returns = found.returns;
+	if (to->is_call)
+		probe->offset = found.begin;
+	if (err == -EOPNOTSUPP) {
+		snprintf(search->refused, sizeof(search->refused), "%s", name);
+		search->nr_refused++;
+	} else if (err) {
+		sb_reason_set(to->reason, err, "'%s': cannot read '%s'", to->text, search->path);
+	}
+	return err;
+}
+
 static int found_address(struct search *search, const char *name, uint64_t addr)
 {
 	struct sb_resolving *to = search->to;
@@ -75,12 +104,19 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 				  .path = search->path,
 				  .function = (char *)name };
 	char text[2 * SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
+	int err = 0;
 
 	if (!sb_elf_is_code(search->elf, addr) ||
 	    !sb_elf_addr_to_offset(search->elf, addr, &probe.offset))
 		return 0;
+	if (search->table.bytes)
+		err = add_returns(search, name, addr, &probe);
+	if (err)
+		return err == -EOPNOTSUPP ? 0 : err;
 	spell(to, to->spec->is_return ? "r:" : "", "", name, text, sizeof(text));
-	return to->found(to, text, &probe);
+	err = to->found(to, text, &probe);
+	sb_vec_release(&probe.returns);
+	return err;
 }
 
 static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const char *name)
@@ -160,16 +196,48 @@ static int no_function(const struct search *search)
 }
 
 /* The trampoline that the kernel puts in place of a return address is no address of Go's, whose
- * runtime ends the program when it moves a stack and finds it. */
-static int check_return(const struct search *search)
+ * runtime ends the program when it moves a stack and finds it. So its return instructions are probed. */
+static int prepare_returns(struct search *search)
 {
-	if ((!search->to->spec->is_return && !search->to->is_call) ||
-	    !sb_gopcln_is_there(search->elf))
+	const struct sb_resolving *to = search->to;
+	int err;
+
+	if ((!to->spec->is_return && !to->is_call) || !sb_gopcln_is_there(search->elf))
 		return 0;
-	sb_reason_set(search->to->reason, 0,
-		      "'%s': '%s' is a Go program, which probes at returns would crash; trace the "
-		      "beginning of the function, or an offset in it",
-		      search->to->text, search->path);
+	if (to->is_call && !to->is_of_goroutines) {
+		sb_reason_set(to->reason, 0,
+			      "'%s': '%s' is a Go program, whose goroutines change their threads "
+			      "within a call; name two events instead",
+			      to->text, search->path);
+		return -EOPNOTSUPP;
+	}
+	err = sb_gopcln_load(search->elf, &search->table);
+	if (!err)
+		return 0;
+	if (err == -ENODATA || err == -EBADMSG)
+		sb_reason_set(to->reason, 0,
+			      "'%s': '%s' is a Go program without a table of functions that "
+			      "stackbpf can read, so their returns cannot be found",
+			      to->text, search->path);
+	else
+		sb_reason_set(to->reason, err, "'%s': cannot read '%s'", to->text, search->path);
+	return err == -ENODATA || err == -EBADMSG ? -EOPNOTSUPP : err;
+}
+
+/* Functions whose returns cannot be probed are left out of a pattern. */
+static int tell_refused(const struct search *search)
+{
+	const struct sb_resolving *to = search->to;
+
+	if (to->nr_found && to->is_list)
+		return 0;
+	if (to->nr_found) {
+		sb_warn("'%s': %zu functions are not traced, such as '%s': %s", to->text,
+			search->nr_refused, search->refused, search->why_refused);
+		return 0;
+	}
+	sb_reason_set(to->reason, 0, "'%s': the returns of '%s' cannot be probed: %s", to->text,
+		      search->refused, search->why_refused);
 	return -EOPNOTSUPP;
 }
 
@@ -179,7 +247,7 @@ int sb_resolve_user(struct sb_resolving *to)
 	int err = open_file(to, &search);
 
 	if (!err)
-		err = check_return(&search);
+		err = prepare_returns(&search);
 	if (!err && !*to->spec->name) {
 		err = found_address(&search, "", to->spec->offset);
 	} else if (!err) {
@@ -187,7 +255,9 @@ int sb_resolve_user(struct sb_resolving *to)
 		if (!err)
 			err = look_at_table(&search, SHT_DYNSYM);
 	}
-	if (!err && (!to->nr_found || (search.nr_ifuncs && !sb_event_is_glob(to->spec->name))))
+	if (!err && search.nr_refused)
+		err = tell_refused(&search);
+	else if (!err && (!to->nr_found || (search.nr_ifuncs && !sb_event_is_glob(to->spec->name))))
 		err = no_function(&search);
 	else if (!err && search.nr_ifuncs && !to->is_list)
 		sb_warn("'%s': %zu functions are not traced, such as '%s', because '%s' chooses "

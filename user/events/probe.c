@@ -216,6 +216,7 @@ static int copy_string(char **string)
 
 static void release_probe(struct sb_probe *probe)
 {
+	sb_vec_release(&probe->returns);
 	free(probe->path);
 	free(probe->function);
 	free(probe->args);
@@ -225,8 +226,12 @@ static int add_place(struct sb_resolving *to, const struct sb_probe *probe, uint
 {
 	struct sb_probes *probes = to->arg;
 	struct sb_probe copy = *probe;
-	int err;
+	size_t i;
+	int err = 0;
 
+	copy.returns = (sb_vec_u64){};
+	for (i = 0; i < probe->returns.nr && !err; i++)
+		err = sb_vec_push(&copy.returns, probe->returns.at[i]);
 	copy.name_idx = name_idx;
 	copy.preset = to->preset;
 	copy.is_of_glob = sb_event_is_glob(to->text);
@@ -234,10 +239,11 @@ static int add_place(struct sb_resolving *to, const struct sb_probe *probe, uint
 	copy_string(&copy.path);
 	copy_string(&copy.function);
 	copy_string(&copy.args);
-	err = (probe->path && !copy.path) || (probe->function && !copy.function) ||
-			      (probe->args && !copy.args)
-		      ? -ENOMEM
-		      : sb_vec_push(&probes->places, copy);
+	if ((probe->path && !copy.path) || (probe->function && !copy.function) ||
+	    (probe->args && !copy.args))
+		err = -ENOMEM;
+	if (!err)
+		err = sb_vec_push(&probes->places, copy);
 	if (err)
 		release_probe(&copy);
 	return err;
@@ -317,6 +323,7 @@ static int add_event(struct sb_probes *probes, const char *text, const struct sb
 				   .preset = preset,
 				   .tgid = probes->tgid,
 				   .is_call = probes->is_of_calls,
+				   .is_of_goroutines = probes->is_of_goroutines,
 				   .found = probes->is_of_calls ? found_call : found_place,
 				   .arg = probes,
 				   .reason = reason };

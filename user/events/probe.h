@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/num.h"
 #include "base/vec.h"
 #include "bpf/abi/sb_abi_trace.h"
 #include "events/counter.h"
@@ -33,11 +34,14 @@ struct sb_probe {
 	enum sb_probe_kind kind;
 	bool is_return;
 	const struct sb_preset *preset; /* that the place was named by; NULL: none */
-	bool is_of_glob;    /* one of many: if the kernel cannot hook it, the others are traced */
-	uint32_t name_idx;  /* of sb_probes.names: samples of this place are shown by it */
-	char *path;	    /* user, USDT: the file, as we can open it; owned */
-	char *function;	    /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */
-	uint64_t offset;    /* kernel: in the function; user, USDT: in the file */
+	bool is_of_glob;   /* one of many: if the kernel cannot hook it, the others are traced */
+	uint32_t name_idx; /* of sb_probes.names: samples of this place are shown by it */
+	char *path;	   /* user, USDT: the file, as we can open it; owned */
+	char *function;	   /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */
+	uint64_t offset;   /* kernel: in the function; user, USDT: in the file */
+	/* A Go function whose returns are hooked: its return instructions, offsets in the file. At
+	 * calls `offset` is where each call passes once (goreturns.h). Owned. Others: empty. */
+	sb_vec_u64 returns;
 	uint64_t semaphore; /* USDT: where in the file the counter of listeners is; 0: none */
 	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */
 	uint64_t id;	    /* tracepoint: its number in the kernel */
@@ -60,6 +64,8 @@ struct sb_probes {
 	/* In: beginning and return of each place are hooked, so only functions of programs will do; and of
 	 * the kernel. */
 	bool is_of_calls, is_of_kernel_calls;
+	/* In: calls are told apart by goroutine where there are any, so Go functions will do, too. */
+	bool is_of_goroutines;
 	/* In: no stacks are taken, so names tell the functions of a pattern apart. */
 	bool is_without_stacks;
 	/* In: places that are added begin or end pairs, SB_EVENT_*; 0: they are no pairs. A place

@@ -47,7 +47,10 @@ static int attach_counter(const struct sb_probe *probe, struct sb_probe_hook *ho
 static int attach_place(const struct sb_attaching *job, uint32_t idx, sb_vec_link *links)
 {
 	struct sb_probe probe = job->probes->places.at[idx]; /* strings are borrowed */
-	struct sb_probe_hook hook = { job->programs.of[probe.kind], idx, -1, 0 };
+	struct sb_probe_hook hook = { job->programs.of[probe.kind], sb_probe_cookie(&probe, idx),
+				      -1, 0 };
+	size_t i;
+	int err = 0;
 
 	if (probe.kind == SB_PROBE_PERF)
 		return attach_counter(&probe, &hook, links);
@@ -56,8 +59,16 @@ static int attach_place(const struct sb_attaching *job, uint32_t idx, sb_vec_lin
 		hook.pid = (pid_t)job->probes->tgid;
 		hook.cpu = -1;
 	}
-	probe.is_return |= job->at_returns;
-	return sb_probe_attach(&probe, &hook, links);
+	if (!sb_probe_is_at_returns(job, &probe)) {
+		probe.is_return |= job->at_returns;
+		return sb_probe_attach(&probe, &hook, links);
+	}
+	probe.is_return = false;
+	for (i = 0; i < probe.returns.nr && !err; i++) {
+		probe.offset = probe.returns.at[i];
+		err = sb_probe_attach(&probe, &hook, links);
+	}
+	return err;
 }
 
 /* A function of a glob that the kernel cannot hook does not keep the others from being hooked. */
@@ -73,7 +84,8 @@ static bool can_leave_out(const struct sb_probe *probe, int err)
 
 static bool is_together(const struct sb_probe *a, const struct sb_probe *b)
 {
-	if (a->kind != b->kind || a->is_return != b->is_return || !a->path != !b->path)
+	if (a->kind != b->kind || a->is_return != b->is_return || !a->path != !b->path ||
+	    !a->returns.nr != !b->returns.nr)
 		return false;
 	return !a->path || !strcmp(a->path, b->path);
 }

@@ -146,32 +146,48 @@ bool sb_probe_multi_is_on(const struct bpf_program *program)
 	return type == TRACE_KPROBE_MULTI || type == TRACE_UPROBE_MULTI;
 }
 
-/* The arrays that a link is made of, with an element for each place. */
+/* The arrays that a link is made of, with an element for each place, or for each return of it. */
 struct arrays {
 	uint64_t *offsets; /* of functions of the kernel: addresses of their names */
 	uint64_t *semaphores, *cookies;
 };
 
+/* Return: how many elements a place takes. */
+static size_t elements_of(const struct sb_attaching *job, const struct sb_probe *probe)
+{
+	return sb_probe_is_at_returns(job, probe) ? probe->returns.nr : 1;
+}
+
+/* Return: the element of arrays.offsets. */
+static uint64_t offset_of(const struct sb_attaching *job, const struct sb_probe *probe, size_t i)
+{
+	if (probe->kind == SB_PROBE_KERNEL)
+		return (uint64_t)(uintptr_t)probe->function;
+	return sb_probe_is_at_returns(job, probe) ? probe->returns.at[i] : probe->offset;
+}
+
 static void fill(const struct sb_attaching *job, const uint32_t *idx, size_t nr,
 		 const struct arrays *to)
 {
 	const struct sb_probe *probe;
-	size_t i;
+	size_t i, k, at = 0;
 
 	for (i = 0; i < nr; i++) {
 		probe = &job->probes->places.at[idx[i]];
-		to->offsets[i] = probe->kind == SB_PROBE_KERNEL
-					 ? (uint64_t)(uintptr_t)probe->function
-					 : probe->offset;
-		to->semaphores[i] = probe->semaphore;
-		to->cookies[i] = idx[i];
+		for (k = 0; k < elements_of(job, probe); k++, at++) {
+			to->offsets[at] = offset_of(job, probe, k);
+			to->semaphores[at] = probe->semaphore;
+			to->cookies[at] = sb_probe_cookie(probe, idx[i]);
+		}
 	}
 }
 
 static void set_attr(const struct sb_attaching *job, const struct sb_probe *probe, uint32_t nr,
 		     const struct arrays *from, struct link_attr *attr)
 {
-	uint32_t flags = probe->is_return || job->at_returns ? MULTI_RETURNS : 0;
+	bool is_trampoline =
+		(probe->is_return || job->at_returns) && !sb_probe_is_at_returns(job, probe);
+	uint32_t flags = is_trampoline ? MULTI_RETURNS : 0;
 
 	memset(attr, 0, sizeof(*attr));
 	attr->program_fd = (uint32_t)bpf_program__fd(job->programs.of[probe->kind]);
@@ -196,15 +212,20 @@ static void set_attr(const struct sb_attaching *job, const struct sb_probe *prob
 int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, size_t nr,
 			  sb_vec_link *links)
 {
-	sb_cleanup(sb_freep) uint64_t *memory = calloc(3 * nr, sizeof(*memory));
-	const struct arrays arrays = { memory, memory + nr, memory + 2 * nr };
+	sb_cleanup(sb_freep) uint64_t *memory = NULL;
 	struct link_attr attr;
+	struct arrays arrays;
+	size_t nr_elements = 0, i;
 	int fd;
 
+	for (i = 0; i < nr; i++)
+		nr_elements += elements_of(job, &job->probes->places.at[idx[i]]);
+	memory = calloc(3 * nr_elements, sizeof(*memory));
 	if (!memory)
 		return -ENOMEM;
+	arrays = (struct arrays){ memory, memory + nr_elements, memory + 2 * nr_elements };
 	fill(job, idx, nr, &arrays);
-	set_attr(job, &job->probes->places.at[idx[0]], (uint32_t)nr, &arrays, &attr);
+	set_attr(job, &job->probes->places.at[idx[0]], (uint32_t)nr_elements, &arrays, &attr);
 	fd = create_link(&attr);
 	return fd < 0 ? fd : sb_view_keep_link_fd(links, fd);
 }

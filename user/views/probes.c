@@ -91,6 +91,16 @@ int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *ho
 	return err ? err : sb_view_keep_link(links, link);
 }
 
+uint64_t sb_probe_cookie(const struct sb_probe *probe, uint32_t idx)
+{
+	return idx | (probe->returns.nr ? SB_COOKIE_GO : 0);
+}
+
+bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_probe *probe)
+{
+	return probe->returns.nr && (probe->is_return || job->at_returns);
+}
+
 /* A name as it was spelled, without the brackets of its frame. */
 void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size_t size)
 {

@@ -160,6 +160,14 @@ int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *re
 /* Warn of functions that were left out. Return: 0; -EOPNOTSUPP with @reason if all were. */
 int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason);
 
+/* probes.c, for attach.c and probe_multi.c. */
+
+/* Return: the cookie of a program at @probe, the place @idx. */
+uint64_t sb_probe_cookie(const struct sb_probe *probe, uint32_t idx);
+/* Return: whether the program is attached to the return instructions of @probe, which is a function of
+ * Go, instead of one place. */
+bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_probe *probe);
+
 /* probe_multi.c, for attach.c: one link for many functions. */
 
 /* Return: whether the places of @kind are such that one link can have several of them. */
