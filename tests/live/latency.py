@@ -6,7 +6,6 @@ latency.py STACKBPF TIMED_C PAIRS_C [PART...]
 """
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -216,12 +215,6 @@ def kernel_calls():
           f'each sleep, as long as it is: {samples(result)}, {of(result, "often")} us of {often}')
 
 
-GO = """package main
-func work(n int) int { if n == 0 { return 1 }; var a [64]int; a[n%64] = n; return work(n-1) + a[(n+1)%64] }
-func main() { c := make(chan int); go func() { c <- work(20000) }(); println(<-c) }
-"""
-
-
 def listed(result):
     """The slowest calls: (milliseconds, stack)."""
     parts = re.split(r'^stackbpf:   slowest, \d+: ', result.err, flags=re.M)[1:]
@@ -242,22 +235,6 @@ def slowest():
     check(len(listed(result)) == 1 and listed(result)[0][1][0] == '[open]', f'one that is open is one of them: {listed(result)}')
     result, *_ = measured('--slowest', '2')
     check(len(listed(result)) == 2 and all(stack[0] == 'timed' for _, stack in listed(result)), f'calls: {listed(result)}')
-
-
-def go_programs():
-    """Their stacks move, so a probe at a return would end them, whatever section has their table."""
-    if not shutil.which('go'):
-        print('no Go is installed: not tried', flush=True)
-        return
-    with open(f'{WORK.name}/work.go', 'w', encoding='ascii') as file:
-        file.write(GO)
-    for mode in ('exe', 'pie'):
-        program = f'{WORK.name}/go_{mode}'
-        subprocess.run(['go', 'build', f'-buildmode={mode}', '-o', program, file.name], check=True, cwd=WORK.name)
-        function = f'{program}:main.work'
-        for args in ((function,), ('--from', function, '--to', f'r:{function}')):
-            result = stackbpf(BINARY, 'latency', *args, '--', program)
-            check(result.status == 4 and 'is a Go program' in result.err, f'{mode}: {args}: {result.status}: {result.err[-300:]}')
 
 
 def bad_input():
@@ -284,5 +261,5 @@ def bad_input():
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((calls, jumps, still_open, many, options, call_expressions, open_with_expressions, pairs, pairs_without_end, pairs_of_threads, kernel_calls, slowest, go_programs, bad_input), sys.argv[4:])
+run_parts((calls, jumps, still_open, many, options, call_expressions, open_with_expressions, pairs, pairs_without_end, pairs_of_threads, kernel_calls, slowest, bad_input), sys.argv[4:])
 done()
