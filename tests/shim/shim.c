@@ -177,12 +177,13 @@ long bpf_for_each_map_elem(void *id, void *callback, void *ctx, __u64 flags)
 {
 	long (*fn)(void *map, const void *key, void *value, void *ctx) = callback;
 	struct map *map = find_map(id);
-	uint32_t i;
+	uint32_t nr = map->nr, i;
 
-	for (i = 0; i < map->nr; i++)
-		if (fn(id, key_at(map, i), value_at(map, i), ctx))
-			return i + 1;
-	return map->nr;
+	/* From the end, because @fn may delete the element: then the last one takes its place. */
+	for (i = nr; i > 0; i--)
+		if (fn(id, key_at(map, i - 1), value_at(map, i - 1), ctx))
+			return nr - i + 1;
+	return nr;
 }
 
 void *bpf_task_storage_get(void *id, struct task_struct *task, void *value, __u64 flags)

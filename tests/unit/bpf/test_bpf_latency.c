@@ -53,7 +53,8 @@ static __u8 own_stack[KERNEL_STACK_BYTES], irq_stack[KERNEL_STACK_BYTES];
 #define PC    0x401000ull
 
 static struct counts_generation generation;
-static struct task_struct tasks[2], leader;
+static struct task_struct tasks[3], leader;
+static struct signal_struct process;
 
 static int setup(void **state)
 {
@@ -69,6 +70,7 @@ static int setup(void **state)
 	SHIM_MAP(latency_calls);
 	SHIM_MAP(latency_newest);
 	SHIM_MAP(latency_contexts);
+	SHIM_MAP(latency_go_processes);
 	SHIM_MAP(probe_busy);
 	SHIM_MAP(latency_objects);
 	SHIM_MAP(latency_beginnings);
@@ -78,10 +80,13 @@ static int setup(void **state)
 	SHIM_MAP_OF_BYTES(generation, 100);
 	shim_set_inner(&counts, 0, &generation);
 	leader = (struct task_struct){ .start_boottime = 1000 };
-	for (i = 0; i < 2; i++)
-		tasks[i] = (struct task_struct){
-			.tgid = 10, .pid = 10 + i, .group_leader = &leader, .stack = own_stack
-		};
+	process.live.counter = 1;
+	for (i = 0; i < 3; i++)
+		tasks[i] = (struct task_struct){ .tgid = i < 2 ? 10 : 20,
+						 .pid = 10 + i,
+						 .group_leader = &leader,
+						 .signal = &process,
+						 .stack = own_stack };
 	nr_keys = 0;
 	end_ns = 0;
 	cfg_latency_min_ns = 0;
@@ -351,6 +356,75 @@ static void test_exit(void **state)
 	expect_nothing_open();
 }
 
+#define GOROUTINE 0xc000002380ull
+
+/* What the runtime has at GOROUTINE. */
+static void move_stack(uint64_t hi)
+{
+	static struct go_stack stack;
+
+	stack = (struct go_stack){ hi - 0x2000, hi };
+	shim.user_addr = GOROUTINE;
+	shim.user_mem = &stack;
+	shim.user_bytes = sizeof(stack);
+}
+
+/* The stack pointer is at the return address at the beginning as well as at the end. */
+static void go_at(uint64_t now_ns, uint64_t sp, int (*program)(struct pt_regs *))
+{
+	struct sb_regs regs = { .ip = PC, .sp = sp, .r14 = GOROUTINE, .cs = 0x33 };
+
+	shim.now_ns = now_ns;
+	shim.attach_cookie = SB_COOKIE_GO;
+	program((struct pt_regs *)&regs);
+	shim.attach_cookie = 0;
+}
+
+/* It goes to another thread, and its stack moves. */
+static void test_goroutine(void **state)
+{
+	be(0);
+	move_stack(STACK);
+	go_at(1000, STACK - 0x100, latency_begin);
+	go_at(2000, STACK - 0x200, latency_begin);
+	be(1);
+	move_stack(STACK + 0x70000);
+	go_at(5000, STACK + 0x70000 - 0x200, latency_end);
+	go_at(9000, STACK + 0x70000 - 0x100, latency_end);
+	assert_true(weight_of(0) > 10900 && weight_of(0) <= 11000);
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 0);
+	expect_nothing_open();
+}
+
+/* The same addresses in two processes; a panic; the end of a process; a register that is no goroutine. */
+static void test_goroutines(void **state)
+{
+	unsigned long long ctx[] = { (uintptr_t)&tasks[1] };
+
+	move_stack(STACK);
+	be(0);
+	go_at(1000, STACK - 0x100, latency_begin);
+	go_at(2000, STACK - 0x200, latency_begin);
+	be(2);
+	go_at(3000, STACK - 0x100, latency_end);
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 1);
+	go_at(3000, STACK - 0x100, latency_begin);
+	be(0);
+	go_at(4000, STACK - 0x100, latency_begin);
+	assert_int_equal(stat_of(SB_STAT_CALLS_JUMPED), 2);
+	go_at(5000, STACK + 0x100, latency_end);
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 2);
+	latency_exit(ctx);
+	assert_int_equal(shim_map_nr(&latency_calls), 2);
+	process.live.counter = 0;
+	latency_exit(ctx);
+	assert_int_equal(stat_of(SB_STAT_CALLS_EXITED), 1);
+	assert_int_equal(shim_map_nr(&latency_calls), 1);
+	be(2);
+	go_at(6000, STACK - 0x100, latency_end);
+	expect_nothing_open();
+}
+
 static void test_pair_of_thread(void **state)
 {
 	unsigned long long ctx[] = { (uintptr_t)&tasks[0] };
@@ -613,6 +687,8 @@ int main(void)
 		cmocka_unit_test_setup(test_bounds, setup),
 		cmocka_unit_test_setup(test_full, setup),
 		cmocka_unit_test_setup(test_exit, setup),
+		cmocka_unit_test_setup(test_goroutine, setup),
+		cmocka_unit_test_setup(test_goroutines, setup),
 		cmocka_unit_test_setup(test_pair_of_thread, setup),
 		cmocka_unit_test_setup(test_pair_by_key, setup),
 		cmocka_unit_test_setup(test_pair_in_a_row, setup),
