@@ -113,8 +113,8 @@ def open_calls():
 
 
 def returns():
-    result, said = measured(EXE, 'r:{}sleep', view='trace', args=('--value', 'retval >= 500 && retval < 550'))
-    check({stack[-1]: weight for stack, weight in result.stacks.items()} == {'[retval >= 500 && retval < 550=1]': said['sleep'][0]},
+    result, said = measured(EXE, 'r:{}sleep', view='trace', args=('--value', 'retval >= 2500 && retval < 2550'))
+    check({stack[-1]: weight for stack, weight in result.stacks.items()} == {'[retval >= 2500 && retval < 2550=1]': said['sleep'][0]},
           f'trace: what each call returns: {dict(result.stacks)}')
     result, said = measured(EXE, 'r:{}panics', view='trace')
     check(result.total == said['panics'][0], f'trace: only calls that return: {result.total} of {said["panics"]}')

@@ -73,7 +73,7 @@ func panics(n int) int {
 	if n%2 == 0 {
 		panic(n)
 	}
-	time.Sleep(200 * time.Microsecond)
+	time.Sleep(2 * time.Millisecond) // long beside the probes, which the program's own figure has
 	return n
 }
 
@@ -112,7 +112,7 @@ func measure(name string, calls int, call func(i int)) {
 
 func main() {
 	runtime.GOMAXPROCS(4)
-	measure("sleep", 50, func(i int) { sleep(500 + i) })
+	measure("sleep", 50, func(i int) { sleep(2500 + i) })
 	measure("nested", 20, func(i int) { nested(2) })
 	measure("panics", 40, func(i int) { panics(i) })
 	for i := 0; i < 5; i++ {
