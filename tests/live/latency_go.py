@@ -120,6 +120,18 @@ def returns():
     check(result.total == said['panics'][0], f'trace: only calls that return: {result.total} of {said["panics"]}')
 
 
+def expressions():
+    """The result and the time of a call are known; its arguments are not."""
+    result, said = measured(EXE, '{}nested', args=('--when', 'retval == 2', '--value', '(int)retval'))
+    outermost = {stack: weight for stack, weight in result.stacks.items() if stack[-1] == '[(int)retval=2]'}
+    check(nr_of(result) == said['nested'][0] and outermost.keys() == result.stacks.keys() and near(result.total, said['nested'][1]),
+          f'the outermost calls alone: {result.facts}, {said["nested"]}, {dict(result.stacks)}')
+    result = stackbpf(BINARY, 'latency', f'{EXE}:main.sleep', '--when', 'elapsed > 1s', '--', 'sh', '-c', f'exec {EXE} >{WORK.name}/said')
+    check(result.status == 3 and not result.stacks, f'none is so long: {result.status} {dict(result.stacks)}')
+    result = stackbpf(BINARY, 'latency', f'{EXE}:main.sleep', '--when', 'arg0 > 1', '-t', '1')
+    check(result.status == 2 and 'arg0' in result.err, f'no arguments: {result.status} {result.err}')
+
+
 def patterns():
     result, said = measured(EXE, '{}ne*', '{}s*')
     names = {stack[-1] for stack in result.stacks}
@@ -130,5 +142,5 @@ def patterns():
     check(result.status == 4 and 'change their threads' in result.err, f'--in is of threads: {result.status}: {result.err}')
 
 
-run_parts((goroutines, stacks_that_move, recursion, panics, open_calls, returns, patterns), sys.argv[3:])
+run_parts((goroutines, stacks_that_move, recursion, panics, open_calls, returns, expressions, patterns), sys.argv[3:])
 done()

@@ -45,8 +45,9 @@ int sb_usdt_parse(const char *text, struct sb_trace_arg *args, sb_vec_expr_field
  * which are registers in a BPF program's context. Names are constants. Return: 0; -ENOMEM. */
 int sb_function_fields(bool is_return, sb_vec_expr_field *fields);
 
-/* Append arg0 to arg5, retval and elapsed of a call, which are in struct sb_call_context. Names are
- * constants. Return: 0; -ENOMEM. */
-int sb_call_fields(sb_vec_expr_field *fields);
+/* Append arg0 to arg5, retval and elapsed of a call, which are in struct sb_call_context. A Go function has
+ * its arguments in other registers than C, so it gets no arg0 to arg5. Names are constants. Return: 0;
+ * -ENOMEM. */
+int sb_call_fields(bool is_of_go, sb_vec_expr_field *fields);
 
 #endif

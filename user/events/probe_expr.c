@@ -49,7 +49,7 @@ static int add_tracepoint(struct compiling *to)
 static int add_arguments(struct compiling *to, struct sb_probe *place)
 {
 	if (to->probes->is_of_calls)
-		return sb_call_fields(&to->fields);
+		return sb_call_fields(place->returns.nr != 0, &to->fields);
 	switch (place->kind) {
 	case SB_PROBE_TRACEPOINT:
 		return add_tracepoint(to);

@@ -245,12 +245,12 @@ static int add_register(const char *name, uint32_t at, sb_vec_expr_field *fields
 							   .is_arg = true });
 }
 
-int sb_call_fields(sb_vec_expr_field *fields)
+int sb_call_fields(bool is_of_go, sb_vec_expr_field *fields)
 {
 	uint32_t i;
 	int err = 0;
 
-	for (i = 0; i < SB_CALL_ARGS && !err; i++)
+	for (i = 0; i < SB_CALL_ARGS && !is_of_go && !err; i++)
 		err = add_register(arg_names[i], i * 8, fields);
 	if (!err)
 		err = add_register("retval", offsetof(struct sb_call_context, retval), fields);
