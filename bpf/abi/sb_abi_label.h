@@ -9,6 +9,7 @@
  *	OTEL	OpenTelemetry's thread context (OTEP 4947): the thread-local pointer otel_thread_ctx_v1
  *		leads to {trace 16, span 8, valid 1, flags 1, size 2, then (key 1, length 1, value)*}.
  *		A key is a number in the process's own table, which user space reads (OTEP 4719).
+ *		The two IDs are labels, too; they are called trace_id and span_id.
  *	CUSTOM	Polar Signals' custom labels, version 1: custom_labels_current_set leads to {storage,
  *		count, capacity}, storage to {key length, key, value length, value}*.
  */
@@ -40,6 +41,14 @@ enum sb_label_kind {
 	SB_LABEL_KIND_MAX,
 };
 
+/* sb_label_conf.ids */
+#define SB_LABEL_TRACE_ID  (1u << 0)
+#define SB_LABEL_SPAN_ID   (1u << 1)
+/* Bytes of the two IDs in a record of OTEL, and in a set. */
+#define SB_LABEL_IDS_BYTES 24u
+/* sb_label_conf.span_key: spans do not depend on a label of the process's table. */
+#define SB_LABEL_NO_KEY	   (~0ull)
+
 /*
  * Stored in the words of a struct sb_interp_conf: where the thread-local variable is, and what is
  * wanted.
@@ -61,16 +70,22 @@ struct sb_label_conf {
 	__u64 wanted[4];
 	/* CUSTOM: sb_label_key_hash() of each key; 0 ends the list. */
 	__u64 key_hash[SB_LABELS_MAX];
+	__u32 ids;	/* OTEL: which of its IDs are wanted: SB_LABEL_TRACE_ID, SB_LABEL_SPAN_ID */
+	__u32 span_ids; /* OTEL: on which of its IDs spans depend (--in label:trace_id) */
+	/* The label on which spans depend: OTEL: number of its key; CUSTOM: sb_label_key_hash(). */
+	__u64 span_key;
 };
 
 /*
  * Records of kind SB_INTERP_LABELS of the ring `interp_events`: struct sb_interp_event with the ID
  * of the set in id.lo and enum sb_label_kind in id.hi, followed by nr_frames bytes: (key 1, length
  * 1, value)*. A key is a number in the process's table (OTEL), or in the list of wanted keys
- * (CUSTOM).
+ * (CUSTOM). With SB_LABEL_HAS_IDS in id.hi, too, the bytes begin with {trace 16, span 8}, in which
+ * an ID that is not wanted is 0.
  */
+#define SB_LABEL_HAS_IDS (1u << 8)
 
 _Static_assert(sizeof(struct sb_label_conf) <= 8 * SB_INTERP_CONF_WORDS, "lies over its words");
-_Static_assert(sizeof(struct sb_label_conf) == 72 + 8 * SB_LABELS_MAX, "no padding");
+_Static_assert(sizeof(struct sb_label_conf) == 88 + 8 * SB_LABELS_MAX, "no padding");
 
 #endif

@@ -18,6 +18,7 @@ struct sb_open_span {
 	__u64 begin_ns;
 	__u64 seen_ns; /* when a sample found the thread in it for the last time, or begin_ns */
 	__u64 sp;      /* of a call: the stack pointer of its caller; 0: not a call */
+	__u64 value;   /* of a label: a hash of its value; 0: not of a label */
 	__u32 number;  /* sb_sample_key.span; 0: the thread is in no span */
 	__u32 ret_low; /* of a call: the lower half of the return address on the stack */
 };
@@ -34,6 +35,6 @@ struct sb_span_bucket {
 	__u64 nr, sum_ns;
 };
 
-_Static_assert(sizeof(struct sb_open_span) == 32, "layout is shared");
+_Static_assert(sizeof(struct sb_open_span) == 40, "layout is shared");
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "bpf/core/sb_interp.bpf.h"
 #include "bpf/core/sb_label.bpf.h"
+#include "bpf/core/sb_span.bpf.h"
 
 const volatile bool cfg_labels = false;
 
@@ -48,7 +49,7 @@ static int ship_labels(struct sb_scratch *s)
 	event->kind = SB_INTERP_LABELS;
 	event->nr_frames = nr;
 	event->id.lo = s->labels.hash;
-	event->id.hi = s->labels.conf.kind;
+	event->id.hi = s->labels.conf.kind | (s->labels.has_ids ? SB_LABEL_HAS_IDS : 0);
 	event->start_ns = s->capture.key.start_ns;
 	event->tgid = s->capture.key.tgid;
 	event->exec_id = s->capture.key.exec_id;
@@ -85,28 +86,68 @@ __noinline int sb_labels_end(__u32 slot)
 	return 0;
 }
 
-__noinline int sb_labels_take(__u32 slot)
+/* Read the labels of the current thread, or, with is_of_span, the one that spans depend on. */
+static __always_inline bool read_labels(struct sb_scratch *s, __u32 slot)
 {
-	struct sb_scratch *s = sb_scratch_get(slot);
 	struct sb_interp_conf *conf;
 	__u32 i;
 
-	if (!s || !cfg_labels || !s->interp.labels)
-		return 0;
+	if (!s->interp.labels)
+		return false;
 	conf = sb_interp_conf_at(s->interp.labels - 1);
 	if (!conf)
-		return 0;
+		return false;
 	s->labels.conf = *(struct sb_label_conf *)conf->word;
 	s->labels.thread_pointer = sb_interp_thread_pointer(bpf_get_current_task_btf());
+	if (s->labels.is_of_span)
+		sb_label_want_span(&s->labels);
 	if (sb_labels_begin(slot) == SB_STEP_GO_ON)
 		for (i = 0; i < SB_LABEL_ATTRS_MAX; i++)
 			if (sb_labels_step(slot) != SB_STEP_GO_ON)
 				break;
 	if (s->labels.is_bad)
 		sb_stat_add(SB_STAT_LABELS_BAD, 1);
-	if (s->labels.nr_bytes)
+	return true;
+}
+
+/* For both, so that the verifier goes through the loop once; and with few functions below each
+ * other, because calls may be eight deep. */
+__noinline int sb_labels_take(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s || !cfg_labels || !read_labels(s, slot))
+		return 0;
+	if (s->labels.nr_bytes && !s->labels.is_of_span)
 		sb_labels_end(slot);
-	return 0;
+	return 1;
+}
+
+__noinline __u64 sb_labels_span(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	int has_labels;
+	__u64 value;
+
+	if (!s || !cfg_labels || !cfg_span_label)
+		return 0;
+	if (!sb_has_user_side(bpf_get_current_task_btf()))
+		return SB_LABELS_UNSURE;
+	sb_interp_start(slot);
+	s->labels.is_of_span = 1;
+	has_labels = sb_labels_take(slot);
+	s->labels.is_of_span = 0;
+	if (!has_labels)
+		return 0;
+	if (s->labels.is_bad || s->labels.is_changing)
+		return SB_LABELS_UNSURE;
+	sb_label_end(&s->labels, sb_stack_seed(0));
+	value = s->labels.hash;
+	/* User space reads the names of keys when it is shipped a set that has an unknown one. */
+	if (s->labels.has_unknown)
+		sb_labels_take(slot);
+	s->capture.key.labels = 0;
+	return value;
 }
 
 __hidden void sb_labels_name_asleep(struct sb_sample_key *key)

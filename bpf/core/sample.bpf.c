@@ -94,11 +94,6 @@ static __u64 start_of_process(const struct task_struct *task)
 	return BPF_CORE_READ(task, group_leader, start_boottime);
 }
 
-static bool has_user_side(const struct task_struct *task)
-{
-	return BPF_CORE_READ(task, mm) && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
-}
-
 static void identify(struct sb_sample_key *key, const struct task_struct *task)
 {
 	key->tgid = task->tgid;
@@ -242,10 +237,13 @@ __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 		sb_stat_add(SB_STAT_FILTERED, 1);
 		return -ENOENT;
 	}
+	identify(&s->capture.key, bpf_get_current_task_btf());
+	/* At a switch, span_switch has looked. */
+	if (!(how & SB_BEGIN_ANYWHERE) && slot != SB_SCRATCH_SWITCH)
+		sb_span_look(slot);
 	if (cfg_spans && !(how & SB_BEGIN_ANYWHERE) &&
 	    !is_in_span(s, sb_span_of_current(s->capture.now_ns)))
 		return -ENOENT;
-	identify(&s->capture.key, bpf_get_current_task_btf());
 	if (cfg_by & SB_BY_CGROUP)
 		s->capture.key.cgroup_id = bpf_get_current_cgroup_id();
 	*ret_capture = &s->capture;
@@ -284,7 +282,7 @@ __hidden int sb_take_stacks(void *ctx, __u32 slot, __u32 sides)
 	sides &= cfg_sides;
 	if ((sides & SB_SIDE_KERNEL) && !sb_regs_are_user(&s->regs))
 		capture_kernel(ctx, s, slot);
-	if (has_user_side(task)) {
+	if (sb_has_user_side(task)) {
 		if (sides & SB_SIDE_USER)
 			capture_user(task, s, slot);
 		else if (sb_labels_are_on())
@@ -307,7 +305,7 @@ __hidden int sb_cut_user(__u32 slot, const struct task_struct *task, __u32 statu
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 
-	if (!s || !(cfg_sides & SB_SIDE_USER) || !has_user_side(task))
+	if (!s || !(cfg_sides & SB_SIDE_USER) || !sb_has_user_side(task))
 		return -ENOENT;
 	s->stack.flags = 0;
 	s->stack.list = 0;
@@ -332,7 +330,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 
-	if (!s || !(cfg_sides & SB_SIDE_USER) || !has_user_side(task))
+	if (!s || !(cfg_sides & SB_SIDE_USER) || !sb_has_user_side(task))
 		return -ENOENT;
 	sb_start_in_kernel(slot);
 	s->stack.flags = 0;

@@ -14,9 +14,17 @@ int sb_labels_are_on(void);
  * Read the labels of the current thread, write the ID of the set into the key of the record of
  * @slot (enum sb_scratch_slot), and ship a new set. The ID stays 0 if there are no labels. Labels
  * that cannot be read, do not fit or cannot be shipped are counted (SB_STAT_LABELS_*).
- * To be called after sb_interp_start(), which finds out whether the process has labels. Return: 0.
+ * To be called after sb_interp_start(), which finds out whether the process has labels. Return: 1;
+ * 0: it has none.
  */
 int sb_labels_take(__u32 slot);
+/* sb_labels_span(): the labels could not be read just now. Values are odd. */
+#define SB_LABELS_UNSURE (~0ull - 1)
+/*
+ * Look at the label of the current thread on which spans depend. The key of the record of @slot must
+ * say which process it is. Return: a hash of its value; 0: it has none; SB_LABELS_UNSURE.
+ */
+__u64 sb_labels_span(__u32 slot);
 /*
  * Write an ID for the set of labels into the key of a thread that sleeps, derived from
  * @key->ustack, which must be set; user space reads the labels under this ID. Does nothing if the

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For core: in which span a thread is. Implemented in core/span.bpf.c. Both functions are global, so
+ * For core: in which span a thread is. Implemented in core/span.bpf.c. The functions are global, so
  * that the verifier examines them once and not for each caller.
  */
 #ifndef SB_SPAN_BPF_H
 #define SB_SPAN_BPF_H
 
+#include "bpf/core/sb_label.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* Samples are restricted to spans. */
 extern const volatile bool cfg_spans;
+/* Spans are of a label of threads (--in label:KEY). */
+extern const volatile bool cfg_span_label;
 
 #define SB_SPAN_OUTSIDE (~0ull)
 
@@ -24,6 +28,18 @@ __u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns);
 
 /* sb_span_of() of the current thread. */
 __u64 sb_span_of_current(__u64 now_ns);
+
+/* The label of the current thread, of which a record is in @slot, is @value now (sb_labels_span()):
+ * begin or end its span if that has changed. Return: 0. */
+int sb_span_follow(__u32 slot, __u64 value);
+
+/* With cfg_span_label: look at the label of the current thread. The key of the record of @slot must say
+ * which process it is. */
+static __always_inline void sb_span_look(__u32 slot)
+{
+	if (cfg_span_label)
+		sb_span_follow(slot, sb_labels_span(slot));
+}
 
 /* Return: the stack pointer in user mode of a task that is not running; 0: not known. Those of a task
  * that runs were stored when it last entered the kernel. */

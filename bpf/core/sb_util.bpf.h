@@ -8,6 +8,7 @@
 
 #include "vmlinux.h"
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi/sb_abi.h"
@@ -47,5 +48,11 @@ static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
  * another one in the middle of this, an addition may be lost. In core/stats.bpf.c.
  */
 void sb_stat_add(__u32 stat, __u64 val);
+
+/* Return: whether a task runs a program, which may have stacks and labels. */
+static __always_inline bool sb_has_user_side(const struct task_struct *task)
+{
+	return BPF_CORE_READ(task, mm) && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
+}
 
 #endif

@@ -14,6 +14,12 @@
  * here, too: a coroutine or a signal handler with a stack of its own may be taken for one that has
  * left the call.
  *
+ * With a label of threads (--in label:KEY), a span is the time for which the label of a thread keeps
+ * one value. Nothing happens when a program sets a label, so span_switch looks at it whenever the
+ * thread leaves a CPU, and sb_begin() for each sample. Between two looks the thread runs on a CPU. So
+ * the beginning and the end are noted by up to one period of the timer too late, and a value that is
+ * gone again by the next look is not seen.
+ *
  * User space reads counts first, then spans_open, then spans_slow. A span that is slow is written to
  * spans_slow before it is taken out of spans_open. So a span of which a count was read is in one of
  * them, unless it was fast or has not ended properly. It was slow for certain once a sample found the
@@ -25,12 +31,14 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/abi/sb_abi_span.h"
+#include "bpf/core/sb_label.bpf.h"
 #include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_span.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
 
 const volatile bool cfg_spans = false;
+const volatile bool cfg_span_label = false;
 const volatile __u64 cfg_span_slow_ns = 0;
 
 __u32 span_numbers = 0; /* the last one that was given */
@@ -161,7 +169,8 @@ static void close_span(struct sb_open_span *span, __u64 ns, __u64 now_ns)
 {
 	if (ns >= cfg_span_slow_ns) {
 		sb_stat_add(SB_STAT_SPANS_SLOW, 1);
-		if (cfg_span_slow_ns && span->seen_ns != span->begin_ns)
+		/* Spans of labels begin with the first sample. */
+		if (cfg_span_slow_ns && (cfg_span_label || span->seen_ns != span->begin_ns))
 			report_slow(span->number, now_ns);
 	}
 	/* A barrier, too: whoever sees this sees the above. */
@@ -230,6 +239,56 @@ static void finish_span(__u64 sp)
 	}
 	count_duration(now_ns - span->begin_ns);
 	close_span(span, now_ns - span->begin_ns, now_ns);
+}
+
+static void finish_value(struct sb_open_span *span, __u64 now_ns)
+{
+	if (!span->number)
+		return;
+	count_duration(now_ns - span->begin_ns);
+	close_span(span, now_ns - span->begin_ns, now_ns);
+}
+
+static void begin_value(__u32 tid, __u64 value, __u64 now_ns)
+{
+	struct sb_open_span *span = span_of_thread(tid);
+
+	if (!span)
+		return;
+	span->sp = 0;
+	span->value = value;
+	span->begin_ns = span->seen_ns = now_ns;
+	__sync_lock_test_and_set(&span->number, new_number());
+}
+
+__noinline int sb_span_follow(__u32 slot, __u64 value)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct sb_capture *capture = sb_capture_of(slot);
+	struct sb_open_span *span;
+
+	if (!capture || !cfg_span_label)
+		return 0;
+	span = bpf_map_lookup_elem(&spans_open, &tid);
+	if (value == SB_LABELS_UNSURE || (span && span->number && span->value == value))
+		return 0;
+	if (span)
+		finish_value(span, capture->now_ns);
+	if (value)
+		begin_value(tid, value, capture->now_ns);
+	return 0;
+}
+
+/* The thread leaves its CPU: with what is its label now, it will come back. */
+SEC("?tp_btf/sched_switch")
+int span_switch(void *ctx)
+{
+	struct sb_capture *capture;
+
+	if (sb_is_asked_for() &&
+	    !sb_begin(SB_SCRATCH_SWITCH, SB_BEGIN_ANYBODY | SB_BEGIN_ANYWHERE, &capture))
+		sb_span_look(SB_SCRATCH_SWITCH);
+	return 0;
 }
 
 SEC("?uprobe")

@@ -41,6 +41,10 @@ struct sb_label_walk {
 	__u64 nr_bytes; /* used bytes of `data` */
 	__u64 nr_cut;	/* values and labels that did not fit */
 	__u64 is_bad;	/* something could not be read */
+	__u64 is_changing; /* OTEL: the thread was just changing its record */
+	__u64 has_ids;	   /* OTEL: `data` begins with the IDs */
+	__u64 has_unknown; /* OTEL: there was a key that user space does not know yet */
+	__u64 is_of_span;  /* set by the caller: leave out keys that user space does not know yet */
 	__u64 hash;
 	__u64 head[4];
 	__u64 key[SB_LABEL_KEY_BYTES / 8];
@@ -101,6 +105,21 @@ static __always_inline __u64 sb_label_variable(struct sb_label_walk *w, void *me
 	return block && block != ~0ull ? block + conf->at : 0;
 }
 
+/* Begin w->data with the IDs that are wanted, from w->head, unless they are all 0. */
+static __always_inline void sb_label_put_ids(struct sb_label_walk *w)
+{
+	__u64 *words = (__u64 *)w->data;
+	__u32 ids = w->conf.ids;
+
+	words[0] = ids & SB_LABEL_TRACE_ID ? w->head[0] : 0;
+	words[1] = ids & SB_LABEL_TRACE_ID ? w->head[1] : 0;
+	words[2] = ids & SB_LABEL_SPAN_ID ? w->head[2] : 0;
+	if (!(words[0] | words[1] | words[2]))
+		return;
+	w->has_ids = 1;
+	w->nr_bytes = SB_LABEL_IDS_BYTES;
+}
+
 /*
  * sb_label_begin() for OTEL: copy all attributes of the record at @record of the process to
  * w->record. One that the thread is changing right now counts as empty; one that is too long is cut,
@@ -116,8 +135,11 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 		w->is_bad = 1;
 		return SB_STEP_END;
 	}
-	if ((w->head[3] & 0xff) != 1) /* it is being changed */
+	if ((w->head[3] & 0xff) != 1) {
+		w->is_changing = 1;
 		return SB_STEP_END;
+	}
+	sb_label_put_ids(w);
 	size = w->head[3] >> 16 & 0xffff;
 	if (size > SB_LABEL_RECORD_MAX) {
 		size = SB_LABEL_RECORD_MAX;
@@ -150,14 +172,15 @@ static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *
 }
 
 /*
- * Find the labels of the thread. The caller has set w->conf and w->thread_pointer; all else is
- * reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none.
+ * Find the labels of the thread. The caller has set w->conf, w->thread_pointer and w->is_of_span;
+ * all else is reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none.
  */
 static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void *mem)
 {
 	__u64 var, set;
 
 	w->nr_bytes = w->nr_cut = w->is_bad = w->hash = 0;
+	w->is_changing = w->has_ids = w->has_unknown = 0;
 	var = sb_label_variable(w, mem);
 	set = var ? sb_label_word(w, mem, var) : 0;
 	if (!set)
@@ -188,7 +211,8 @@ static __always_inline __u8 *sb_label_put(struct sb_label_walk *w, __u64 key, __
 	return &w->data[out + 2];
 }
 
-/* sb_label_step() for OTEL, from w->record. A key that user space does not know yet is wanted. */
+/* sb_label_step() for OTEL, from w->record. A key that user space does not know yet is wanted,
+ * unless w->is_of_span. */
 static __always_inline enum sb_step sb_label_step_otel(struct sb_label_walk *w)
 {
 	__u64 at = w->at, key, len;
@@ -203,8 +227,13 @@ static __always_inline enum sb_step sb_label_step_otel(struct sb_label_walk *w)
 	if (at + 2 + len > w->end)
 		return SB_STEP_END;
 	w->at = at + 2 + len;
-	if (key < w->conf.nr_keys && !(w->conf.wanted[key >> 6 & 3] >> (key & 63) & 1))
+	if (key >= w->conf.nr_keys) {
+		w->has_unknown = 1;
+		if (w->is_of_span)
+			return SB_STEP_GO_ON;
+	} else if (!(w->conf.wanted[key >> 6 & 3] >> (key & 63) & 1)) {
 		return SB_STEP_GO_ON;
+	}
 	SB_STEP_OPAQUE(len);
 	len &= 255;
 	to = sb_label_put(w, key, len);
@@ -257,6 +286,22 @@ static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w
 		w->nr_bytes -= 2 + len;
 	}
 	return SB_STEP_GO_ON;
+}
+
+/* Of the keys in w->conf, want only the one that spans depend on. To be called before
+ * sb_label_begin(). */
+static __always_inline void sb_label_want_span(struct sb_label_walk *w)
+{
+	struct sb_label_conf *conf = &w->conf;
+	__u64 key = conf->span_key;
+
+	conf->ids = conf->span_ids;
+	__builtin_memset(conf->wanted, 0, sizeof(conf->wanted));
+	__builtin_memset(conf->key_hash, 0, sizeof(conf->key_hash));
+	if (conf->kind == SB_LABEL_CUSTOM)
+		conf->key_hash[0] = key;
+	else if (key != SB_LABEL_NO_KEY)
+		conf->wanted[key >> 6 & 3] = 1ull << (key & 63);
 }
 
 /*

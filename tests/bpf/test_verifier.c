@@ -136,6 +136,8 @@ int main(void)
 	skel->rodata->cfg_interp = true;
 	skel->rodata->cfg_interp_lines = true;
 	skel->rodata->cfg_labels = true;
+	skel->rodata->cfg_spans = true;
+	skel->rodata->cfg_span_label = true;
 	if (sampler_bpf__load(skel)) {
 		print_refusal();
 		return 1;

@@ -17,18 +17,20 @@ need_root()
 BINARY, SOURCE = sys.argv[1], sys.argv[2]
 WORK = tempfile.TemporaryDirectory()
 PROGRAM = f'{WORK.name}/spans'
-subprocess.run(['gcc', '-O2', '-g', '-pthread', '-o', PROGRAM, SOURCE], check=True)
+INCLUDE = os.path.join(os.path.dirname(SOURCE), '..', '..', 'include')
+for name, flags in ((PROGRAM, ()), (f'{PROGRAM}_custom', ('-DSPANS_CUSTOM',))):
+    subprocess.run(['gcc', '-O2', '-g', '-pthread', f'-I{INCLUDE}', *flags, '-o', name, SOURCE], check=True)
 KINDS = ('fast', 'middle', 'slow')
 MICROS = 40000
 
 Kind = collections.namedtuple('Kind', 'nr nr_slow burnt slept bytes')
 
 
-def sampled(view, *args, nr=200, mode='', spans=('--in', f'{PROGRAM}:handle', '--slower-than', f'{MICROS}us')):
+def sampled(view, *args, nr=200, mode='', program=PROGRAM, spans=('--in', f'{PROGRAM}:handle', '--slower-than', f'{MICROS}us')):
     """What was sampled, and what the program says of each kind of its requests."""
     said = f'{WORK.name}/said'
     result = stackbpf(BINARY, view, *spans, '--stats', *args, '--', 'sh', '-c',
-                      f'exec {PROGRAM} {nr} {MICROS} {mode} >{said}')
+                      f'exec {program} {nr} {MICROS} {mode} >{said}')
     check(result.status == 0, f'{view} {mode}: {result.status}: {result.err}')
     with open(said, encoding='ascii') as file:
         return result, {name: Kind(*map(int, line.split())) for name, line in zip(KINDS, file)}
@@ -136,14 +138,37 @@ def still_open():
         check(('stay' in str(result.stacks)) == counts, f'open, {bound}: {result.stacks}')
 
 
+def labels():
+    """By the value of a label of the thread, which is looked at when it is sampled or leaves its CPU."""
+    for key, mode, program in (('request', 'label', PROGRAM), ('trace_id', 'trace', PROGRAM),
+                               ('request', 'label', f'{PROGRAM}_custom')):
+        spans = ('--in', f'label:{key}', '--slower-than', f'{MICROS}us')
+        for view, slow in (('oncpu', 'burn_slow'), ('wall', 'nap_slow')):
+            what = f'{key} of {os.path.basename(program)}, {view}'
+            result, kinds = sampled(view, '-F', '999', mode=mode, program=program, spans=spans)
+            only_slow(what, result, kinds)
+            ended = int(re.search(r'spans +(\d+) ended', result.err)[1])
+            check(0.95 * 200 <= ended <= 200, f'{what}: {ended} spans of 200')
+            check(of(result, slow), f'{what}: {slow} is there')
+        check(near(of(result, 'nap'), sum(kind.slept for kind in kinds.values()), 0.05),
+              f'{what}: {of(result, "nap")} us asleep of {kinds}')
+        result, kinds = sampled('oncpu', '-F', '999', '--label', key, mode=mode, program=program, spans=spans)
+        values = {stack[0] for stack in result.stacks}
+        nr_slow = sum(kind.nr_slow for kind in kinds.values())
+        check(abs(len(values) - nr_slow) <= 1 and all(v.startswith(f'{key}=') for v in values),
+              f'{what}: one value for each slow request, {sorted(values)} of {nr_slow}')
+
+
 def bad_input():
     for args, sentence in ((('--slower-than', '5ms'), '--slower-than is about the calls of --in'),
                            (('--until', 'c:fsync'), '--until ends what --in begins'),
                            (('--in', 'c:fsnyc'), "fsync"),
+                           (('--in', 'label:a b'), "a label's key is made of"),
+                           (('--in', 'label:a', '--until', 'c:fsync'), '--until does not go with --in label:KEY'),
                            (('--in', 'sched:sched_switch'), 'is no function of a program')):
         result = stackbpf(BINARY, 'oncpu', *args, '-t', '1')
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((oncpu, waits, files, jumps, threads, event_loop, still_open, bad_input), sys.argv[3:])
+run_parts((oncpu, waits, files, jumps, threads, event_loop, labels, still_open, bad_input), sys.argv[3:])
 done()

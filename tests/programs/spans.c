@@ -7,7 +7,8 @@
  * call by longjmp(), and is elsewhere for long after some; "threads" does all of it in four threads,
  * each of which ends inside of a last slow call; "open" stays in a last call that sleeps; "loop" has
  * the requests as callbacks of an epoll loop; "cost" only calls handle_waits(), and says how many
- * microseconds of CPU time a call takes.
+ * microseconds of CPU time a call takes. In "label" the thread has a label "request" during each call,
+ * another value each time (with SPANS_CUSTOM in the form of Polar Signals), and in "trace" a trace ID.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,6 +25,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+
+/* A program has one form of labels. */
+#ifndef SPANS_CUSTOM
+#define SB_LABELS_IMPLEMENTATION
+#include "stackbpf-labels.h"
+#endif
 
 enum { FAST, MIDDLE, SLOW, NR_KINDS };
 
@@ -129,6 +136,69 @@ static void end_request(int kind)
 	__sync_fetch_and_add(&sums[kind].bytes, mine.bytes);
 }
 
+#ifdef SPANS_CUSTOM
+/* https://github.com/polarsignals/custom-labels, version 1. */
+struct custom_text {
+	size_t len;
+	const char *at;
+};
+struct custom_set {
+	struct custom_label {
+		struct custom_text key, value;
+	} * storage;
+	size_t count, capacity;
+};
+__thread struct custom_set *custom_labels_current_set;
+
+static void set_value(const char *value)
+{
+	static __thread struct custom_label label = { { 7, "request" }, {} };
+	static __thread struct custom_set set;
+
+	label.value = (struct custom_text){ strlen(value), value };
+	set = (struct custom_set){ &label, 1, 1 };
+	custom_labels_current_set = *value ? &set : NULL;
+}
+
+static void set_trace(uint64_t id)
+{
+	(void)id;
+}
+#else
+static void set_value(const char *value)
+{
+	if (sb_label_set("request", value))
+		exit(1);
+}
+
+/* As an SDK does: readers see no half of it. */
+static void set_trace(uint64_t id)
+{
+	static __thread struct sb_labels_record record;
+
+	__atomic_store_n(&record.is_valid, 0, __ATOMIC_SEQ_CST);
+	memcpy(record.trace_id, &id, sizeof(id));
+	memset(record.trace_id + sizeof(id), id ? 0xab : 0, sizeof(id));
+	memcpy(record.span_id, &id, sizeof(id));
+	__atomic_store_n(&record.is_valid, 1, __ATOMIC_SEQ_CST);
+	otel_thread_ctx_v1 = &record;
+}
+#endif
+
+/* @id: of the request; 0: there is none */
+static void set_label(uint64_t id)
+{
+	static __thread char value[32];
+
+	value[0] = '\0';
+	if (id)
+		snprintf(value, sizeof(value), "r%llu", (unsigned long long)id);
+	if (!strcmp(mode, "label"))
+		set_value(value);
+	if (!strcmp(mode, "trace"))
+		set_trace(id);
+}
+
 /* A call within a call: the outermost counts. */
 __attribute__((noinline)) void handle(int kind, int depth)
 {
@@ -171,7 +241,9 @@ static void *requests(void *arg)
 	for (i = 0; i < nr; i++) {
 		begin_request();
 		if (!setjmp(out)) {
+			set_label((uint64_t)i + 1);
 			handle(kind_of(i), 1);
+			set_label(0);
 			end_request(kind_of(i));
 			between(2);
 		} else {

@@ -76,7 +76,8 @@ static int on_labels(struct sb_interpwatch *watch, const struct sb_interp_event 
 {
 	const struct sb_space_key space = SB_SPACE_KEY(event);
 	const struct sb_interp_label_set set = {
-		.kind = (uint32_t)event->id.hi,
+		.kind = (uint32_t)event->id.hi & ~SB_LABEL_HAS_IDS,
+		.has_ids = event->id.hi & SB_LABEL_HAS_IDS,
 		.nr_bytes = event->nr_frames,
 		.data = event + 1,
 	};

@@ -69,6 +69,11 @@ static int attach_others(struct sb_session *session)
 	size_t i;
 	int err;
 
+	/* At each switch, the span's program is to run before the view's. */
+	err = sb_span_attach(session->skel, &session->opts.view_opts, &session->links,
+			     session->opts.reason);
+	if (err)
+		return err;
 	bpf_object__for_each_program(prog, session->skel->obj) {
 		if (!is_for_attach(session, prog))
 			continue;
@@ -82,8 +87,6 @@ static int attach_others(struct sb_session *session)
 			return sb_reason_set(session->opts.reason, err, "cannot attach '%s'",
 					     bpf_program__name(prog));
 	}
-	err = sb_span_attach(session->skel, &session->opts.view_opts, &session->links,
-			     session->opts.reason);
 	for (i = 0; i < views->nr && !err; i++)
 		if (views->at[i]->attach)
 			err = views->at[i]->attach(session->skel, &session->opts.view_opts,

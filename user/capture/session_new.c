@@ -453,7 +453,7 @@ static int load(struct sb_session *session)
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
 		return sb_explain(session->opts.reason, err, "create the BPF maps of counts");
-	if (session->opts.view_opts.in)
+	if (sb_view_has_spans(&session->opts.view_opts))
 		err = sb_spans_new(session->skel, session->opts.view_opts.slower_than_ns,
 				   &session->spans);
 	if (err)

@@ -136,7 +136,7 @@ static int find_spans(struct sb_record_opts *opts)
 	struct sb_reason reason = {};
 	int err;
 
-	if (!opts->in)
+	if (!opts->in || view_opts->in_label)
 		return -1;
 	preset = sb_preset_find(opts->in);
 	if (preset && !opts->until)

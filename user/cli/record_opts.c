@@ -467,7 +467,8 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "in", .metavar = "EVENT", SPANS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(in), .complete = sb_complete_events,
 	  .help = "only what threads do during calls of this function (c:fsync, ./server:handle); "
-		  "with --until, from this event on" },
+		  "with --until, from this event on; label:KEY: while a label of the thread has "
+		  "one value" },
 	{ .name = "until", .metavar = "EVENT", SPANS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(until),
 	  .complete = sb_complete_events,

@@ -113,12 +113,17 @@ int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
 	return *ret_why ? -EINVAL : 0;
 }
 
+bool sb_recorder_is_label(const char *key)
+{
+	return is_key(key, strlen(key));
+}
+
 int sb_recorder_parse_label(void *field, const char *value, const char **ret_why)
 {
 	struct sb_run_config *opts = field;
 	size_t i;
 
-	if (!is_key(value, strlen(value)))
+	if (!sb_recorder_is_label(value))
 		*ret_why = "is not a key of letters, digits, '_', '.', '-', '/'";
 	else if (opts->nr_labels == SB_LABELS_MAX)
 		*ret_why = "is one label too many: the limit is 8";

@@ -16,6 +16,8 @@ int sb_recorder_parse_retain(void *opts, const char *value, const char **ret_why
 /* For sb_opt.parse, too; @opts is a struct sb_run_config, which borrows @value, one key of a
  * label. */
 int sb_recorder_parse_label(void *opts, const char *value, const char **ret_why);
+/* Return: whether @key can be the key of a label. */
+bool sb_recorder_is_label(const char *key);
 
 /* Free the tags. */
 void sb_recorder_opts_release(struct sb_recorder_config *opts);

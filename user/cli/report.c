@@ -537,7 +537,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		row("threads found asleep", "%llu, woke up before their stack was read: %llu",
 		    (unsigned long long)figures->session.nr_asleep,
 		    (unsigned long long)figures->session.nr_asleep_lost);
-	if (run->config->view_opts.in)
+	if (sb_view_has_spans(&run->config->view_opts))
 		sb_report_spans(run, figures, row_text);
 	if (run->config->views.at[figures->view]->report)
 		sb_session_report(run->session, figures->view, figures->wall_ns, row_text);

@@ -103,7 +103,7 @@ static void add_histogram(const struct sb_spans_stats *spans, struct sb_str *lis
 void sb_report_span_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_str *list)
 {
-	if (!run->config->view_opts.in)
+	if (!sb_view_has_spans(&run->config->view_opts))
 		return;
 	add_spans(run, figures, list);
 	if (run->config->view_opts.distr)

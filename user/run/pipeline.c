@@ -51,10 +51,11 @@ static int make_interp(struct sb_run *run)
 		.parser = sb_parser_seat(run->parser, SB_PARSER_INTERP),
 		.labels = config->labels,
 		.nr_labels = config->nr_labels,
+		.span_label = config->view_opts.in_label,
 		.no_frames = !has_interp(config),
 	};
 
-	if (!has_interp(config) && !config->nr_labels)
+	if (!has_interp(config) && !config->nr_labels && !opts.span_label)
 		return 0;
 	return sb_interp_new(&opts, &run->interp);
 }

@@ -128,7 +128,7 @@ static enum sb_run_status make_session(struct sb_run *run)
 		.processes = run->processes,
 		.interp = run->interp,
 		.interp_lines = config->lines,
-		.labels = config->nr_labels > 0,
+		.labels = config->nr_labels || config->view_opts.in_label,
 		.parser = run->parser,
 		.reason = &run->reason,
 		.freq_hz = config->freq_hz,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/reason.h"
 #include "bpf/abi/sb_abi_span.h"
 #include "events/probe.h"
 #include "views/skel.h"
@@ -51,16 +52,27 @@ int sb_span_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	const struct sb_attaching end = job_of(skel, opts, true);
 	int err;
 
-	if (!opts->in)
+	if (!sb_view_has_spans(opts))
 		return 0;
 	skel->rodata->cfg_spans = true;
 	skel->rodata->cfg_span_slow_ns = opts->slower_than_ns;
+	skel->rodata->cfg_span_label = opts->in_label;
 	err = resize_maps(skel, opts);
-	if (!err)
+	if (!err && opts->in)
 		err = sb_attach_prepare(&end);
-	if (!err)
+	if (!err && opts->in)
 		err = sb_attach_prepare(&begin);
+	if (!err && opts->in_label)
+		err = sb_view_switch_on(&skel->progs.span_switch, 1);
 	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
+}
+
+static int attach_switch(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason)
+{
+	const struct bpf_program *prog = skel->progs.span_switch;
+	int err = sb_view_keep_link(links, bpf_program__attach(prog));
+
+	return err ? sb_reason_set(reason, err, "cannot attach '%s'", bpf_program__name(prog)) : 0;
 }
 
 /* The ends first, so that no beginning is without its end. */
@@ -70,6 +82,8 @@ int sb_span_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 	struct sb_attaching begin = job_of(skel, opts, false), end = job_of(skel, opts, true);
 	int err;
 
+	if (opts->in_label)
+		return attach_switch(skel, links, reason);
 	if (!opts->in)
 		return 0;
 	err = sb_attach(&end, links, reason);
@@ -93,6 +107,7 @@ bool sb_span_attaches(const struct sampler_bpf *skel, const struct bpf_program *
 		skel->progs.span_end_kernel,
 		skel->progs.span_begin_tracepoint,
 		skel->progs.span_end_tracepoint,
+		skel->progs.span_switch,
 	};
 	size_t i;
 

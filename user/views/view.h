@@ -63,9 +63,16 @@ struct sb_view_opts {
 	const struct sb_probes *in;	  /* events at which spans begin; NULL: no spans */
 	/* Events at which they end; NULL: they are the calls of `in`. */
 	const struct sb_probes *until;
+	const char *in_label;	 /* spans are of the values of this label of threads; NULL: no */
 	uint64_t slower_than_ns; /* only spans that take at least so long; 0: all */
 	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
 };
+
+/* Return: whether samples are restricted to spans. */
+static inline bool sb_view_has_spans(const struct sb_view_opts *opts)
+{
+	return opts->in || opts->in_label;
+}
 
 /* Where a frame for the thread's state is added to its stack. */
 enum sb_state_place {

@@ -25,7 +25,7 @@ static uint32_t runtimes_of(const struct sb_interp *interp, struct sb_image_file
 	uint32_t runtimes = 0;
 	size_t i, at;
 
-	if (interp->opts.nr_labels && sb_label_place_find(&image, &place))
+	if (sb_interp_wants_labels(interp) && sb_label_place_find(&image, &place))
 		runtimes |= FILE_LABELS;
 	if (sb_elf_section_named(file->elf, GO_SECTION))
 		runtimes |= FILE_GO;

@@ -322,7 +322,7 @@ static bool wants_all(const struct sb_interp *interp, const struct seen_file *se
 {
 	size_t i;
 
-	if (interp->opts.nr_labels)
+	if (sb_interp_wants_labels(interp))
 		return true;
 	for (i = 0; sb_runtimes[i]->runtime; i++)
 		if (seen->runtimes & 1u << sb_runtimes[i]->runtime &&

@@ -47,6 +47,7 @@ struct sb_interp_opts {
 	struct sb_parser_seat *parser;
 	const char *const *labels; /* borrowed: the keys of the labels to read */
 	size_t nr_labels;	   /* up to SB_LABELS_MAX */
+	const char *span_label;	   /* borrowed: the key on which spans depend; NULL: none */
 	bool no_frames;		   /* read labels only, look for no runtimes */
 };
 
@@ -146,6 +147,7 @@ uint64_t sb_interp_c_function(struct sb_interp *interp, const struct sb_space_ke
 /* Labels of a thread, packed as the kernel ships them: see sb_abi_label.h. */
 struct sb_interp_label_set {
 	uint32_t kind; /* enum sb_label_kind */
+	bool has_ids;  /* data begins with SB_LABEL_IDS_BYTES of IDs */
 	size_t nr_bytes;
 	const void *data; /* (key 1, length 1, value)* */
 };

@@ -116,6 +116,11 @@ struct sb_interp {
 
 /* Return: what is known of the address space, or NULL. */
 struct space *sb_interp_find(struct sb_interp *interp, const struct sb_space_key *key);
+/* Return: whether the run reads labels of threads. */
+static inline bool sb_interp_wants_labels(const struct sb_interp *interp)
+{
+	return interp->opts.nr_labels || interp->opts.span_label;
+}
 /* Find it, or make an empty one. Return: 0; -ENOMEM; -E2BIG when the registry is full. */
 int sb_interp_make_space(struct sb_interp *interp, const struct sb_space_key *key,
 			 struct space **ret_space);

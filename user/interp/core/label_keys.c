@@ -103,7 +103,7 @@ static uint8_t place_of(const struct sb_label_names *names, struct sb_cursor nam
 	for (i = 0; i < names->nr; i++)
 		if (is_text(&name, names->at[i]))
 			return (uint8_t)i;
-	return SB_LABEL_NOT_WANTED;
+	return names->span && is_text(&name, names->span) ? SB_LABEL_OF_SPAN : SB_LABEL_NOT_WANTED;
 }
 
 static void read_map(struct sb_cursor array, const struct sb_label_names *names,

@@ -3,10 +3,12 @@
 #include "interp/core/labels.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "base/time.h"
 #include "base/utf8.h"
 #include "interp/core/interp.h"
@@ -133,27 +135,57 @@ int sb_label_place_conf(const struct sb_label_place *place, const struct sb_memo
 
 static struct sb_label_names names_of(const struct sb_interp *interp)
 {
-	return (struct sb_label_names){ .at = interp->opts.labels, .nr = interp->opts.nr_labels };
+	return (struct sb_label_names){ .at = interp->opts.labels,
+					.nr = interp->opts.nr_labels,
+					.span = interp->opts.span_label };
 }
 
-static void hash_names(const struct sb_interp *interp, struct sb_label_conf *conf)
+/* Return: as sb_label_key_hash(); 0 for a key that is too long. */
+static uint64_t hash_of(const char *name)
 {
-	uint64_t key[SB_LABEL_KEY_BYTES / 8];
-	size_t i, len;
+	uint64_t key[SB_LABEL_KEY_BYTES / 8] = {};
+	size_t len = strlen(name);
+
+	if (len > sizeof(key))
+		return 0;
+	memcpy(key, name, len);
+	return sb_label_key_hash((const __u64 *)key);
+}
+
+/* Return: SB_LABEL_TRACE_ID or SB_LABEL_SPAN_ID, if that is what the label @name stands for; or 0. */
+static uint32_t id_of(const char *name)
+{
+	return sb_streq(name, "trace_id")  ? SB_LABEL_TRACE_ID
+	       : sb_streq(name, "span_id") ? SB_LABEL_SPAN_ID
+					   : 0;
+}
+
+/* Set in the configuration for the kernel what is wanted, but for the keys of OTEL's table. */
+static void want_names(const struct sb_interp *interp, struct sb_label_conf *conf)
+{
+	const char *span = interp->opts.span_label;
+	size_t i;
 
 	for (i = 0; i < interp->opts.nr_labels && i < SB_LABELS_MAX; i++) {
-		len = strlen(interp->opts.labels[i]);
-		if (len > sizeof(key))
-			continue;
-		memset(key, 0, sizeof(key));
-		memcpy(key, interp->opts.labels[i], len);
-		conf->key_hash[i] = sb_label_key_hash((const __u64 *)key);
+		conf->key_hash[i] = hash_of(interp->opts.labels[i]);
+		conf->ids |= id_of(interp->opts.labels[i]);
 	}
+	conf->span_ids = span ? id_of(span) : 0;
+	conf->span_key = span && conf->kind == SB_LABEL_CUSTOM ? hash_of(span) : SB_LABEL_NO_KEY;
+}
+
+/* Return: whether @place stands for the key on which spans depend. */
+static bool is_of_span(const struct sb_interp *interp, uint8_t place)
+{
+	const char *span = interp->opts.span_label;
+
+	return place == SB_LABEL_OF_SPAN || (span && place < interp->opts.nr_labels &&
+					     sb_streq(interp->opts.labels[place], span));
 }
 
 /* Set in the configuration for the kernel which of the process's keys are wanted. Return: whether
  * it changed. */
-static bool mask_keys(struct sb_labels *labels)
+static bool mask_keys(const struct sb_interp *interp, struct sb_labels *labels)
 {
 	const struct sb_label_keys *keys = &labels->keys;
 	struct sb_label_conf before = labels->conf;
@@ -161,9 +193,12 @@ static bool mask_keys(struct sb_labels *labels)
 
 	memset(labels->conf.wanted, 0, sizeof(labels->conf.wanted));
 	labels->conf.nr_keys = keys->nr;
-	for (i = 0; i < keys->nr; i++)
-		if (keys->place[i] != SB_LABEL_NOT_WANTED)
+	for (i = 0; i < keys->nr; i++) {
+		if (keys->place[i] < SB_LABELS_MAX)
 			labels->conf.wanted[i / 64] |= 1ull << i % 64;
+		if (is_of_span(interp, keys->place[i]))
+			labels->conf.span_key = i;
+	}
 	return memcmp(&before, &labels->conf, sizeof(before)) != 0;
 }
 
@@ -241,10 +276,10 @@ int sb_labels_look_at(struct sb_interp *interp, struct space *space, const struc
 	if (err)
 		return err == -ENOTSUP ? 0 : err;
 	labels->has_conf = true;
-	hash_names(interp, &labels->conf);
+	want_names(interp, &labels->conf);
 	if (labels->conf.kind == SB_LABEL_OTEL && labels->context_addr)
 		read_keys(interp, space, 0);
-	mask_keys(labels);
+	mask_keys(interp, labels);
 	return 0;
 }
 
@@ -261,6 +296,7 @@ void sb_labels_look_end(struct space *space)
 struct values {
 	const uint8_t *at[SB_LABELS_MAX]; /* NULL: the key is not in it */
 	uint8_t len[SB_LABELS_MAX];
+	char trace_id[33], span_id[17]; /* in hexadecimal, which `at` points to */
 };
 
 /* Return: the index in the run's list, or NOT_WANTED. @bits: SB_LABELS_* are added. */
@@ -273,7 +309,8 @@ static uint8_t place_of(struct sb_interp *interp, struct space *space, uint32_t 
 		return number;
 	if (!labels)
 		return SB_LABEL_NOT_WANTED;
-	if (number >= labels->keys.nr && read_keys(interp, space, number) && mask_keys(labels))
+	if (number >= labels->keys.nr && read_keys(interp, space, number) &&
+	    mask_keys(interp, labels))
 		*bits |= SB_LABELS_NEWS;
 	if (number < labels->keys.nr)
 		return labels->keys.place[number];
@@ -286,7 +323,37 @@ static uint8_t place_of(struct sb_interp *interp, struct space *space, uint32_t 
 	return SB_LABEL_NOT_WANTED;
 }
 
-/* Of two with the same key the last one counts (OTEP 4947). */
+static void put_id(const struct sb_interp *interp, struct values *values, uint32_t id, char *text,
+		   const uint8_t *bytes, size_t nr_bytes)
+{
+	bool is_set = false;
+	size_t i;
+
+	for (i = 0; i < nr_bytes; i++) {
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+		is_set |= bytes[i];
+	}
+	for (i = 0; is_set && i < interp->opts.nr_labels && i < SB_LABELS_MAX; i++)
+		if (id_of(interp->opts.labels[i]) == id) {
+			values->at[i] = (const uint8_t *)text;
+			values->len[i] = (uint8_t)(2 * nr_bytes);
+		}
+}
+
+/* Read the IDs with which the set begins, if it has any. Return: where its labels begin. */
+static size_t read_ids(const struct sb_interp *interp, const struct sb_interp_label_set *set,
+		       struct values *values)
+{
+	const uint8_t *data = set->data;
+
+	if (!set->has_ids || set->nr_bytes < SB_LABEL_IDS_BYTES)
+		return 0;
+	put_id(interp, values, SB_LABEL_TRACE_ID, values->trace_id, data, 16);
+	put_id(interp, values, SB_LABEL_SPAN_ID, values->span_id, data + 16, 8);
+	return SB_LABEL_IDS_BYTES;
+}
+
+/* Of two with the same key the last one counts (OTEP 4947), also if the first one is an ID. */
 static void read_values(struct sb_interp *interp, struct space *space,
 			const struct sb_interp_label_set *set, struct values *values, int *bits)
 {
@@ -294,7 +361,7 @@ static void read_values(struct sb_interp *interp, struct space *space,
 	size_t at, len;
 	uint8_t place;
 
-	for (at = 0; at + 2 <= set->nr_bytes; at += 2 + len) {
+	for (at = read_ids(interp, set, values); at + 2 <= set->nr_bytes; at += 2 + len) {
 		len = data[at + 1];
 		if (len > set->nr_bytes - at - 2)
 			return;
@@ -381,6 +448,7 @@ int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key
 		return 0;
 	set = (struct sb_interp_label_set){
 		.kind = w->conf.kind,
+		.has_ids = w->has_ids,
 		.nr_bytes = w->nr_bytes,
 		.data = w->data,
 	};

@@ -15,10 +15,11 @@
 #include "interp/core/image_priv.h"
 #include "interp/core/memory.h"
 
-/* The OTEL key table of a process: for each key number its index in the run's list, or
- * SB_LABEL_NOT_WANTED. */
+/* The OTEL key table of a process: for each key number its index in the run's list,
+ * SB_LABEL_OF_SPAN for the key of spans if it is not in that list, or SB_LABEL_NOT_WANTED. */
 #define SB_LABEL_KEYS	    256
 #define SB_LABEL_NOT_WANTED 255
+#define SB_LABEL_OF_SPAN    254
 struct sb_label_keys {
 	uint32_t nr; /* length of the process's table */
 	uint8_t place[SB_LABEL_KEYS];
@@ -28,6 +29,7 @@ struct sb_label_keys {
 struct sb_label_names {
 	const char *const *at;
 	size_t nr;
+	const char *span; /* the one on which spans depend; NULL: none */
 };
 
 /*
