@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from live import Result, check, done, need_root, run_parts, running, skip, ungoverned, wait_for
+from live import Result, check, done, memory_cgroup, need_root, run_parts, running, skip, ungoverned
 
 need_root()
 BINARY, UNIT = sys.argv[1:3]
@@ -162,43 +162,13 @@ def unit_memory():
     return int(found[1]) * {'M': MIB, 'G': 1024 * MIB}[found[2]]
 
 
-def is_removed(cgroup):
-    with contextlib.suppress(OSError):
-        os.rmdir(cgroup)
-    return not os.path.exists(cgroup)
-
-
-@contextlib.contextmanager
-def cage(limit):
-    """A cgroup of at most that memory: what writes its pid into the file joins it."""
-    with open('/proc/self/cgroup', encoding='utf-8') as file:
-        lines = [line.rstrip('\n').split(':', 2) for line in file]
-    places = [(f'/sys/fs/cgroup/memory{path}', 'memory.limit_in_bytes') for _, kind, path in lines if kind == 'memory']
-    places += [(f'/sys/fs/cgroup{path}', 'memory.max') for number, _, path in lines if number == '0']
-    for parent, name in places:
-        child = f'{parent}/stackbpf-bombs-{os.getpid()}'
-        try:
-            os.mkdir(child)
-        except OSError:
-            continue
-        try:
-            with open(f'{child}/{name}', 'w', encoding='ascii') as file:
-                file.write(str(limit))
-        except OSError:
-            os.rmdir(child)
-            continue
-        try:
-            yield f'{child}/cgroup.procs'
-        finally:
-            wait_for(lambda: is_removed(child), 'its processes are gone')
-        return
-    skip('no cgroup can be given a memory limit here')
-
-
 def sample(work, *more):
     """One run in a cage. Return: its result, its CPU time, its peak of resident memory."""
-    with cage(unit_memory()) as procs, open(f'{work}/out', 'w+', encoding='utf-8', errors='replace') as out, \
+    with memory_cgroup(unit_memory()) as procs, open(f'{work}/out', 'w+', encoding='utf-8', errors='replace') as out, \
             open(f'{work}/err', 'w+', encoding='utf-8', errors='replace') as err:
+        if not procs:
+            skip('no cgroup can be given a memory limit here')
+
         def join():
             with open(procs, 'w', encoding='ascii') as file:
                 file.write('0')

@@ -207,6 +207,39 @@ def wait_for(condition, what, seconds=SECONDS_MAX):
     raise AssertionError(f'never happened: {what}')
 
 
+def _is_removed(cgroup):
+    with contextlib.suppress(OSError):
+        os.rmdir(cgroup)
+    return not os.path.exists(cgroup)
+
+
+@contextlib.contextmanager
+def memory_cgroup(limit):
+    """A cgroup of at most so many bytes: what writes its PID into the file that is yielded joins it. None where none can be made."""
+    with open('/proc/self/cgroup', encoding='utf-8') as file:
+        lines = [line.rstrip('\n').split(':', 2) for line in file]
+    places = [(f'/sys/fs/cgroup/memory{path}', 'memory.limit_in_bytes') for _, kind, path in lines if kind == 'memory']
+    places += [(f'/sys/fs/cgroup{path}', 'memory.max') for number, _, path in lines if number == '0']
+    for parent, name in places:
+        child = f'{parent}/stackbpf-test-{os.getpid()}'
+        try:
+            os.mkdir(child)
+        except OSError:
+            continue
+        try:
+            with open(f'{child}/{name}', 'w', encoding='ascii') as file:
+                file.write(str(limit))
+        except OSError:
+            os.rmdir(child)
+            continue
+        try:
+            yield f'{child}/cgroup.procs'
+        finally:
+            wait_for(lambda: _is_removed(child), 'its processes are gone')
+        return
+    yield None
+
+
 def is_in_loop(pid):
     """The loop begins with setting the timer of its ticks."""
     with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from live import check, done, need_root, run_parts, sampling, stackbpf
+from live import check, done, memory_cgroup, need_root, run_parts, sampling, stackbpf
 
 need_root()
 BINARY, SOURCE = sys.argv[1], sys.argv[2]
@@ -112,27 +112,6 @@ def retransmits():
         nr = sum(struct.unpack_from('I', client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, total + 4), total)[0]
                  for client in clients)
     check(leaves(traced.result)[f'[dport={port}]'] == nr > 0, f'{nr} of port {port}: {leaves(traced.result)}')
-
-
-@contextlib.contextmanager
-def memory_cgroup(limit):
-    """The file for the PIDs of a control group with so much memory; None where none can be made."""
-    for root, name in (('/sys/fs/cgroup/memory', 'memory.limit_in_bytes'), ('/sys/fs/cgroup', 'memory.max')):
-        path = f'{root}/stackbpf-presets-{os.getpid()}'
-        try:
-            os.mkdir(path)
-        except OSError:
-            continue
-        try:
-            with open(f'{path}/{name}', 'w', encoding='ascii') as file:
-                file.write(str(limit))
-            yield f'{path}/cgroup.procs'
-            return
-        except OSError:
-            pass
-        finally:
-            os.rmdir(path)
-    yield None
 
 
 def out_of_memory():
