@@ -476,16 +476,5 @@ __hidden void sb_spent(__u64 since_ns)
 
 __hidden __u32 sb_log2_of(__u64 ns)
 {
-	__u32 log2 = 0, shift;
-
-	if (!(cfg_by & SB_BY_DURATION))
-		return 0;
-#pragma unroll
-	for (shift = 32; shift; shift >>= 1) {
-		if (ns >> shift) {
-			ns >>= shift;
-			log2 += shift;
-		}
-	}
-	return log2 + 1;
+	return cfg_by & SB_BY_DURATION ? sb_log2(ns) + 1 : 0;
 }

@@ -55,4 +55,19 @@ static __always_inline bool sb_has_user_side(const struct task_struct *task)
 	return BPF_CORE_READ(task, mm) && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
 }
 
+/* Return: the position of the highest bit that is set; 0 for 0. */
+static __always_inline __u32 sb_log2(__u64 value)
+{
+	__u32 log2 = 0, shift;
+
+#pragma unroll
+	for (shift = 32; shift; shift >>= 1) {
+		if (value >> shift) {
+			value >>= shift;
+			log2 += shift;
+		}
+	}
+	return log2;
+}
+
 #endif

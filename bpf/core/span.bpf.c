@@ -128,16 +128,8 @@ __noinline __u64 sb_span_of_current(__u64 now_ns)
 
 static __u32 bucket_of(__u64 ns)
 {
-	__u64 rest = ns;
-	__u32 log2 = 0, shift;
+	__u32 log2 = sb_log2(ns);
 
-#pragma unroll
-	for (shift = 32; shift; shift >>= 1) {
-		if (rest >> shift) {
-			rest >>= shift;
-			log2 += shift;
-		}
-	}
 	if (log2 < SB_SPAN_STEP_BITS)
 		return ns;
 	return log2 << SB_SPAN_STEP_BITS |
