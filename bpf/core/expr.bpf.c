@@ -4,12 +4,6 @@
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
 
-#define SB_EXPR_READ(mem, dst, len, addr) bpf_probe_read_kernel(dst, len, (const void *)(addr))
-#define SB_EXPR_READ_STR(mem, dst, len, addr) \
-	bpf_probe_read_kernel_str(dst, len, (const void *)(addr))
-#define SB_EXPR_READ_USER_STR(mem, dst, len, addr) \
-	bpf_probe_read_user_str(dst, len, (const void *)(addr))
-#define SB_STEP_OPAQUE(x) sb_opaque(x)
 #include "bpf/step/sb_expr_step.h"
 
 struct {

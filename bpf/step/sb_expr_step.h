@@ -2,12 +2,13 @@
 /*
  * The evaluator of expressions: step() executes one instruction of a program that
  * user/events/expr.c has compiled. Both sides compile this source: BPF programs of events, and
- * tests, which run it natively. Before including it, define
+ * tests, which run it natively. BPF programs have the kernel's helpers for these macros, and include
+ * sb_util.bpf.h first; who compiles it for another machine defines the first three before including it:
  *
  *	SB_EXPR_READ(mem, dst, len, addr)	copy @len bytes of the kernel's memory; 0: success
  *	SB_EXPR_READ_STR(mem, dst, len, addr)	copy a string of the kernel's memory
  *	SB_EXPR_READ_USER_STR(mem, dst, len, addr)	copy a string of the process's memory
- *	SB_STEP_OPAQUE(x)	make the compiler forget what it proved about @x (BPF only)
+ *	SB_STEP_OPAQUE(x)	make the compiler forget what it proved about @x
  *
  * Copying a string is what bpf_probe_read_kernel_str() does: at most @len bytes with the zero at
  * the end, of which there always is one; nothing but zeros is written behind it. It returns the
@@ -37,10 +38,16 @@
 
 #include "bpf/abi/sb_abi_expr.h"
 
-#if !defined(SB_EXPR_READ) || !defined(SB_EXPR_READ_STR) || !defined(SB_EXPR_READ_USER_STR)
+#if defined(__bpf__)
+#define SB_EXPR_READ(mem, dst, len, addr) bpf_probe_read_kernel(dst, len, (const void *)(addr))
+#define SB_EXPR_READ_STR(mem, dst, len, addr) \
+	bpf_probe_read_kernel_str(dst, len, (const void *)(addr))
+#define SB_EXPR_READ_USER_STR(mem, dst, len, addr) \
+	bpf_probe_read_user_str(dst, len, (const void *)(addr))
+#define SB_STEP_OPAQUE(x) sb_opaque(x)
+#elif !defined(SB_EXPR_READ) || !defined(SB_EXPR_READ_STR) || !defined(SB_EXPR_READ_USER_STR)
 #error "define SB_EXPR_READ, SB_EXPR_READ_STR and SB_EXPR_READ_USER_STR first"
-#endif
-#ifndef SB_STEP_OPAQUE
+#else
 #define SB_STEP_OPAQUE(x)
 #endif
 #ifndef __always_inline
