@@ -85,8 +85,9 @@ extern const struct sb_expr_field sb_expr_thread_fields[SB_EXPR_THREAD_FIELDS];
  * sb_expr_compile() - compile an expression
  * @text: of the user; may be any string; "" is an error
  * @scope: borrowed during the call
- * @ret_expr: the program, which holds no pointers; its `kind` is that of the result, `values` and
- *	`needs_comm` say what the evaluator has to be supplied with; untouched on error
+ * @ret_expr: receives the compiled program, which holds no pointers. `kind` is the type of its result.
+ *	`values` and `needs_comm` name what the caller has to put into struct sb_expr_run before the
+ *	program is evaluated. Untouched on error
  * @reason: on failure a sentence that begins with the column in bytes, from 1: "column 6: there is
  *	no 'lem'; did you mean 'len'?"; NULL is allowed
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names for events with the options that belong to them, such as "syscalls". The rows are in presets.def.
- * Thread: any.
+ * Presets: `stackbpf trace syscalls` is short for the events and expressions that the preset "syscalls"
+ * stands for. The presets are the rows of presets.def. Thread: any.
  */
 #ifndef SB_EVENTS_PRESET_H
 #define SB_EVENTS_PRESET_H

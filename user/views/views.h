@@ -168,14 +168,15 @@ uint64_t sb_probe_cookie(const struct sb_probe *probe, uint32_t idx);
  * Go, instead of one place. */
 bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_probe *probe);
 
-/* probe_multi.c, for attach.c: one link for many functions. */
+/* probe_multi.c, for attach.c: one BPF link attaches a program to many functions. */
 
-/* Return: whether the places of @kind are such that one link can have several of them. */
+/* Return: whether the program for the places of @kind may be loaded for such links: a few places of that
+ * kind are in @probes, and each of them can be in such a link. */
 bool sb_probe_multi_can(enum sb_probe_kind kind, const struct sb_probes *probes);
-/* Have @program, which is not loaded yet, loaded for such links if this kernel has them. Return: 0 or
- * a negative errno. */
+/* Between open and load: have @program loaded for such links if this kernel has them. Return: 0, also if
+ * it has none; or a negative errno. */
 int sb_probe_multi_prepare(struct bpf_program *program, enum sb_probe_kind kind);
-/* Return: whether it was. Then it cannot be attached in another way. */
+/* Return: whether @program is loaded for such links. Then it can be attached by them only. */
 bool sb_probe_multi_is_on(const struct bpf_program *program);
 /* Attach to @nr places, at least one, which are functions of the kernel, or of the same file; all are
  * hooked at the beginning, or all at the return. The link is appended to @links, which owns it.
