@@ -70,7 +70,9 @@ class Dictionary:
         self.message = message
         for table in 'mapping', 'location', 'function', 'link', 'attribute', 'stack':
             assert message[table + '_table'][0] == {}, f'entry 0 of the table of {table}s is not empty'
-        assert message['string_table'][0] == b'' and len(message['link_table']) == 1
+        assert message['string_table'][0] == b''
+        for link in message['link_table'][1:]:
+            assert (len(one(link, 'trace_id')), len(one(link, 'span_id'))) == (16, 8), link
 
     def at(self, table, index):
         values = self.message[table + '_table']
@@ -100,6 +102,18 @@ class Dictionary:
 
     def type(self, message):
         return self.string(one(message, 'type_strindex')), self.string(one(message, 'unit_strindex'))
+
+
+def links(body):
+    """{(trace ID, span ID) in hexadecimal, or None: value}"""
+    message = decode(body)
+    dictionary = Dictionary(one(message, 'dictionary'))
+    profile = one(one(one(message, 'resource_profiles'), 'scope_profiles'), 'profiles')
+    sums = collections.Counter()
+    for sample in profile['samples']:
+        link = dictionary.at('link', one(sample, 'link_index'))
+        sums[link and tuple(bytes(one(link, field)).hex() for field in ('trace_id', 'span_id')) or None] += one(sample, 'values')
+    return dict(sums)
 
 
 def read_file(body):

@@ -382,6 +382,11 @@ def otlp_profiles(program, work, _):
         path = profile.write(program, work, 'otlp')['otlp']
         sums, types, *_ = otlp.read_file(pathlib.Path(path).read_bytes())
         check(('/'.join(types[0]), sum(sums.values())), (name, profile.total * factor), f'otlp: {kind} in {unit}')
+    path = sample.traced().write(program, work, 'otlp')['otlp']
+    body = pathlib.Path(path).read_bytes()
+    check(otlp.links(body), {(sample.TRACE, sample.SPAN): 5, (sample.TRACE, '0' * 16): 7, None: 11 + 13}, 'otlp: links to spans')
+    check({frame.name for stack in otlp.read_file(body)[0] for frame in stack}, {'main', 'request=r1', 'trace_id=none'},
+          'otlp: what is in links is not in stacks')
     path = sample.ordinary().write(program, work, 'otlp', limit=3)['otlp']
     check(sorted(otlp.read_file(pathlib.Path(path).read_bytes())[0].values()), [130, 160, 250], 'otlp: --limit')
 

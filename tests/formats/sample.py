@@ -98,6 +98,21 @@ def ordinary(kind='oncpu', unit='samples', **facts):
     return Profile(facts, stacks)
 
 
+TRACE, SPAN = '4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'
+
+
+def traced():
+    """Labels of OpenTelemetry's thread context, of another kind, and one that is no ID."""
+    def label(key, text):
+        return Frame(ROOT, f'{key}={text}', attr=Attr(LABEL, key=key, text=text))
+    main = code('main')
+    trace = label('trace_id', TRACE)
+    return Profile({'kind': 'offcpu', 'unit': 'ns'}, [
+        ([trace, label('span_id', SPAN), main], 5), ([trace, label('request', 'r1'), main], 7), ([main], 11),
+        ([label('trace_id', 'none'), main], 13),
+    ])
+
+
 HOSTILE = [
     '</script><script>hit=1</script>', ']]>', '<![CDATA[', '"><img src=x onerror=hit=1>', "' onmouseover='hit=1",
     'a\nfn=(1) b\n1 99999', 'calls=1 1', '(1)', '(2) x', ' leading', 'trailing ', 'tab\there', '\\', '"', '\\"', '\u4f60\u597d',

@@ -6,12 +6,14 @@
  * Everything that repeats is in tables of the request, whose first entry is the empty message.
  * Entries with the same bytes are stored once, so each table is a table of strings.
  *
- * Three things follow the decoders that were tried rather than the specification:
+ * Four things follow the decoders that were tried rather than the specification:
  * - Keys of a resource's attributes are written twice, as text and as the index of a string. The
  *   collector up to 0.159 erases the text if there is no index; Pyroscope and Parca read only the
  *   text.
  * - The empty entry of the table of links is an empty message. Parca refuses one with a zero ID of
  *   16 bytes.
+ * - Attributes of samples, such as the thread, are frames, because readers leave others out. Only the
+ *   labels trace_id and span_id of OpenTelemetry are not frames but the link of the sample.
  * - A sample has one value and no times. Samples of a timer are counts, and the period says how
  *   much time one of them is.
  *
@@ -50,7 +52,8 @@ enum {
 	PROFILE_ATTRIBUTES = 11,
 };
 enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT };
-enum { SAMPLE_STACK = 1, SAMPLE_VALUES = 4 };
+enum { SAMPLE_STACK = 1, SAMPLE_LINK = 3, SAMPLE_VALUES = 4 };
+enum { LINK_TRACE_ID = 1, LINK_SPAN_ID };
 enum { STACK_LOCATIONS = 1 };
 enum { LOCATION_MAPPING = 1, LOCATION_LINES = 3, LOCATION_ATTRIBUTES };
 enum { LINE_FUNCTION = 1, LINE_LINE };
@@ -70,6 +73,12 @@ enum table {
 	TABLE_ATTRIBUTE,
 	TABLE_STACK,
 	TABLE_MAX,
+};
+
+/* The labels trace_id and span_id of a sample, in binary. */
+struct link {
+	uint8_t trace_id[16], span_id[8];
+	bool has_trace, has_span;
 };
 
 struct sb_otlp {
@@ -292,14 +301,71 @@ static int location_id(struct sb_otlp *otlp, uint32_t frame, uint32_t *ret_id)
 	return err;
 }
 
-static int stack_id(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint32_t *ret_id)
+/* Read @nr bytes in lower-case hexadecimal, which have to be all of @hex. Return: whether they are. */
+static bool read_id(const char *hex, uint8_t *ret, size_t nr)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *high, *low;
+	size_t i;
+
+	if (strlen(hex) != 2 * nr)
+		return false;
+	for (i = 0; i < nr; i++) {
+		high = strchr(digits, hex[2 * i]);
+		low = strchr(digits, hex[2 * i + 1]);
+		if (!high || !low)
+			return false;
+		ret[i] = (uint8_t)((high - digits) << 4 | (low - digits));
+	}
+	return true;
+}
+
+/* Return: whether a frame shows a label that is told by the link of the sample, and was added to it. */
+static bool add_to_link(const struct sb_otlp *otlp, uint32_t frame, struct link *link)
+{
+	const struct sb_attr *attr = sb_profile_attr_at(otlp->of, frame);
+
+	if (attr->kind != SB_ATTR_LABEL)
+		return false;
+	if (!link->has_trace && sb_streq(attr->key, "trace_id")) {
+		link->has_trace = read_id(attr->text, link->trace_id, sizeof(link->trace_id));
+		return link->has_trace;
+	}
+	if (link->has_span || !sb_streq(attr->key, "span_id"))
+		return false;
+	link->has_span = read_id(attr->text, link->span_id, sizeof(link->span_id));
+	return link->has_span;
+}
+
+/* Find or add a link; 0 in *ret_id if there is nothing in it. */
+static int link_id(struct sb_otlp *otlp, const struct link *link, uint32_t *ret_id)
+{
+	struct sb_str *message = &otlp->message;
+	int err = 0;
+
+	*ret_id = 0;
+	if (!link->has_trace && !link->has_span)
+		return 0;
+	sb_str_clear(message);
+	/* Readers take a short ID for an error, but not one of zeros. */
+	err = sb_pb_bytes(message, LINK_TRACE_ID, link->trace_id, sizeof(link->trace_id));
+	err = err ?: sb_pb_bytes(message, LINK_SPAN_ID, link->span_id, sizeof(link->span_id));
+	return err ?: intern(otlp, TABLE_LINK, message, ret_id);
+}
+
+/* @ret_link: what the frames say of the sample's link, and which are left out of the stack. */
+static int stack_id(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint32_t *ret_id,
+		    struct link *ret_link)
 {
 	struct sb_str list = {};
 	uint32_t location;
 	int err = 0;
 
+	*ret_link = (struct link){};
 	/* Leaf first. */
 	while (nr-- && !err) {
+		if (add_to_link(otlp, ids[nr], ret_link))
+			continue;
 		err = location_id(otlp, ids[nr], &location);
 		err = err ?: sb_pb_varint(&list, location);
 	}
@@ -317,8 +383,11 @@ int sb_otlp_add_stack(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint
 {
 	const struct sb_measure *measure = &otlp->measure;
 	struct sb_str *message = &otlp->message;
-	uint32_t stack;
-	int err = stack_id(otlp, ids, nr, &stack);
+	uint32_t stack, number;
+	struct link link;
+	int err = stack_id(otlp, ids, nr, &stack, &link);
+
+	err = err ?: link_id(otlp, &link, &number);
 
 	if (!measure->is_of_timer)
 		weight = sb_measure_scaled(measure, weight);
@@ -326,6 +395,7 @@ int sb_otlp_add_stack(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint
 		weight = INT64_MAX;
 	sb_str_clear(message);
 	err = err ?: sb_pb_u64(message, SAMPLE_STACK, stack);
+	err = err ?: sb_pb_u64(message, SAMPLE_LINK, number);
 	sb_str_clear(&otlp->inner);
 	err = err ?: sb_pb_varint(&otlp->inner, weight);
 	err = err ?: sb_pb_message(message, SAMPLE_VALUES, &otlp->inner);
