@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""record --kinds trace:NAME: the store has as many events as the program counts, by the names of the definitions.
+"""record --kinds trace:NAME: the store has as many events as the program counts, by the names of the definitions; and of
+oncpu:NAME what the program did in slow calls.
 
-record_events.py STACKBPF TRACED_C PAIRS_C
+record_events.py STACKBPF TRACED_C PAIRS_C SPANS_C
 """
 import os
 import re
@@ -16,11 +17,12 @@ from live import check, done, need_root, wait_for
 from recorder import ask, recording, written
 
 need_root()
-BINARY, *SOURCES = sys.argv[1:4]
+BINARY, *SOURCES = sys.argv[1:5]
 WORK = tempfile.TemporaryDirectory()
-PROGRAM, PAIRS, DEFINITIONS, STORE = (f'{WORK.name}/{name}' for name in ('traced', 'pairs', 'events', 'store'))
-for program, source in zip((PROGRAM, PAIRS), SOURCES):
-    subprocess.run(['gcc', '-O2', '-g', '-pthread', '-o', program, source], check=True)
+PROGRAM, PAIRS, SPANS, DEFINITIONS, STORE = (f'{WORK.name}/{name}' for name in ('traced', 'pairs', 'spans', 'events', 'store'))
+INCLUDE = os.path.join(os.path.dirname(SOURCES[2]), '..', '..', 'include')
+for program, source in zip((PROGRAM, PAIRS, SPANS), SOURCES):
+    subprocess.run(['gcc', '-O2', '-g', '-pthread', f'-I{INCLUDE}', '-o', program, source], check=True)
 NR = 1000
 LONG = 'a-name-of-14-b'
 
@@ -77,6 +79,30 @@ def pairs():
     check({stack[-1] for stack in sizes.stacks} == {'[(int)arg0 % 2=0]', '[(int)arg0 % 2=1]'}, f'by --value: {dict(sizes.stacks)}')
 
 
+def of(result, function):
+    return sum(weight for stack, weight in result.stacks.items() if function in stack)
+
+
+def spans():
+    """Kinds of slow calls have these alone, beside a kind that has all; the bounds of one definition are not those of others."""
+    define(f'slow: --in {SPANS}:handle --slower-than 40ms\nnever: {SPANS}:handle --min 1h\n')
+    store = f'{STORE}-spans'
+    with recording(store, '--kinds', 'io,oncpu:slow,offcpu:slow,io:slow,latency:never', '--definitions', DEFINITIONS) as recorder:
+        out = subprocess.run([SPANS, '200', '40000'], stdout=subprocess.PIPE, text=True, check=True).stdout
+        written(recorder)
+        check(recorder.end() == 0, f'spans: {recorder.said}')
+    said = [tuple(map(int, line.split())) for line in out.splitlines()]  # of each sort: calls, slow ones, us burnt, us asleep, bytes
+    oncpu, offcpu, io, all_io, never = (ask(store, 'comm', kind=kind) for kind in ('oncpu:slow', 'offcpu:slow', 'io:slow', 'io', 'latency:never'))
+    fast = [sort for sort, (_, nr_slow, *_) in zip(('fast', 'middle'), said) if not nr_slow]
+    check(not any(of(result, f'{function}_{sort}') for result in (oncpu, offcpu, io) for function in ('burn', 'nap', 'put')
+                  for sort in fast), f'nothing of fast calls: {dict(oncpu.stacks)} {dict(offcpu.stacks)} {dict(io.stacks)}')
+    check(of(oncpu, 'burn_slow'), f'oncpu: {dict(oncpu.stacks)}')
+    check(abs(of(offcpu, 'nap_slow') - said[2][3]) <= 0.05 * said[2][3], f'offcpu: {of(offcpu, "nap_slow")} us asleep of {said}')
+    check(of(io, 'put_slow') == said[2][4], f'io: {of(io, "put_slow")} bytes of {said}')
+    check(of(all_io, 'put_fast') and of(all_io, 'put_slow') == said[2][4] and not never.stacks,
+          f'io is not bound by what latency is: {dict(all_io.stacks)} {dict(never.stacks)}')
+
+
 def restarted():
     """A sampler that was killed finds the events again."""
     def counted():
@@ -107,8 +133,10 @@ def shown():
 def refused():
     define(f'turns: {PROGRAM}:traced\nslow: {PROGRAM}:traced --min 1ms\ngone: {PROGRAM}:nothing\n'
            f'pair: --from c:fsync --to r:c:fsync\nhalf: --from c:fsync\nboth: c:fsync --from c:fsync --to r:c:fsync\n'
-           f'to-key: --from c:fsync --to r:c:fsync --to-key retval\n')
-    rows = [(('trace',), 2, "'trace' does not say which events"), (('oncpu:turns',), 2, 'is not a list of'),
+           f'to-key: --from c:fsync --to r:c:fsync --to-key retval\nspans: --in c:fsync\nno-key: --in label:\n')
+    rows = [(('trace',), 2, "'trace' does not say which events"), (('oncpu:turns',), 2, ":1: 'oncpu:turns' cannot be recorded with events, only with spans (--in)"),
+            (('trace:spans',), 2, ":8: 'trace:spans' cannot be recorded with --in"), (('snap:turns',), 2, 'is not a list of'),
+            (('oncpu:no-key',), 2, "a label's key is made of"),
             (('trace:turn',), 2, "no definition of 'turn'; did you mean 'turns'?"),
             (('trace:slow',), 2, ":2: 'trace:slow' cannot be recorded with --min"),
             (('trace:gone',), 2, "'nothing'"),
@@ -132,5 +160,6 @@ recorded()
 restarted()
 shown()
 pairs()
+spans()
 refused()
 done()

@@ -53,6 +53,18 @@ int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pair
 int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     const struct sb_record_events *events, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);
+/*
+ * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY".
+ * Return: 0 and *ret_key, a part of @in, or NULL if it names an event; -EINVAL with @reason: KEY is no
+ * key, or @until is not NULL.
+ */
+int sb_record_span_label(const char *in, const char *until, const char **ret_key,
+			 struct sb_reason *reason);
+/* In record_events.c: find the places where spans begin and end, in opts->in_probes and
+ * opts->until_probes, which are overwritten and which *view_opts borrows; or the label, which it borrows,
+ * too. @until: NULL: spans are calls. Return: 0; a negative errno with @reason. */
+int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const char *until,
+			    struct sb_view_opts *view_opts, struct sb_reason *reason);
 /* Log why events cannot be traced. Return: the exit status that fits @err. */
 int sb_record_explain_events(const struct sb_reason *reason, int err);
 /*

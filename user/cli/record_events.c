@@ -9,7 +9,11 @@
 #include "base/reason.h"
 #include "cli/complete.h"
 #include "cli/record.h"
+#include "cli/recorder_opts.h"
 #include "events/preset.h"
+
+/* What --in begins with for spans of a label. */
+#define SPAN_LABEL	"label:"
 
 /* At Tab nobody reads more. */
 #define COMPLETIONS_MAX 2000u
@@ -107,16 +111,40 @@ static int add_events(struct sb_probes *probes, const struct sb_record_event_lis
 	return err;
 }
 
+int sb_record_span_label(const char *in, const char *until, const char **ret_key,
+			 struct sb_reason *reason)
+{
+	bool is_label = !strncmp(in, SPAN_LABEL, strlen(SPAN_LABEL));
+	const char *key = in + strlen(SPAN_LABEL);
+
+	*ret_key = NULL;
+	if (!is_label)
+		return 0;
+	if (!sb_recorder_is_label(key))
+		sb_reason_set(
+			reason, 0,
+			"--in '%s': a label's key is made of letters, digits, '_', '.', '-', '/'",
+			in);
+	else if (until)
+		sb_reason_set(reason, 0,
+			      "--until does not go with --in label:KEY, whose spans end when the "
+			      "thread's label changes");
+	else
+		*ret_key = key;
+	return *ret_key ? 0 : -EINVAL;
+}
+
 /* Find the places of --in or --until. */
-static int find_places(const struct sb_record_opts *opts, const char *event,
+static int find_places(const struct sb_record_opts *opts, const char *event, bool is_of_calls,
 		       struct sb_probes *probes, struct sb_reason *reason)
 {
 	size_t i;
 	int err;
 
-	probes->tgid = tgid_of(&opts->run.targets);
+	sb_probes_release(probes);
+	*probes = (struct sb_probes){ .tgid = tgid_of(&opts->run.targets),
+				      .is_of_calls = is_of_calls };
 	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
-	probes->is_of_calls = !opts->until;
 	err = sb_probes_add(probes, event, reason);
 	for (i = 0; i < probes->places.nr && !err; i++)
 		if (probes->places.at[i].kind == SB_PROBE_PERF) {
@@ -128,25 +156,22 @@ static int find_places(const struct sb_record_opts *opts, const char *event,
 	return err;
 }
 
-/* Return: -1 to go on, or the exit status; errors were logged. */
-static int find_spans(struct sb_record_opts *opts)
+int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const char *until,
+			    struct sb_view_opts *view_opts, struct sb_reason *reason)
 {
-	struct sb_view_opts *view_opts = &opts->run.view_opts;
-	const struct sb_preset *preset;
-	struct sb_reason reason = {};
-	int err;
+	const struct sb_preset *preset = sb_preset_find(in);
+	int err = sb_record_span_label(in, until, &view_opts->in_label, reason);
 
-	if (!opts->in || view_opts->in_label)
-		return -1;
-	preset = sb_preset_find(opts->in);
-	if (preset && !opts->until)
-		opts->until = preset->until;
-	err = find_places(opts, opts->in, &opts->in_probes, &reason);
-	if (!err && opts->until)
-		err = find_places(opts, opts->until, &opts->until_probes, &reason);
+	if (err || view_opts->in_label)
+		return err;
+	if (preset && !until)
+		until = preset->until;
+	err = find_places(opts, in, !until, &opts->in_probes, reason);
+	if (!err && until)
+		err = find_places(opts, until, false, &opts->until_probes, reason);
 	view_opts->in = &opts->in_probes;
-	view_opts->until = opts->until ? &opts->until_probes : NULL;
-	return err ? sb_record_explain_events(&reason, err) : -1;
+	view_opts->until = until ? &opts->until_probes : NULL;
+	return err;
 }
 
 int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_kind *kind,
@@ -197,7 +222,10 @@ int sb_record_find_events(struct sb_record_opts *opts)
 		return list_events(opts);
 	err = sb_record_resolve_events(opts, opts->run.views.at[0]->kind, &events,
 				       &opts->run.view_opts, &reason);
-	return err ? sb_record_explain_events(&reason, err) : find_spans(opts);
+	if (!err && opts->in)
+		err = sb_record_resolve_spans(opts, opts->in, opts->until, &opts->run.view_opts,
+					      &reason);
+	return err ? sb_record_explain_events(&reason, err) : -1;
 }
 
 void sb_complete_counters(struct sb_completion *to)

@@ -8,11 +8,7 @@
 #include "base/reason.h"
 #include "base/time.h"
 #include "cli/record.h"
-#include "cli/recorder_opts.h"
 #include "kinds/view_kind.h"
-
-/* What --in begins with for spans of a label. */
-#define SPAN_LABEL	"label:"
 
 #define FREQ_HZ_DEFAULT 99u /* not 100, which may run in step with programs */
 #define UNWIND_MAX	(1ull << 30)
@@ -171,30 +167,15 @@ static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
 	return 0;
 }
 
-/* --in label:KEY. */
-static int take_span_label(struct sb_record_opts *fields, struct sb_opts *opts)
+static int check_spans(const struct sb_record_opts *fields, struct sb_opts *opts)
 {
-	const char *key = fields->in + strlen(SPAN_LABEL);
+	struct sb_reason reason = {};
+	const char *key;
 
-	if (!sb_recorder_is_label(key))
-		return sb_opts_fail(opts,
-				    "--in '%s': a label's key is made of letters, digits, '_', "
-				    "'.', '-', '/'",
-				    fields->in);
-	if (fields->until)
-		return sb_opts_fail(opts,
-				    "--until does not go with --in label:KEY, whose spans end "
-				    "when the thread's label changes");
-	fields->run.view_opts.in_label = key;
-	return 0;
-}
-
-static int check_spans(struct sb_record_opts *fields, struct sb_opts *opts)
-{
-	if (fields->in && !strncmp(fields->in, SPAN_LABEL, strlen(SPAN_LABEL)))
-		return take_span_label(fields, opts);
 	if (fields->in)
-		return 0;
+		return sb_record_span_label(fields->in, fields->until, &key, &reason)
+			       ? sb_opts_fail(opts, "%s", reason.text)
+			       : 0;
 	if (fields->run.view_opts.slower_than_ns)
 		return sb_opts_fail(opts, "--slower-than is about the calls of --in; name their "
 					  "function, such as --in c:fsync");

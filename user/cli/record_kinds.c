@@ -36,6 +36,11 @@ static int find_events(const struct sb_recorder_kind *kind, struct sb_view_opts 
 	const struct sb_definition *definition = kind->definition;
 	const struct sb_record_events events = events_of(definition);
 
+	if (definition->in) {
+		view_opts->slower_than_ns = definition->slower_than_ns;
+		return sb_record_resolve_spans(arg, definition->in, definition->until, view_opts,
+					       reason);
+	}
 	view_opts->min_ns = definition->min_ns;
 	view_opts->max_ns = definition->max_ns;
 	return sb_record_resolve_events(arg, kind->view->kind, &events, view_opts, reason);
@@ -45,6 +50,10 @@ static int find_events(const struct sb_recorder_kind *kind, struct sb_view_opts 
 static const char *find_missing(const struct sb_definition *definition,
 				const struct sb_view_kind *view)
 {
+	if (view->takes_events && definition->in)
+		return "--in";
+	if (!view->takes_events && !definition->in)
+		return "events, only with spans (--in)";
 	if (!(view->options & SB_VIEW_EXPRS) &&
 	    (definition->when || definition->weight || definition->value))
 		return "--when, --weight and --value";
@@ -77,7 +86,13 @@ static int check_options(const struct sb_record_opts *opts, const struct sb_reco
 	return -EINVAL;
 }
 
-/* Find the definition of a kind, and try whether it can be traced. */
+/* Return: @definition if it has options that hold for all views of a run; else NULL. */
+static const void *what_holds_for_all(const struct sb_definition *definition)
+{
+	return definition->in || definition->min_ns || definition->max_ns ? definition : NULL;
+}
+
+/* Find the definition of a kind, and try whether its events can be traced. */
 static int define(struct sb_record_opts *opts, struct sb_recorder_kind *kind,
 		  struct sb_reason *reason)
 {
@@ -94,9 +109,13 @@ static int define(struct sb_record_opts *opts, struct sb_recorder_kind *kind,
 	err = kind->definition ? check_options(opts, kind, reason) : -ENOENT;
 	err = err ?: find_events(kind, &view_opts, reason, opts);
 	if (!err)
+		kind->apart = what_holds_for_all(kind->definition);
+	if (!err)
 		snprintf(kind->unit, sizeof(kind->unit), "%s",
 			 sb_view_unit(kind->view, &view_opts, &divisor));
 	sb_probes_release(&opts->probes);
+	sb_probes_release(&opts->in_probes);
+	sb_probes_release(&opts->until_probes);
 	return err;
 }
 
@@ -111,11 +130,18 @@ int sb_record_find_kinds(struct sb_record_opts *opts)
 	if (!config->nr_kinds)
 		err = sb_recorder_parse_kinds(config, sb_view_kind_default()->name, &why);
 	for (i = 0; i < config->nr_kinds && !err; i++)
-		if (config->kinds[i].view->kind->takes_events)
+		if (strchr(config->kinds[i].name, SB_VIEW_KIND_OF[0]))
 			err = define(opts, &config->kinds[i], &reason);
 	config->find_events = find_events;
 	config->arg = opts;
 	return err ? sb_record_explain_events(&reason, err) : -1;
+}
+
+static const char *first_event(const struct sb_definition *definition)
+{
+	return definition->in	       ? definition->in
+	       : definition->events.nr ? definition->events.at[0]
+				       : definition->from.at[0];
 }
 
 /* What cannot be read is not completed. */
@@ -133,16 +159,14 @@ void sb_complete_kinds(struct sb_completion *to)
 
 		if (!view->takes_events)
 			sb_complete_add(to, view->name, view->summary);
-		for (i = 0; i < list.at.nr && view->takes_events; i++) {
+		for (i = 0; i < list.at.nr; i++) {
 			const struct sb_definition *definition = &list.at.at[i];
 
 			if (find_missing(definition, view))
 				continue;
 			snprintf(name, sizeof(name), "%s" SB_VIEW_KIND_OF "%s", view->name,
 				 definition->name);
-			sb_complete_add(to, name,
-					definition->events.nr ? definition->events.at[0]
-							      : definition->from.at[0]);
+			sb_complete_add(to, name, first_event(definition));
 		}
 	}
 	sb_definitions_release(&list);

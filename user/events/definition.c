@@ -114,7 +114,8 @@ static int take_option(const struct parsing *parsing, const char *option, char *
 		{ "--value", .text = &to->value },   { "--key", .text = &to->key },
 		{ "--to-key", .text = &to->to_key }, { "--min", .ns = &to->min_ns },
 		{ "--max", .ns = &to->max_ns },	     { "--from", .events = &to->from },
-		{ "--to", .events = &to->to },
+		{ "--to", .events = &to->to },	     { "--in", .text = &to->in },
+		{ "--until", .text = &to->until },   { "--slower-than", .ns = &to->slower_than_ns },
 	};
 	const char *value;
 	size_t i;
@@ -127,7 +128,7 @@ static int take_option(const struct parsing *parsing, const char *option, char *
 	if (i == SB_ARRAY_SIZE(options))
 		return fail(parsing,
 			    "'%.64s' is not one of --when, --weight, --value, --min, --max, "
-			    "--from, --to, --key, --to-key",
+			    "--from, --to, --key, --to-key, --in, --until, --slower-than",
 			    option);
 	if (!value)
 		return fail(parsing, "there is nothing behind %s", option);
@@ -138,6 +139,25 @@ static int take_option(const struct parsing *parsing, const char *option, char *
 	if (options[i].ns)
 		return take_time(parsing, value, options[i].ns);
 	*options[i].text = value;
+	return 0;
+}
+
+/* Which of events and spans a definition has. */
+static int check(const struct parsing *parsing, const struct sb_definition *to)
+{
+	bool has_events = to->events.nr || to->from.nr || to->to.nr;
+	bool has_others = has_events || to->when || to->weight || to->value || to->key ||
+			  to->to_key || to->min_ns || to->max_ns;
+
+	if (to->in && has_others)
+		return fail(parsing,
+			    "'%s' has spans (--in), with which only --until and --slower-than go",
+			    to->name);
+	if (!to->in && (to->until || to->slower_than_ns))
+		return fail(parsing, "'%s' has %s but no --in, the function or event of spans",
+			    to->name, to->until ? "--until" : "--slower-than");
+	if (!to->in && !has_events)
+		return fail(parsing, "'%s' has no event", to->name);
 	return 0;
 }
 
@@ -152,9 +172,7 @@ static int take_words(const struct parsing *parsing, char *p, struct sb_definiti
 		else
 			err = take_event(parsing, word, &to->events, to);
 	}
-	if (!err && !to->events.nr && !to->from.nr && !to->to.nr)
-		err = fail(parsing, "'%s' has no event", to->name);
-	return err;
+	return err ?: check(parsing, to);
 }
 
 static int take_line(const struct parsing *parsing, char *line, struct sb_definitions *list)

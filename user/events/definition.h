@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names that an administrator gives to events, for `stackbpf record --kinds trace:NAME`. They are in
+ * Names that an administrator gives to events and spans, for `stackbpf record --kinds trace:NAME`. They are in
  * a text file, a line each:
  *
  *	# Calls of OpenSSL, by the bytes that they wrote.
  *	ssl: r:ssl:SSL_write --when 'retval > 0' --weight retval
  *	fsync: c:fsync c:fdatasync --min 10ms
  *	request: --from ./server:begin --to ./server:done --key arg0
+ *	slow: --in ./server:handle --slower-than 100ms
+ *
+ * The last line defines spans: `--kinds oncpu:slow` records samples in them alone.
  *
  * Words are separated by blanks; '...' and "..." hold blanks together; # begins a comment. The file
  * decides what a privileged process attaches to, so nobody else may be able to write it. Thread: any.
@@ -33,13 +36,16 @@ struct sb_definition_events {
 };
 
 /* One line. Strings are parts of sb_definitions.text; NULL: not said. At least one
- * of the lists of events has an event; which options go together is not checked yet. */
+ * of the lists of events has an event, or there are spans, and then nothing else is said; which of the
+ * other options go together is not checked yet. */
 struct sb_definition {
 	const char *name;
 	struct sb_definition_events events, from, to;
 	const char *when, *weight, *value, *key, *to_key; /* expressions; not checked yet */
 	uint64_t min_ns, max_ns;			  /* of a call; 0: no bound */
-	unsigned int line;				  /* from 1 */
+	const char *in, *until;	 /* where spans begin and end, not checked yet; NULL: no spans */
+	uint64_t slower_than_ns; /* only spans that take so long; 0: all */
+	unsigned int line;	 /* from 1 */
 };
 
 /* Zeroed, it is an empty list. */

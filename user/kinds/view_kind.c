@@ -33,7 +33,8 @@ const struct sb_view_kind *sb_view_kind_find(const char *name)
 	size_t len = name ? strcspn(name, SB_VIEW_KIND_OF) : 0;
 	const struct sb_view_kind *kind = name ? find(name, len) : NULL;
 
-	return kind && name[len] && !kind->takes_events ? NULL : kind;
+	return kind && name[len] && !kind->takes_events && !(kind->options & SB_VIEW_SPANS) ? NULL
+											    : kind;
 }
 
 /* Formats have names for what a view measures, not for events that a user has named. */

@@ -76,11 +76,11 @@ static inline const struct sb_view_kind *sb_view_kind_default(void)
 	return &sb_view_kinds[0];
 }
 
-/* Between a view that takes events and the name that a definition gave to some: "trace:ssl". */
+/* Between a view and the name that a definition gave to events or spans: "trace:ssl", "oncpu:slow". */
 #define SB_VIEW_KIND_OF ":"
 
-/* Return: the row of the view @name, or of the one before a colon in @name, if that takes events; a
- * constant. NULL when no view is called that, or @name is NULL. */
+/* Return: the row of the view @name, or of the one before a colon in @name, if that takes events or has
+ * spans; a constant. NULL when no view is called that, or @name is NULL. */
 const struct sb_view_kind *sb_view_kind_find(const char *name);
 
 /* Return: the names of all views, "oncpu, offcpu, ..."; a constant. */

@@ -134,7 +134,8 @@ static size_t part_of(const struct recorder *recorder, const struct sampler *sam
 	return SB_WATCH_SAMPLER + (size_t)(sampler - recorder->samplers);
 }
 
-/* Of several kinds one has events at most: views that take some do not run at once. */
+/* Of several kinds one has events at most: views that take some do not run at once. All that have spans
+ * have the same. */
 static int find_events(const struct start *start, struct sb_view_opts *view_opts,
 		       struct sb_reason *reason)
 {
@@ -550,6 +551,13 @@ static void loop(struct recorder *recorder)
 	}
 }
 
+static bool takes(struct sampler *sampler, const struct sb_recorder_kind *kind)
+{
+	if (sampler->views.nr && sampler->kinds[0]->apart != kind->apart)
+		return false;
+	return sb_views_add(&sampler->views, kind->view);
+}
+
 /* Add a kind to the first sampler that can take its view. */
 static void add_kind(struct recorder *recorder, const struct sb_recorder_kind *kind)
 {
@@ -557,7 +565,7 @@ static void add_kind(struct recorder *recorder, const struct sb_recorder_kind *k
 	size_t i = 0, len;
 
 	/* An empty sampler takes any view, and there are as many samplers as views. */
-	while (!sb_views_add(&recorder->samplers[i].views, kind->view))
+	while (!takes(&recorder->samplers[i], kind))
 		i++;
 	sampler = &recorder->samplers[i];
 	sampler->kinds[sampler->views.nr - 1] = kind;

@@ -59,9 +59,12 @@ struct sb_recorder_event {
 /* A kind of profile that is recorded. */
 struct sb_recorder_kind {
 	const struct sb_view *view;
-	char name[SB_KIND_BYTES]; /* of the view, or "trace:ssl", which has a definition */
+	char name[SB_KIND_BYTES]; /* of the view, or "trace:ssl", "oncpu:slow" with a definition */
 	char unit[SB_UNIT_BYTES]; /* ""; of a view that takes events: the unit of the definition */
-	const void *definition;	  /* for find_events() */
+	const void *definition;	  /* for find_events(); NULL: none */
+	/* The definition, if it says what holds for all samples of a sampler: kinds with different ones
+	 * get samplers of their own. NULL: it does not. */
+	const void *apart;
 };
 
 /* The store and its settings. What samplers do is in their struct sb_run_config. Strings are
@@ -85,8 +88,8 @@ struct sb_recorder_config {
 	 * status. */
 	int (*report)(const struct sb_run *run, enum sb_run_status status);
 	/*
-	 * Called in each sampler process before its run, for kinds with a definition: set the events
-	 * in @view_opts. It is done there because a sampler may start long after the recorder, when
+	 * Called in each sampler process before its run, for kinds with a definition: set its events
+	 * or spans in @view_opts. It is done there because a sampler may start long after the recorder, when
 	 * libraries have been replaced. Return: 0; a negative errno with @reason.
 	 */
 	int (*find_events)(const struct sb_recorder_kind *kind, struct sb_view_opts *view_opts,

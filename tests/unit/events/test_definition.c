@@ -23,13 +23,14 @@ static void test_lines(void **state)
 		"ssl: r:ssl:SSL_write u:/a:b --when 'comm == \"nginx x\"' --weight retval # bytes\r\n"
 		"\t fsync:\tc:fsync --min 10ms --max 2s --value \"str(arg0)\"\n"
 		"last-1_: \"/opt/my program:main\"\n"
-		"pair: --from c:a --to c:b --from c:c --key arg0 --to-key retval";
+		"pair: --from c:a --to c:b --from c:c --key arg0 --to-key retval\n"
+		"slow: --in ./server:handle --until c:b --slower-than 100ms";
 	struct sb_definitions list = {};
 	struct sb_reason reason = {};
 	const struct sb_definition *one;
 
 	assert_int_equal(sb_definitions_parse(strdup(text), "events", &list, &reason), 0);
-	assert_int_equal(list.at.nr, 4);
+	assert_int_equal(list.at.nr, 5);
 	one = sb_definitions_find(&list, "ssl", "events", &reason);
 	assert_non_null(one);
 	assert_int_equal(one->line, 3);
@@ -50,9 +51,13 @@ static void test_lines(void **state)
 	assert_string_equal(one->to.at[0], "c:b");
 	assert_string_equal(one->key, "arg0");
 	assert_string_equal(one->to_key, "retval");
-	assert_null(sb_definitions_find(&list, "sll", "events", &reason));
+	one = sb_definitions_find(&list, "slow", "events", &reason);
+	assert_string_equal(one->in, "./server:handle");
+	assert_string_equal(one->until, "c:b");
+	assert_int_equal(one->slower_than_ns, 100000000);
+	assert_null(sb_definitions_find(&list, "sssl", "events", &reason));
 	assert_string_equal(reason.text,
-			    "'events' has no definition of 'sll'; did you mean 'ssl'?");
+			    "'events' has no definition of 'sssl'; did you mean 'ssl'?");
 	sb_definitions_release(&list);
 }
 
@@ -82,7 +87,15 @@ static void test_refused(void **state)
 				    "2s" },
 		{ "a: c:f --by x",
 		  "events:1: '--by' is not one of --when, --weight, --value, --min, --max, "
-		  "--from, --to, --key, --to-key" },
+		  "--from, --to, --key, --to-key, --in, --until, --slower-than" },
+		{ "a: --in c:f c:g",
+		  "events:1: 'a' has spans (--in), with which only --until and --slower-than go" },
+		{ "a: --in c:f --min 1ms",
+		  "events:1: 'a' has spans (--in), with which only --until and --slower-than go" },
+		{ "a: c:f --slower-than 1ms",
+		  "events:1: 'a' has --slower-than but no --in, the function or event of spans" },
+		{ "a: --until c:f",
+		  "events:1: 'a' has --until but no --in, the function or event of spans" },
 	};
 	size_t i;
 
