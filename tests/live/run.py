@@ -51,6 +51,16 @@ def test_kind(tmp):
     check(ended.returncode == 0 and 'kind=offcpu' in text and 200000 <= us, f'waits, in us: {us}')
 
 
+def test_spans(tmp):
+    """Of four waits, the one in a call that is slow enough."""
+    waits = 'import select, time; time.sleep(.2); time.sleep(.01); select.select([], [], [], .3)'
+    ended = run('--kind', 'offcpu', '--in', 'c:clock_nanosleep', '--slower-than', '50ms', '-o', 'x.folded', '--', sys.executable, '-c', waits, cwd=tmp)
+    with open(f'{tmp}/x.folded', encoding='utf-8') as file:
+        stacks = [line for line in file.read().splitlines() if not line.startswith('#')]
+    us = sum(int(line.rsplit(' ', 1)[1]) for line in stacks)
+    check(ended.returncode == 0 and 200000 <= us < 300000 and all('nanosleep' in line for line in stacks), f'{us} us: {stacks} {ended.stderr}')
+
+
 def test_no_overwrite(tmp):
     """As many as come in one second have as many names."""
     for _ in range(4):
@@ -92,7 +102,7 @@ def test_wrong(tmp):
 
 def main():
     need_root()
-    for test in (test_name_and_status, test_children, test_kind, test_no_overwrite, test_open, test_wrong):
+    for test in (test_name_and_status, test_children, test_kind, test_spans, test_no_overwrite, test_open, test_wrong):
         with tempfile.TemporaryDirectory() as tmp:
             test(tmp)
     done()

@@ -43,6 +43,16 @@ def test_shares(pid):
     check(float(spin.split()[2]) > 80, f'their callee has it itself: {spin}')
 
 
+def test_spans(pid):
+    """Only the calls of one function."""
+    ended = subprocess.run([STACKBPF, 'top', '--max-overhead=off', '-F', '997', '--every', '1', '--count', '2', '--in', f'{SPLIT}:seventy', '-p',
+                            str(pid)], capture_output=True, text=True, timeout=240)
+    check(ended.returncode == 0 and '  seventy  split' in ended.stdout and '  twenty  split' not in ended.stdout,
+          f'nothing but calls of seventy(): {ended.stdout}{ended.stderr}')
+    ended = subprocess.run([STACKBPF, 'top', '--slower-than', '5ms'], capture_output=True, text=True, timeout=240)
+    check(ended.returncode == 2 and '--in' in ended.stderr, f'of which calls: {ended.stderr}')
+
+
 def nr_samples(text):
     return int(re.search(r'last \S+ s: (\d+) samples', text)[1])
 
@@ -164,7 +174,7 @@ def main():
     if not os.path.exists('/dev/ptmx'):
         skip('there are no terminals here')
     with running(SPLIT) as process:
-        for test in (test_shares, test_keys, test_ends, test_stop, test_colours, test_gone, test_wrong):
+        for test in (test_shares, test_spans, test_keys, test_ends, test_stop, test_colours, test_gone, test_wrong):
             test(process.pid)
     done()
 

@@ -184,6 +184,8 @@ int sb_cmd_run(const struct sb_command *command, char **argv)
 	if (status < 0)
 		status = prepare(&record.opts, &name, &opener);
 	if (status < 0)
+		status = sb_record_find_events(&record.opts);
+	if (status < 0)
 		status = sb_record_go(&record, NULL);
 	if (record.result.is_written) {
 		tell(&record.opts.output_paths);

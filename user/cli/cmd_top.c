@@ -245,6 +245,8 @@ int sb_cmd_top(const struct sb_command *command, char **argv)
 	sb_record_init(&record);
 	status = sb_record_parse(&record.opts, command, argv);
 	if (status < 0)
+		status = sb_record_find_events(&record.opts);
+	if (status < 0)
 		status = prepare(&view, &record.opts);
 	if (status < 0)
 		status = sb_record_go(&record, &view.sink);

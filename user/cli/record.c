@@ -66,9 +66,6 @@ static int complete_config(struct sb_record *record, struct sb_run_sink *sink)
 	bool has_places;
 	int status = -1;
 
-	if (!config->views.nr)
-		(void)sb_views_add(&config->views,
-				   opts->kind ? sb_view_find(opts->kind) : sb_view_at(0));
 	if (sink == &record->result.sink)
 		status = sb_outputs_choose(&record->result.outputs, opts);
 	has_places = sb_outputs_have_places(&record->result.outputs);

@@ -25,8 +25,8 @@ void sb_record_init(struct sb_record *record);
  * sb_record_release() or sb_record_opts_release(). Return: -1 to go on, or the exit status; errors
  * were logged. */
 int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *command, char **argv);
-/* In record_events.c: list the events that --list asks for; or find the places of those that are
- * to be traced, for opts->run.view_opts. Return: -1 to go on, or the exit status; errors were
+/* In record_events.c: list the events that --list asks for; or add the view of --kind to opts->run.views
+ * if there is none yet, and find the places of the events and spans for opts->run.view_opts. Return: -1 to go on, or the exit status; errors were
  * logged. */
 int sb_record_find_events(struct sb_record_opts *opts);
 /* In record_kinds.c, for `stackbpf record`: find the definitions that --kinds names, and check that

@@ -220,6 +220,9 @@ int sb_record_find_events(struct sb_record_opts *opts)
 
 	if (opts->list)
 		return list_events(opts);
+	if (!opts->run.views.nr)
+		(void)sb_views_add(&opts->run.views,
+				   opts->kind ? sb_view_find(opts->kind) : sb_view_at(0));
 	err = sb_record_resolve_events(opts, opts->run.views.at[0]->kind, &events,
 				       &opts->run.view_opts, &reason);
 	if (!err && opts->in)

@@ -356,7 +356,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 #define EVENTS	    .views = SB_VIEW_EVENTS
 #define EXPRS	    .views = SB_VIEW_EXPRS
 #define PAIRS	    .views = SB_VIEW_PAIRS
-#define SPANS	    .views = SB_VIEW_SPANS
+#define SPANS	    .views = SB_VIEW_SPANS, .commands = "run top"
 #define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
