@@ -15,6 +15,7 @@ MAY = {
     'bpf/core': BPF,
     'bpf/views': BPF,
     'bpf/interp': BPF,
+    'preload': set(),
     'user/base': set(),
     'user/process': {'user/base'},
     'symbolizer': {'contract'},  # sb_sym.h, what it offers
@@ -94,7 +95,7 @@ def is_sibling(path, header):
         and (tree.root / header.with_suffix('.c')).exists()
 
 
-for path in tree.files('*.c', '*.h', under=('bpf', 'symbolizer', 'user')):
+for path in tree.files('*.c', '*.h', under=('bpf', 'preload', 'symbolizer', 'user')):
     here = layer(path)
     source = tree.without_comments(tree.text(path))
     for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', source, re.M):

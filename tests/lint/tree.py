@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ('bpf', 'symbolizer', 'user', 'scripts', 'tests', 'docs', '.ci')
+FOLDERS = ('bpf', 'preload', 'symbolizer', 'user', 'scripts', 'tests', 'docs', '.ci')
 
 root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else '.').resolve()
 nr_breaches = 0
