@@ -69,7 +69,9 @@ def check_count(what, result, kinds):
 
 
 def oncpu():
-    result, kinds = sampled('oncpu', '-F', '999')
+    result, kinds = sampled('oncpu', '-F', '999', '--distr')
+    nrs = [int(nr) for nr in re.findall(r'spans +\S+ \S+ to \S+ \S+: (\d+)', result.err)]
+    check(sum(nrs) == 200, f'a histogram of their durations: {nrs}')
     only_slow('oncpu', result, kinds)
     check_count('oncpu', result, kinds)
     ms = sum(kind.burnt for kind in kinds.values()) / 1000
@@ -159,8 +161,21 @@ def labels():
               f'{what}: one value for each slow request, {sorted(values)} of {nr_slow}')
 
 
+def nothing():
+    """Why nothing was sampled, and where to cut."""
+    loop = f'{PROGRAM} 60 0 >/dev/null'
+    for view, args, sentence in (('oncpu', ('--in', f'{PROGRAM}:forever'), 'no span of --in began'),
+                                 ('offcpu', ('--in', 'label:requst'), "no thread of the targets was seen with a label 'requst'"),
+                                 ('wall', ('--in', f'{PROGRAM}:handle', '--slower-than', '1h'),
+                                  'none of 60 spans took 3600 s or more, and the longest took less than'),
+                                 ('offcpu', ('--in', f'{PROGRAM}:burn_fast', '--state', 'T'), "'offcpu' records nothing of what threads did in 36 spans")):
+        result = stackbpf(BINARY, view, *args, '-c', loop)
+        check(result.status == 3 and sentence in result.err, f'{view} {args}: {result.status}: {result.err}')
+
+
 def bad_input():
     for args, sentence in ((('--slower-than', '5ms'), '--slower-than is about the calls of --in'),
+                           (('--distr',), '--distr shows how long spans take'),
                            (('--until', 'c:fsync'), '--until ends what --in begins'),
                            (('--in', 'c:fsnyc'), "fsync"),
                            (('--in', 'label:a b'), "a label's key is made of"),
@@ -170,5 +185,5 @@ def bad_input():
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((oncpu, waits, files, jumps, threads, event_loop, labels, still_open, bad_input), sys.argv[3:])
+run_parts((oncpu, waits, files, jumps, threads, event_loop, labels, still_open, nothing, bad_input), sys.argv[3:])
 done()

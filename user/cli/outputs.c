@@ -45,13 +45,13 @@ static int try_path(const char *path)
 /* Whoever wants durations shown wants them collected. */
 static int need_durations(struct sb_record_opts *opts, const struct sb_output *format)
 {
-	const char *view = opts->run.views.at[0]->kind->name;
+	const struct sb_view_kind *kind = opts->run.views.at[0]->kind;
 
-	if (!sb_record_opt_is_for("distr", view))
+	if (!(kind->options & SB_VIEW_LASTING))
 		return sb_fail(SB_EXIT_USAGE, 0,
 			       "format '%s' needs the duration of each event, which %s does not "
 			       "measure; choose another format",
-			       format->name, view);
+			       format->name, kind->name);
 	opts->run.view_opts.distr = true;
 	return -1;
 }

@@ -94,6 +94,8 @@ void sb_report_empty(const struct sb_run *run);
  * call @row, whose strings are valid during the call, for all figures of a run with spans. */
 void sb_report_span_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_str *list);
+/* Log why a run whose samples are restricted to spans has none. */
+void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures);
 void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 		     void (*row)(const char *name, const char *value));
 

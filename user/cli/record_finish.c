@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "cli/record.h"
 #include "kinds/view_kind.h"
+#include "views/view.h"
 
 #define FREQ_HZ_DEFAULT 99u /* not 100, which may run in step with programs */
 #define UNWIND_MAX	(1ull << 30)
@@ -167,6 +168,25 @@ static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
 	return 0;
 }
 
+/* What --distr is about: what the view measures, spans, or both. */
+static int take_distr(struct sb_record_opts *fields, struct sb_opts *opts)
+{
+	const struct sb_view *view = sb_view_find(opts->command);
+	bool is_lasting = view && view->kind->options & SB_VIEW_LASTING;
+	struct sb_view_opts *view_opts = &fields->run.view_opts;
+
+	if (!view_opts->distr)
+		return 0;
+	if (!is_lasting && !fields->in)
+		return sb_opts_fail(opts,
+				    "--distr shows how long spans take, since what '%s' "
+				    "samples has no duration; name them with --in",
+				    opts->command);
+	view_opts->span_distr = fields->in;
+	view_opts->distr = is_lasting;
+	return 0;
+}
+
 static int check_spans(const struct sb_record_opts *fields, struct sb_opts *opts)
 {
 	struct sb_reason reason = {};
@@ -215,6 +235,8 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 		return sb_opts_fail(opts, "--max is shorter than --min, so no event could "
 					  "match");
 	err = check_spans(fields, opts);
+	if (!err)
+		err = take_distr(fields, opts);
 	if (err)
 		return err;
 	if (fields->rate && fields->run.sides)

@@ -550,10 +550,10 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_ino),
 	  .parse = parse_inode,
 	  .help = "only the file with this inode number" },
-	{ .name = "distr", LASTING,
+	{ .name = "distr", .views = SB_VIEW_LASTING | SB_VIEW_SPANS,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view_opts.distr),
-	  .help = "add histograms of durations in powers of two, in total, for each stack, and for "
-		  "each function whose calls are measured" },
+	  .help = "add histograms of durations in powers of two: of what lasts, in total, for each "
+		  "stack, and for each function whose calls are measured; with --in, of the spans" },
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,

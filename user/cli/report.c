@@ -779,6 +779,8 @@ void sb_report_empty(const struct sb_run *run)
 		       "their --weight was 0 or less",
 		       (unsigned long long)figures.session.stat[SB_STAT_WHEN_FALSE],
 		       (unsigned long long)figures.session.stat[SB_STAT_WEIGHT_NONE]);
+	else if (sb_view_has_spans(&run->config->view_opts))
+		sb_report_empty_spans(run, &figures);
 	else if (run->config->views.at[0]->kind->empty)
 		sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
 	else if (run->config->view_opts.counter)

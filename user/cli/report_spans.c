@@ -106,8 +106,44 @@ void sb_report_span_lines(const struct sb_run *run, const struct sb_run_figures 
 	if (!sb_view_has_spans(&run->config->view_opts))
 		return;
 	add_spans(run, figures, list);
-	if (run->config->view_opts.distr)
+	if (run->config->view_opts.span_distr)
 		add_histogram(&figures->session.spans, list);
+}
+
+static uint64_t longest_ns(const struct sb_spans_stats *spans)
+{
+	return sb_spans_percentile_ns(spans, 1);
+}
+
+void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_spans_stats *spans = &figures->session.spans;
+	const struct sb_view_opts *opts = &run->config->view_opts;
+	const uint64_t *stat = figures->session.stat;
+	uint64_t nr = spans->nr_ended + spans->nr_open + stat[SB_STAT_SPANS_LEFT] +
+		      stat[SB_STAT_SPANS_EXITED];
+	sb_cleanup(sb_str_release) struct sb_str bound = {}, longest = {};
+
+	add_time(&bound, opts->slower_than_ns);
+	add_time(&longest, longest_ns(spans));
+	if (!nr && opts->in_label)
+		sb_err(0,
+		       "nothing was sampled: no thread of the targets was seen with a label '%s'; "
+		       "'stackbpf oncpu --label %s' shows which threads have one",
+		       opts->in_label, opts->in_label);
+	else if (!nr)
+		sb_err(0, "nothing was sampled: no span of --in began while the targets were "
+			  "observed; what was going on before is not known");
+	else if (opts->slower_than_ns && !stat[SB_STAT_SPANS_SLOW] && !spans->nr_open_slow)
+		sb_err(0,
+		       "nothing was sampled: none of %llu spans took %s or more, and the longest "
+		       "took less than %s; choose a shorter --slower-than",
+		       (unsigned long long)nr, bound.s, longest.s);
+	else
+		sb_err(0,
+		       "nothing was sampled: '%s' records nothing of what threads did in %llu "
+		       "spans; 'stackbpf wall' shows all of their time",
+		       run->config->views.at[0]->kind->name, (unsigned long long)nr);
 }
 
 static void row_nr(void (*row)(const char *name, const char *value), const char *name, uint64_t nr)

@@ -65,6 +65,7 @@ struct sb_view_opts {
 	const struct sb_probes *until;
 	const char *in_label;	 /* spans are of the values of this label of threads; NULL: no */
 	uint64_t slower_than_ns; /* only spans that take at least so long; 0: all */
+	bool span_distr;	 /* the closing report has a histogram of their durations */
 	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
 };
 
