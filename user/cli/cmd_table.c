@@ -172,15 +172,52 @@ static const struct sb_command commands[] = {
 	},
 };
 
-static const char record_notes[] =
-	"Folded stacks go to stdout unless -o is given. Ctrl-C stops sampling and writes\n"
-	"the result; a second Ctrl-C discards it. SIGUSR1 writes the result so far, and\n"
-	"sampling goes on.\n";
+#define RECORD_NOTES                                                                        \
+	"Folded stacks go to stdout unless -o is given. Ctrl-C stops sampling and writes\n" \
+	"the result; a second Ctrl-C discards it. SIGUSR1 writes the result so far, and\n"  \
+	"sampling goes on. Root or certain capabilities are needed: 'stackbpf doctor'\n"    \
+	"checks them.\n"
+
+static const char record_notes[] = RECORD_NOTES;
+
+/* Spellings of events and expressions, of which the man page of trace has the rest. */
+#define FUNCTION_NOTES                                                          \
+	"  c:fsync                  function of a library (c: the C library)\n" \
+	"  /usr/bin/app:main        function of a program or any other file\n"  \
+	"  vfs_read                 function of the kernel\n"
+#define OTHER_NOTES                                              \
+	"  r:c:fsync, kr:vfs_read   return of a function\n"      \
+	"  sched:sched_switch       tracepoint, CATEGORY:NAME\n" \
+	"  u:/usr/bin/app:probe     USDT probe of a file\n"
+#define EXPR_NOTES                                                                           \
+	"* and ? stand for any letters: 'c:pthread_*'. --list prints what there is.\n"       \
+	"EXPR is written as in C, over the fields of a tracepoint (args->sector), arg0 to\n" \
+	"arg5 of a function, retval of a return, comm, pid, tid, cpu, and str(ADDRESS).\n"
+#define MORE_NOTES "stackbpf-trace(8) has all spellings of EVENT, and the operators of EXPR.\n"
+
+static const char event_notes[] = RECORD_NOTES
+	"\nEVENT is one of\n" FUNCTION_NOTES OTHER_NOTES
+	"  page-faults              counter, as perf spells it\n"
+	"  syscalls                 preset: a name for events with their options\n" EXPR_NOTES
+		MORE_NOTES;
+static const char call_notes[] =
+	RECORD_NOTES "\nEVENT is a function, whose calls are measured:\n" FUNCTION_NOTES
+		     "or, only for --from and --to, also one of\n" OTHER_NOTES EXPR_NOTES
+		     "Calls also have elapsed, their duration in nanoseconds.\n" MORE_NOTES;
 
 static const char *synopsis_of(const struct sb_view_kind *kind)
 {
+	if (kind->takes_calls)
+		return "EVENT...|--from EVENT --to EVENT [options] [-- COMMAND]";
 	return kind->takes_events ? "EVENT... [options] [-- COMMAND [ARGUMENT...]]"
 				  : "[options] [-- COMMAND [ARGUMENT...]]";
+}
+
+static const char *notes_of(const struct sb_view_kind *kind)
+{
+	if (kind->takes_calls)
+		return call_notes;
+	return kind->takes_events ? event_notes : record_notes;
 }
 
 bool sb_command_at(size_t i, struct sb_command *ret_command)
@@ -191,7 +228,7 @@ bool sb_command_at(size_t i, struct sb_command *ret_command)
 			.summary = sb_view_kinds[i].summary,
 			.synopsis = synopsis_of(&sb_view_kinds[i]),
 			.opts = sb_record_rows,
-			.notes = record_notes,
+			.notes = notes_of(&sb_view_kinds[i]),
 			.complete = sb_view_kinds[i].takes_events ? sb_complete_events : NULL,
 			.run = sb_cmd_view,
 		};

@@ -129,7 +129,8 @@ void sb_complete_users(struct sb_completion *to)
 void sb_complete_kind(struct sb_completion *to)
 {
 	for (size_t i = 0; i < SB_VIEW_KIND_MAX; i++)
-		sb_complete_add(to, sb_view_kinds[i].name, sb_view_kinds[i].summary);
+		if (!sb_view_kinds[i].takes_events)
+			sb_complete_add(to, sb_view_kinds[i].name, sb_view_kinds[i].summary);
 }
 
 void sb_complete_roots(struct sb_completion *to)

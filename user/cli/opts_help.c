@@ -9,7 +9,7 @@
 #define LINE_WIDTH  79
 
 static const char *const group_titles[] = {
-	[SB_OPT_TARGET] = "What to sample (options add up; '!' before a value excludes it)",
+	[SB_OPT_TARGET] = "What to sample (targets add up; '!' before a value excludes it)",
 	[SB_OPT_WINDOW] = "When and how often",
 	[SB_OPT_EVENTS] = "Which events to record",
 	[SB_OPT_STACKS] = "Which stacks to collect",

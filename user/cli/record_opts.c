@@ -333,18 +333,37 @@ static int parse_inode(void *field, const char *value, const char **ret_why)
 	return -EINVAL;
 }
 
-/* The name of a view. */
+/* The views that need no events, which only the commands of those take. */
+#define NAMES_BYTES 160
+static const char *own_kind_names(void)
+{
+	static char names[NAMES_BYTES];
+	size_t i, len = 0;
+
+	for (i = 0; i < SB_VIEW_KIND_MAX && len < sizeof(names); i++)
+		if (!sb_view_kinds[i].takes_events)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", sb_view_kinds[i].name);
+	return names;
+}
+
+/* The name of a view that needs no events. */
 static int parse_kind(void *field, const char *value, const char **ret_why)
 {
-	static char why[512];
+	const struct sb_view *view = sb_view_find(value);
+	static char why[NAMES_BYTES + 32];
 
-	if (!sb_view_find(value)) {
-		snprintf(why, sizeof(why), "is not one of %s", sb_view_kind_names());
-		*ret_why = why;
-		return -EINVAL;
+	if (view && !view->kind->takes_events) {
+		*(const char **)field = value;
+		return 0;
 	}
-	*(const char **)field = value;
-	return 0;
+	if (view)
+		snprintf(why, sizeof(why), "needs the names of events; use 'stackbpf %s' instead",
+			 view->kind->name);
+	else
+		snprintf(why, sizeof(why), "is not one of %s", own_kind_names());
+	*ret_why = why;
+	return -EINVAL;
 }
 
 #define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
@@ -390,28 +409,32 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "tasks of these users (IDs or names)" },
 	{ .name = "all", .letters = "a", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(run.all),
-	  .help = "the whole machine (default if no other target is named)" },
+	  .help = "the whole machine (default if neither a target nor a command is named); with a "
+		  "command: all that runs until it ends" },
 	{ .name = "subprocesses", .letters = "s", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(run.targets.follow_children),
-	  .help = "also present and future child processes of -p and of the command" },
+	  .help = "also the child processes, present and future, of -p and of '-- COMMAND' (those of "
+		  "-c and of run are always sampled)" },
 	{ .name = "command", .letters = "c", .metavar = "CMD", SHOWN,
 	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
 	  .complete = sb_complete_program,
-	  .help = "run this line with sh, sample it and its children, and stop when it ends" },
+	  .help = "run this line with sh, in place of '-- COMMAND', sample it and its children, and "
+		  "stop when it ends" },
 
 	{ .name = "time", .letters = "t", .metavar = "DUR", SAMPLING,
 	  .type = SB_OPT_DURATION, .group = SB_OPT_WINDOW, FIELD(run.time_ns),
 	  .help = "how long to sample: 5 (seconds), 500ms, 2m, 1h (default: until Ctrl-C, or "
-		  "until every process of -p has ended)" },
+		  "until every process of -p, or the command, has ended); a command runs on after "
+		  "that time, and stackbpf waits for it" },
 	{ .name = "freq", .letters = "F", .metavar = "HZ", SAMPLED,
 	  .type = SB_OPT_U32, .group = SB_OPT_WINDOW, FIELD(run.freq_hz), .min = 1, .max = SB_FREQ_HZ_MAX,
 	  .help = "samples per second on each CPU (default 99)" },
 	{ .name = "event", .letters = "e", .metavar = "EVENT", SAMPLED,
 	  .type = SB_OPT_STRING, .group = SB_OPT_WINDOW, FIELD(event),
 	  .complete = sb_complete_counters,
-	  .help = "counter that triggers samples: cpu-clock (default), page-faults, cycles, "
-		  "cache-misses:u, r1a8, cpu/event=0xa8/, as perf and bpftrace spell them; with "
-		  "a period as in context-switches:10, or else at the rate of -F" },
+	  .help = "counter that triggers samples of running threads: cpu-clock (default), "
+		  "page-faults, cycles, cache-misses:u, r1a8, cpu/event=0xa8/, as perf and bpftrace "
+		  "spell them; with a period as in context-switches:10, or else at the rate of -F" },
 	/* Not for "wall", whose sum it would break, nor for what a thread does on several CPUs. */
 	{ .name = "cpu", .letters = "C", .metavar = "LIST", .views = SB_VIEW_PER_CPU,
 	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(run.cpus), .max = 65535,
@@ -420,9 +443,10 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "max-overhead", .metavar = "PCT", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_WINDOW, FIELD(run.overhead_max_ppm),
 	  .parse = parse_percent, .suggest = "1 0.5 off",
-	  .help = "lower the sampling rate while stackbpf itself uses more than PCT percent "
-		  "of all CPUs (default 1); samples get a higher weight to make up for it; "
-		  "off: no limit" },
+	  .help = "CPU time that stackbpf itself may use, in percent of all CPUs (default 1; off: no "
+		  "limit); above it, fewer samples are taken, by a lower rate of -F or of only a part "
+		  "of the events, and each sample weighs more to make up for it; if that is not "
+		  "possible or does not help, a message says so" },
 
 	{ .name = "list", EVENTS,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(list),
@@ -431,19 +455,21 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "from", .metavar = "EVENT", PAIRS,
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(from),
 	  .complete = sb_complete_events,
-	  .help = "measure from this event on, in place of calls: a tracepoint, function, return or "
-		  "USDT probe as for trace; can be repeated" },
+	  .help = "measure from this event on, in place of calls: a tracepoint, a function, its return "
+		  "or a USDT probe, spelled as above; can be repeated" },
 	{ .name = "to", .metavar = "EVENT", PAIRS,
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(to),
 	  .complete = sb_complete_events,
-	  .help = "up to this event; can be repeated" },
+	  .help = "measure up to this event; can be repeated: --from block:block_rq_issue --to "
+		  "block:block_rq_complete" },
 	{ .name = "key", .metavar = "EXPR", PAIRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(key),
-	  .help = "an end belongs to the begin with the same value of this expression, in "
-		  "whatever thread: 'args->sector' (default: of the same thread)" },
+	  .help = "with --from and --to: an end belongs to the begin that had the same value of this "
+		  "expression, in whatever thread: 'args->sector' (default: to the last begin of the "
+		  "same thread)" },
 	{ .name = "to-key", .metavar = "EXPR", PAIRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(to_key),
-	  .help = "the expression at the end, if it is not that of --key" },
+	  .help = "with --key: the expression over the arguments of --to, if it is not that of --key" },
 	{ .name = "rate", .views = SB_VIEW_RATE,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(rate),
 	  .help = "print how often each event happens per second, and take no stacks, which is cheap; the "
@@ -451,41 +477,44 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "slowest", .metavar = "N", PAIRS,
 	  .type = SB_OPT_U32, .group = SB_OPT_EVENTS, FIELD(run.view_opts.slowest),
 	  .min = 1, .max = SB_LATENCY_SLOWEST_MAX,
-	  .help = "list the N slowest calls with their stacks at the end (at most 16)" },
+	  .help = "at the end, list the N slowest calls with their stacks (at most 16)" },
 	{ .name = "when", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(when),
-	  .help = "only events for which this expression over their arguments is not 0: "
+	  .help = "only events for which this expression, see above, is not 0: "
 		  "'arg1 > 4096', 'args->prev_prio < 100 && comm == \"nginx\"'" },
 	{ .name = "weight", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(weight),
-	  .help = "weigh each event by this expression instead of counting it: 'arg0', "
-		  "'retval', 'args->bytes_req'; latency has arguments, retval and elapsed of each call" },
+	  .help = "weigh each event by this expression, see above, instead of counting it, in latency "
+		  "instead of its duration: 'arg0', 'retval', 'args->bytes_req'" },
 	{ .name = "value", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(value),
-	  .help = "tell events apart by the value of this expression, a leaf frame "
-		  "[EXPR=VALUE]: 'arg0', 'str(arg1)', 'args->prio'" },
+	  .help = "tell events apart by the value of this expression, see above, which becomes a leaf "
+		  "frame [EXPR=VALUE]: 'arg0', 'str(arg1)', 'args->prio'" },
 	{ .name = "in", .metavar = "EVENT", SPANS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(in), .complete = sb_complete_events,
-	  .help = "only what threads do during calls of this function (c:fsync, ./server:handle); "
-		  "with --until, from this event on; label:KEY: while a label of the thread has "
-		  "one value" },
+	  .help = "only what threads do during calls of a function: c:fsync (of the C library), "
+		  "./server:handle (of a program); with --until: from this event on. Or label:KEY, "
+		  "such as label:trace_id: while the thread has the label KEY of --label, each value "
+		  "for itself, as for one request. stackbpf-spans(7) and, for the spelling of events, "
+		  "stackbpf-trace(8) say more" },
 	{ .name = "until", .metavar = "EVENT", SPANS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(until),
 	  .complete = sb_complete_events,
-	  .help = "with --in: the event of the same thread up to which samples count" },
+	  .help = "with --in EVENT: the event of the same thread up to which samples count: "
+		  "--in u:/usr/bin/app:begin --until u:/usr/bin/app:end" },
 	{ .name = "slower-than", .metavar = "DUR", SPANS,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.slower_than_ns),
 	  .parse = parse_micros,
-	  .help = "with --in: only during calls that take at least DUR: 500 (microseconds), 100ms, "
-		  "2s" },
+	  .help = "with --in: only during calls, or times from --in to --until or with one value of a "
+		  "label, that take at least DUR: 500 (microseconds), 100ms, 2s" },
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.min_ns),
 	  .parse = parse_micros,
-	  .help = "only events that take at least DUR: 500 (microseconds), 10ms, 2s" },
+	  .help = "only waits or calls that take at least DUR: 500 (microseconds), 10ms, 2s" },
 	{ .name = "max", .letters = "M", .metavar = "DUR", LASTING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.max_ns),
 	  .parse = parse_micros,
-	  .help = "only events that take at most DUR" },
+	  .help = "only waits or calls that take at most DUR: 500 (microseconds), 10ms, 2s" },
 	{ .name = "state", .metavar = "LIST", SPLIT_WAITS,
 	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view_opts.states),
 	  .words = state_words,
@@ -558,7 +587,8 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,
 	  .complete = sb_complete_kind,
-	  .help = "kind of profile; the first is the default:", .help_values = sb_view_kind_names },
+	  .help = "what to sample; each is also a command that 'stackbpf help' explains; the first is "
+		  "the default:", .help_values = own_kind_names },
 
 	{ .name = "store", .metavar = "DIR", RECORDER,
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(recorder.store),
@@ -568,21 +598,22 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "kinds", .metavar = "LIST", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(recorder),
 	  .parse = sb_recorder_parse_kinds, .complete = sb_complete_kinds,
-	  .help = "kinds of profiles to record; of trace and latency with the name of a "
-		  "definition: oncpu,trace:ssl; the first is the default:",
+	  .help = "kinds of profiles to record; trace and latency need the name of a line of "
+		  "--definitions: oncpu,trace:sync; the first is the default:",
 	  .help_values = sb_view_kind_names },
 	{ .name = "definitions", .metavar = "FILE", RECORDER,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(definitions_path),
 	  .complete = sb_complete_file,
 	  .help = "file that names events for --kinds (default " SB_DEFINITIONS_PATH "), with lines "
-		  "such as 'ssl: c:SSL_read c:SSL_write --when EXPR'" },
+		  "such as 'sync: c:fsync c:fdatasync'; stackbpf-record(8) describes them" },
 	{ .name = "tag", .metavar = "KEY=VALUE", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
 	  .parse = sb_recorder_parse_tag,
 	  .help = "add a tag to all samples, such as region=eu; can be repeated" },
 	{ .name = "tids", RECORDER,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(recorder.by_thread),
-	  .help = "tell threads apart by a tag 'tid', which is kept as long as the tag 'pid'" },
+	  .help = "add a tag 'tid', the thread ID; as the tag 'pid', only blocks of 10 s have it, not "
+		  "their aggregates" },
 	{ .name = "retain", .metavar = "LIST", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT, FIELD(recorder),
 	  .parse = sb_recorder_parse_retain,
@@ -634,8 +665,9 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "label", .metavar = "KEY", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(run),
 	  .parse = sb_recorder_parse_label,
-	  .help = "add an outermost root frame KEY=value from the labels that programs set "
-		  "on their threads; record adds a tag instead; can be repeated" },
+	  .help = "show the label KEY that programs set on their threads, such as trace_id of "
+		  "OpenTelemetry: as an outermost root frame KEY=value, in record as a tag; can be "
+		  "repeated; stackbpf-options(7) says which labels there are" },
 	{ .name = "threads", .letters = "T", SHOWN,
 	  .type = SB_OPT_PRESET, .group = SB_OPT_SHAPE, FIELD(run.roots), .parse = parse_roots,
 	  .preset = "thread",
@@ -688,7 +720,8 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "output", .letters = "o", .metavar = "FILE", RESULT,
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
 	  .complete = sb_complete_file,
-	  .help = "write to FILE in the format of its extension (.folded, .svg, ...); can be "
+	  .help = "write to FILE in the format of its extension: .folded, .svg, .html, .bt, .distr, "
+		  ".pb.gz, .otlp, .speedscope.json, .firefox.json.gz, .callgrind, .json; can be "
 		  "repeated; '-' is stdout" },
 	{ .name = "open", .commands = "run",
 	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(open),
@@ -696,11 +729,14 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "format", .metavar = "NAME", RESULT,
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(format),
 	  .complete = sb_complete_format,
-	  .help = "output format, instead of that of the extension: folded, svg, html, bt, "
-		  "distr, pprof, otlp, speedscope, firefox, callgrind, json" },
+	  .help = "output format, instead of that of the extension: folded (stacks as text), svg "
+		  "(flame graph), html (the same with a table of functions), bt (backtraces as "
+		  "SystemTap prints them), distr (histograms of durations as text), pprof, otlp "
+		  "(OpenTelemetry), speedscope, firefox (Firefox Profiler), callgrind, json" },
 	{ .name = "folded", .letters = "f", RESULT,
 	  .type = SB_OPT_NONE, .group = SB_OPT_OUTPUT,
-	  .help = "write folded stacks to stdout (default without -o)" },
+	  .help = "has no effect: without -o and --format, folded stacks go to stdout anyway, in run "
+		  "a flame graph to a file" },
 	{ .name = "limit", .letters = "l", .metavar = "N", RESULT,
 	  .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, FIELD(limit), .min = 1, .max = UINT32_MAX,
 	  .help = "write only the N heaviest stacks; a message says how much was left out" },

@@ -34,8 +34,9 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	  AT(notes) },
 	{ "countname", "TEXT", "unit of the counts (default: as the data says, or samples)",
 	  SB_FG_OPT_TEXT, AT(countname) },
-	{ "nametype", "TEXT", "label of the names (default Function:)", SB_FG_OPT_TEXT,
-	  AT(nametype) },
+	{ "nametype", "TEXT",
+	  "what stands before the name in the line that describes a frame (default Function:)",
+	  SB_FG_OPT_TEXT, AT(nametype) },
 	{ "width", "PX",
 	  "width of the picture (default 1200; in a browser, as wide as the "
 	  "window)",
@@ -61,8 +62,9 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	  SB_FG_OPT_REAL, AT(total), 0, 1e18 },
 	{ "factor", "X", "multiply all counts by X", SB_FG_OPT_REAL, AT(factor), 0, 1e18 },
 	{ "colors", "PALETTE",
-	  "colors of the frames: hot mem io wakeup chain java js perl rust python red green "
-	  "blue aqua yellow purple orange",
+	  "colors of the frames: for a kind of profile hot mem io wakeup chain (frames of the "
+	  "waker differ), for a language java js perl rust python, or shades of red green "
+	  "blue aqua yellow purple orange (default: by the kind of the profile)",
 	  SB_FG_OPT_WORD, AT(colors), .words = color_words },
 	/* A common spelling; --color-by makes it an ambiguous abbreviation otherwise. */
 	{ "color", "PALETTE", NULL, SB_FG_OPT_WORD, AT(colors), .words = color_words },
@@ -76,10 +78,14 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	  AT(hash) },
 	{ "random", NULL, "vary the color by the position of the frame", SB_FG_OPT_FLAG,
 	  AT(random) },
-	{ "cp", NULL, "keep the colors of functions in the file palette.map", SB_FG_OPT_FLAG,
-	  AT(cp) },
-	{ "nameattr", "FILE", "read links and tooltips of functions from FILE", SB_FG_OPT_PATH,
-	  AT(nameattr_path) },
+	{ "cp", NULL,
+	  "give a function the same color in several pictures: read the colors from the file "
+	  "palette.map in the current directory, and add those that are missing",
+	  SB_FG_OPT_FLAG, AT(cp) },
+	{ "nameattr", "FILE",
+	  "read links and tooltips of functions from FILE, with lines of a function, a tab, "
+	  "and KEY=VALUE pairs between tabs; keys are href, target, title, id, class",
+	  SB_FG_OPT_PATH, AT(nameattr_path) },
 	{ "fonttype", "FONT", "font (default: the system's sans-serif font)", SB_FG_OPT_TEXT,
 	  AT(fonttype) },
 	{ "fontsize", "PX", "font size (default 12)", SB_FG_OPT_REAL, AT(fontsize), 1, 200 },
@@ -89,13 +95,17 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	  SB_FG_OPT_REAL, AT(fontwidth), 0.1, 10 },
 	{ "encoding", "NAME", "encoding to declare in the file: UTF-8 or US-ASCII", SB_FG_OPT_WORD,
 	  AT(encoding), .words = encoding_words },
-	{ "norm", "BY", "what a comparison compares: share (default), raw", SB_FG_OPT_WORD,
-	  AT(norm), .words = norm_words },
+	{ "norm", "BY",
+	  "of input with two counts on each line, a and b, as stackbpf diff writes it: compare "
+	  "share (of all counts; default) or raw (the counts)",
+	  SB_FG_OPT_WORD, AT(norm), .words = norm_words },
 	{ "diff-width", "OF",
-	  "whose weights are the widths in a comparison: b (default), a, "
-	  "both",
+	  "with two counts on each line: the width of a frame is the second one, b (default), "
+	  "the first one, a, or the mean of both",
 	  SB_FG_OPT_ENUM, AT(diff_width), .words = diff_width_words },
-	{ "negate", NULL, "swap the colors of a comparison: red is less, blue is more",
+	{ "negate", NULL,
+	  "with two counts on each line: swap the colors, so that red is less in b than in a, "
+	  "and blue is more",
 	  SB_FG_OPT_FLAG, AT(negate) },
 	{ "no-embed", NULL, "do not keep the full stacks in the file", SB_FG_OPT_FLAG,
 	  AT(no_embed) },
