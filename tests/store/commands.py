@@ -120,7 +120,7 @@ def refusals(store, work):
             (['--from', f'@{BEGIN}', '--to', f'@{BEGIN + 600}', '--by', 'nosuch'], 2, "the tag 'nosuch'; the tags are "),
             (['--format', 'distr'], 2, 'a store does not keep'),
             (['-o', 'x.xml'], 2, 'no format has this extension'),
-            (['what'], 2, "there is an unexpected argument 'what'")):
+            (['what'], 2, "does not take an argument 'what'")):
         asked = run('query', store, *options)
         check(asked.returncode == status and words in asked.stderr, f'{options}: {asked.returncode} {asked.stderr}')
     check('there is no store at' in run('query', work / 'none').stderr, 'no store')

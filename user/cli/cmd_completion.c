@@ -202,7 +202,7 @@ static int answer(char **words)
 			sb_complete_add_all(&to, "-h --help -V --version");
 	}
 	if (to.err) {
-		sb_err(to.err, "completion: cannot find completions");
+		sb_err(to.err, "completion: cannot list what may follow on the command line");
 		status = SB_EXIT_FAILED;
 	} else {
 		printf("%s %zu\n%s", to.by_shell ? to.by_shell : "none",

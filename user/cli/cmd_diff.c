@@ -134,8 +134,9 @@ static int read_text(struct sb_fg *fg, const char *path, const char *name)
 	err = sb_fg_read(fg, fd);
 	while ((complaint = sb_fg_complaint(fg))) {
 		if (err == -EINVAL)
-			return sb_fail(SB_EXIT_FAILED, 0, "'%s' %s", name, complaint);
-		sb_warn("%s: %s", name, complaint);
+			return sb_fail(SB_EXIT_FAILED, 0, "diff: the input '%s' %s", name,
+				       complaint);
+		sb_warn("diff: reading '%s': %s", name, complaint);
 	}
 	if (!err)
 		return -1;
@@ -162,10 +163,10 @@ static int read_side(struct sides *sides, int side, const char *path)
 			       "draw it with 'flamegraph %s'",
 			       name, path);
 	if (err)
-		return sb_fail(SB_EXIT_FAILED, err, "cannot make a profile of '%s'", name);
+		return sb_fail(SB_EXIT_FAILED, err, "diff: cannot add up the stacks of '%s'", name);
 	if (nr_rounded)
-		sb_warn("'%s': rounded %llu fractional weights", name,
-			(unsigned long long)nr_rounded);
+		sb_warn("diff: rounded %llu fractional weights of '%s' to whole numbers",
+			(unsigned long long)nr_rounded, name);
 	return -1;
 }
 
@@ -284,7 +285,9 @@ static int write_result(const struct sb_comparison *comparison, const struct dif
 static int say_incomparable(int err, const struct sides *sides)
 {
 	if (err == -EINVAL)
-		sb_err(0, "cannot compare '%s' with '%s': they have different units",
+		sb_err(0,
+		       "cannot compare '%s' with '%s': they have different units; choose two "
+		       "profiles of the same kind",
 		       sides->what[SB_TREE_A].s, sides->what[SB_TREE_B].s);
 	else if (err == -ENODATA)
 		sb_err(0, "diff: --norm rate needs the duration of both profiles, but one has "
@@ -301,7 +304,9 @@ static bool is_empty(const struct sides *sides)
 	for (side = 0; side < SB_TREE_NR; side++) {
 		if (sb_profile_weight(sides->profiles[side]))
 			continue;
-		sb_err(0, "there is nothing to compare: '%s' contains no stacks",
+		sb_err(0,
+		       "there is nothing to compare: '%s' contains no stacks; record this side again, or "
+		       "choose another file or time range",
 		       sides->what[side].s);
 		return true;
 	}

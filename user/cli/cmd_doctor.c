@@ -121,13 +121,15 @@ static int say_process_error(int err, uint32_t tgid)
 {
 	fflush(stdout);
 	if (err == -ESRCH)
-		return sb_fail(SB_EXIT_NO_TARGET, 0, "there is no process %u", tgid);
+		return sb_fail(SB_EXIT_NO_TARGET, 0,
+			       "there is no process %u; -p needs the ID of one that runs", tgid);
 	if (err == -ETIMEDOUT)
-		return sb_fail(SB_EXIT_FAILED, 0,
-			       "reading the memory or files of process %u hangs: stackbpf cannot "
-			       "check it",
-			       tgid);
-	sb_err(err, "cannot inspect process %u", tgid);
+		return sb_fail(
+			SB_EXIT_FAILED, 0,
+			"cannot check process %u, because reading its memory or files hangs; a file "
+			"system that it uses does not answer, such as one of FUSE or NFS",
+			tgid);
+	sb_err(err, "cannot check process %u", tgid);
 	return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
 }
 

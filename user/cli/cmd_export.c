@@ -265,7 +265,8 @@ static int take_options(struct export *export)
 	if (status >= 0)
 		return status;
 	if (describe(export))
-		return sb_fail(SB_EXIT_FAILED, -ENOMEM, "export: cannot prepare to read the store");
+		return sb_fail(SB_EXIT_FAILED, -ENOMEM,
+			       "export: cannot select kinds and tags of the store");
 	if (export->token && is_in_the_clear(opts->to.place))
 		sb_warn("export: the token is sent over the network unencrypted; use "
 			"https:// to protect it");

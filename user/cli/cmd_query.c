@@ -84,7 +84,7 @@ static int note_limit(const struct query_opts *fields, struct sb_profile *profil
 	cut = sb_profile_weight(profile) - sb_profile_weight_of(profile, fields->limit);
 	if (!cut)
 		return 0;
-	sb_info("--limit omitted %llu of %llu %s", (unsigned long long)cut,
+	sb_info("--limit omitted %llu of %llu %s; raise it to see them", (unsigned long long)cut,
 		(unsigned long long)sb_profile_weight(profile),
 		sb_profile_meta_get(profile, "unit"));
 	return sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);

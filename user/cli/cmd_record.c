@@ -65,20 +65,26 @@ static void tell_of_sampler(const struct sb_recorder_event *event)
 	unsigned long long nr = event->nr;
 
 	if (event->kind == SB_RECORDER_SAMPLER_EXITED)
-		sb_warn("sampler '%s' exited with status %d; restarting it in %llu s", sampler,
-			event->status, nr);
+		sb_warn("the sampler of '%s' profiles exited with status %d; restarting it in %llu s, "
+			"until which these are not recorded",
+			sampler, event->status, nr);
 	else if (event->kind == SB_RECORDER_SAMPLER_TOO_BIG)
-		sb_warn("sampler '%s' uses %llu MB of memory; replacing it with a new process",
+		sb_warn("the sampler of '%s' profiles uses %llu MB of memory; replacing it with a new "
+			"process",
 			sampler, nr);
 	else if (event->kind == SB_RECORDER_SAMPLER_NOT_STARTED)
-		sb_err(event->err, "cannot start sampler '%s'", sampler);
+		sb_err(event->err,
+		       "cannot start the sampler of '%s' profiles, which are not recorded",
+		       sampler);
 	else if (event->kind == SB_RECORDER_REFUSED)
-		sb_err(0, "sampler '%s' sent an invalid block; stopping this sampler", sampler);
+		sb_err(0,
+		       "the sampler of '%s' profiles sent an invalid block, and nothing more is "
+		       "accepted from it; restart 'stackbpf record', and report this",
+		       sampler);
 	else if (event->kind == SB_RECORDER_STUCK)
-		sb_warn("%s%s%s is stuck; no longer sending keep-alive messages to the service "
-			"manager",
-			sampler ? "sampler '" : "the store writer", sampler ?: "",
-			sampler ? "'" : "");
+		sb_warn("a process of the recorder is stuck: the %s%s; no longer sending "
+			"keep-alive messages to the service manager, so that it restarts the recorder",
+			sampler ? "sampler of " : "store writer", sampler ?: "");
 }
 
 /* In the process where it happens. */

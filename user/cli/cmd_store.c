@@ -493,8 +493,8 @@ static int check_hosts(struct sb_store *store, struct sb_store *from,
 		if (has_value(ours, theirs->values.at[i].value))
 			return sb_fail(SB_EXIT_FAILED, 0,
 				       "both stores have data of kind %s of host '%s' for the same "
-				       "time, which would be counted twice: was this store merged "
-				       "before?",
+				       "time, which would be counted twice, so nothing was merged; "
+				       "was this store merged before?",
 				       extent->kind.name, theirs->values.at[i].value);
 	return -1;
 }
@@ -514,7 +514,8 @@ static int merge(struct sb_store *store, struct sb_store *from, const char *dir)
 	if (err)
 		return sb_fail(
 			SB_EXIT_FAILED, err,
-			"cannot merge all of '%s': a part was added, and would count twice if it is merged again",
+			"cannot merge all of '%s': a part was added, and would count twice if it is merged "
+			"again; merge into a new, empty store instead",
 			dir);
 	return SB_EXIT_DATA;
 }

@@ -42,7 +42,7 @@ static int draw(struct view *view)
 	if (!err)
 		return 0;
 	sb_term_leave(view->term);
-	return sb_err(err, "cannot draw on the terminal");
+	return sb_err(err, "top: cannot draw on the terminal; -b prints tables instead");
 }
 
 static int print(struct view *view, struct sb_run *run)
@@ -81,7 +81,7 @@ static int show(struct view *view, struct sb_run *run)
 	int err = view->top.is_paused ? 0 : sb_top_update(&view->top);
 
 	if (err)
-		return sb_err(err, "cannot aggregate the samples");
+		return sb_err(err, "top: cannot add up the samples for the table");
 	if (view->term && run->end_ns) {
 		sb_term_leave(view->term);
 		return 0;
@@ -109,7 +109,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	if (!err)
 		err = sb_run_renew_profile(run, &is_new);
 	if (err)
-		return sb_err(err, "cannot add the samples to the profile in memory");
+		return sb_err(err, "top: cannot add the new samples to those before");
 	view->taken_ns = now_ns;
 	know_run(view, run);
 	return show(view, run);
@@ -122,7 +122,7 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	int err = sb_top_update(&view->top);
 
 	if (err)
-		return sb_err(err, "cannot aggregate the samples");
+		return sb_err(err, "top: cannot add up the samples for the table");
 	know_run(view, run);
 	return draw(view);
 }
@@ -134,7 +134,8 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 
 	if (err) {
 		sb_term_leave(view->term);
-		return sb_err(err, "the terminal was closed, so top ends");
+		return sb_err(err,
+			      "top: cannot read keys, because the terminal was closed; top ends");
 	}
 	for (;;) {
 		key = sb_term_key(view->term);
@@ -142,7 +143,7 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 			break;
 		err = sb_top_press(&view->top, key);
 		if (err)
-			return sb_err(err, "cannot aggregate the samples");
+			return sb_err(err, "top: cannot add up the samples for the table");
 	}
 	if (view->top.is_over) {
 		run->end = SB_END_ORDERED;
@@ -225,7 +226,8 @@ static int prepare(struct view *view, struct sb_record_opts *opts)
 		err = sb_term_new(&view->term);
 	}
 	if (err)
-		return sb_fail(SB_EXIT_FAILED, err, "cannot prepare the terminal");
+		return sb_fail(SB_EXIT_FAILED, err,
+			       "top: cannot prepare the terminal; -b prints tables instead");
 	if (view->term) {
 		view->sink.fd = sb_term_fd(view->term);
 		view->sink.on_readable = on_readable;

@@ -17,7 +17,7 @@ int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, cha
 	if (err == -EINVAL)
 		return sb_fail(SB_EXIT_USAGE, 0, "%s", opts->error.s);
 	if (err)
-		return sb_fail(SB_EXIT_FAILED, err, "cannot read the options");
+		return sb_fail(SB_EXIT_FAILED, err, "cannot keep the options of the command line");
 	if (common->ask == SB_ASK_HELP)
 		sb_print_command_help(command, stdout);
 	else if (common->ask == SB_ASK_VERSION)
@@ -38,6 +38,6 @@ int sb_command_parse_options(const struct sb_command *command, struct sb_opts *o
 
 	if (status >= 0 || (!opts->operands.nr && !opts->tail))
 		return status;
-	return sb_fail(SB_EXIT_USAGE, 0, "%s: there is an unexpected argument '%s'. %s",
+	return sb_fail(SB_EXIT_USAGE, 0, "'stackbpf %s' does not take an argument '%s'. %s",
 		       command->name, opts->operands.nr ? opts->operands.at[0] : "--", instead);
 }

@@ -128,7 +128,10 @@ int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run)
 				    &outputs->writer);
 	sb_vec_release(&paths);
 	run->sink->has_file_writer = outputs->writer;
-	return err ? sb_err(err, "cannot start the helper process that writes files") : 0;
+	return err ? sb_err(err,
+			    "cannot start the helper process that writes files; check limits of "
+			    "processes and memory")
+		   : 0;
 }
 
 /* Weight of the stacks that --limit leaves out. */
@@ -226,8 +229,9 @@ static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *
 		err = add_governed(run, &figures.session.thinning, profile);
 	if (!err && cut) {
 		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
-		sb_info("--limit omitted %llu of %llu %s", (unsigned long long)cut,
-			(unsigned long long)sb_profile_weight(profile), run->units[0].name);
+		sb_info("--limit omitted %llu of %llu %s; raise it to see them",
+			(unsigned long long)cut, (unsigned long long)sb_profile_weight(profile),
+			run->units[0].name);
 	}
 	return err;
 }

@@ -40,7 +40,7 @@ int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *comm
 			sb_err(0, "%s", opts.error.s);
 			status = SB_EXIT_USAGE;
 		} else if (err) {
-			sb_err(err, "cannot read the options");
+			sb_err(err, "cannot keep the options of the command line");
 			status = SB_EXIT_FAILED;
 		}
 	}

@@ -188,7 +188,7 @@ static void warn_overhead(const struct sb_run_figures *figures)
 		why = "most of the cost was checking each event, which a lower sampling rate "
 		      "does not reduce";
 	sb_warn("the cost of stackbpf itself was above %.4g %% of all CPUs (--max-overhead) "
-		"for %.1f of %.1f s: %s",
+		"for %.1f of %.1f s: %s; raise this limit, or sample fewer processes or events",
 		100 * stats->limit, (double)stats->governor.helpless_ns / 1e9,
 		(double)figures->wall_ns / 1e9, why);
 }
@@ -776,7 +776,7 @@ void sb_report_empty(const struct sb_run *run)
 		 figures.session.stat[SB_STAT_WEIGHT_NONE])
 		sb_err(0,
 		       "nothing was sampled: %llu events were left out by --when, and %llu because "
-		       "their --weight was 0 or less",
+		       "their --weight was 0 or less; check these expressions",
 		       (unsigned long long)figures.session.stat[SB_STAT_WHEN_FALSE],
 		       (unsigned long long)figures.session.stat[SB_STAT_WEIGHT_NONE]);
 	else if (sb_view_has_spans(&run->config->view_opts))
@@ -784,7 +784,8 @@ void sb_report_empty(const struct sb_run *run)
 	else if (run->config->views.at[0]->kind->empty)
 		sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
 	else if (run->config->view_opts.counter)
-		sb_err(0, "nothing was sampled: the targets caused too few events of '%s'%s",
+		sb_err(0,
+		       "nothing was sampled: the targets caused too few events of '%s'%s; sample longer",
 		       run->config->view_opts.counter->text,
 		       run->config->freq_hz ? "" : " for its period");
 	else if (run->child && !run->config->all)

@@ -32,8 +32,7 @@ int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_
 				       command, rules->at[i]);
 	}
 	if (err)
-		return sb_fail(SB_EXIT_FAILED, err,
-			       "%s: cannot read the tag rules of the command line", command);
+		return sb_fail(SB_EXIT_FAILED, err, "%s: cannot keep the rules of --tag", command);
 	return -1;
 }
 
@@ -50,8 +49,8 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
 			       args->from ? args->from : SB_ASK_FROM_DEFAULT,
 			       args->to ? args->to : "now", why);
 	if (args->kind && sb_ask_set_kind(ask, args->kind))
-		return sb_fail(SB_EXIT_FAILED, -ENOMEM, "%s: cannot prepare to read the store",
-			       command);
+		return sb_fail(SB_EXIT_FAILED, -ENOMEM,
+			       "%s: cannot select the --kind to read from the store", command);
 	ask->by = args->by;
 	return -1;
 }
@@ -70,8 +69,8 @@ int sb_store_say_error(int err, const char *dir)
 		       dir);
 	else if (err == -EPROTO)
 		sb_err(0,
-		       "the store at '%s' was made by an incompatible version of "
-		       "stackbpf; read it with that version",
+		       "the store at '%s' has another format than this version of stackbpf "
+		       "reads; use the version that wrote it, or choose another --store",
 		       dir);
 	else if (err == -EBUSY)
 		sb_err(0, "another process is writing to the store at '%s'; stop it first", dir);

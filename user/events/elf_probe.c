@@ -232,7 +232,7 @@ static int tell_refused(const struct search *search)
 	if (to->nr_found && to->is_list)
 		return 0;
 	if (to->nr_found) {
-		sb_warn("'%s': %zu functions are not traced, such as '%s': %s", to->text,
+		sb_warn("of the functions of '%s', %zu are left out, such as '%s': %s", to->text,
 			search->nr_refused, search->refused, search->why_refused);
 		return 0;
 	}
@@ -260,8 +260,8 @@ int sb_resolve_user(struct sb_resolving *to)
 	else if (!err && (!to->nr_found || (search.nr_ifuncs && !sb_event_is_glob(to->spec->name))))
 		err = no_function(&search);
 	else if (!err && search.nr_ifuncs && !to->is_list)
-		sb_warn("'%s': %zu functions are not traced, such as '%s', because '%s' chooses "
-			"among several when it is loaded (IFUNC)",
+		sb_warn("of the functions of '%s', %zu are left out, such as '%s', because '%s' "
+			"chooses among several when it is loaded (IFUNC)",
 			to->text, search.nr_ifuncs, search.ifunc, search.path);
 	release(&search);
 	return err;

@@ -119,7 +119,7 @@ static int set_row(struct args *args, const struct sb_fg_opt *row, const char *v
 	if (err == -EINVAL && !sb_fg_opt_expects(row, &expects))
 		sb_err(0, "--%s '%s': expected %s", row->name, value, expects.s);
 	else
-		sb_err(err, "--%s", row->name);
+		sb_err(err, "cannot keep the value of --%s", row->name);
 	sb_str_release(&expects);
 	return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
@@ -143,7 +143,7 @@ static int take_option(struct args *args, int opt, char **argv)
 		args->extract = true;
 		return 0;
 	case ':':
-		sb_err(0, "'%s' needs a value", argv[optind - 1]);
+		sb_err(0, "option '%s' needs a value (see flamegraph --help)", argv[optind - 1]);
 		return EXIT_USAGE;
 	case '?':
 		sb_err(0, "'%s' is not an option, or is used wrongly (see flamegraph --help)",
@@ -195,10 +195,10 @@ static int read_file(struct sb_fg *fg, const char *path)
 	err = sb_fg_read(fg, fd);
 	while ((complaint = sb_fg_complaint(fg))) {
 		if (err == -EINVAL) {
-			sb_err(0, "'%s' %s", name, complaint);
+			sb_err(0, "the input '%s' %s", name, complaint);
 			return EXIT_FAILED;
 		}
-		sb_warn("%s: %s", name, complaint);
+		sb_warn("reading '%s': %s", name, complaint);
 	}
 	if (err) {
 		sb_err(err, "cannot read '%s'", name);
@@ -333,19 +333,21 @@ static int run_extract(const struct args *args)
 	int err;
 
 	if (args->nr_files > 1)
-		return usage("--extract takes only one file, but there is also", args->files[1]);
+		return usage("--extract takes only one file; leave out", args->files[1]);
 	err = write_result(&job);
 	switch (err) {
 	case 0:
 		return EXIT_DRAWN;
 	case -ENODATA:
 		sb_err(0,
-		       "'%s' contains no stacks: it was not drawn by this program, or "
-		       "with --no-embed",
+		       "cannot extract from '%s', which contains no stacks: it was not drawn by "
+		       "this program or by stackbpf, or with --no-embed",
 		       path);
 		return EXIT_FAILED;
 	case -EBADMSG:
-		sb_err(0, "the data in '%s' is damaged", path);
+		sb_err(0,
+		       "cannot extract stacks from '%s', because its data is damaged; draw it again",
+		       path);
 		return EXIT_FAILED;
 	default:
 		if (err != -EPIPE)
@@ -381,7 +383,8 @@ static int run_draw(const struct args *args)
 	warn_about_counts(fg, args->opts);
 	err = write_result(&(struct job){ .args = args, .fg = fg });
 	if (err == -ENODATA) {
-		sb_err(0, "the input has no stacks, so the picture is empty");
+		sb_err(0,
+		       "the input has no stacks, so the picture is empty; check what wrote the input");
 		return EXIT_USAGE;
 	}
 	return err ? fail_writing(args->output, err) : EXIT_DRAWN;
@@ -410,7 +413,7 @@ int main(int argc, char **argv)
 
 	sb_log_init("flamegraph", SB_LOG_INFO);
 	if (sb_fg_opts_new(&opts)) {
-		sb_err(-ENOMEM, "cannot read the options");
+		sb_err(-ENOMEM, "cannot keep the options of the command line");
 		return EXIT_FAILED;
 	}
 	args.opts = opts;
@@ -424,7 +427,8 @@ int main(int argc, char **argv)
 			print_help();
 		else
 			sb_version_print("flamegraph");
-		return fflush(stdout) ? fail_writing(NULL, -errno) : 0;
+		/* A write that failed before the last one is only in ferror(). */
+		return fflush(stdout) || ferror(stdout) ? fail_writing(NULL, -errno) : 0;
 	}
 	let_first_interrupt_pass();
 	return args.extract ? run_extract(&args) : run_draw(&args);
