@@ -13,6 +13,8 @@
  * (-ENOMEM), or that a callback returned it; some requests may have been answered then, and the
  * symbolizer remains usable. All input (ELF, DWARF, /proc, perf maps) is hostile.
  *
+ * No pointer may be NULL unless its contract allows it. Out-parameters are untouched on error.
+ *
  * Thread: a symbolizer is used by one thread at a time; several symbolizers are independent.
  */
 #ifndef SB_SYM_H
@@ -97,8 +99,8 @@ struct sb_symbolizer_opts {
 	 * as sb_budget_machine_bytes() allows. */
 	size_t bytes_max;
 	uint32_t memo_max; /* frames in the cache of addresses; 0: 131,072, which take 10 MiB */
-	/* Borrowed: the parser process that compiles unwind tables (parser.h). NULL: the caller's
-	 * process compiles them. */
+	/* Borrowed until sb_symbolizer_free(): the parser process that compiles unwind tables
+	 * (parser.h). NULL: the caller's process compiles them. */
 	struct sb_parser_seat *parser;
 	const char *const *debug_dirs; /* copied, NULL-terminated; NULL: /usr/lib/debug */
 	const char *kallsyms_path;     /* copied; NULL: /proc/kallsyms */
@@ -124,9 +126,8 @@ void sb_symbolizer_free(struct sb_symbolizer *sym);
  * already applied to the same process is sorted in. They come from the records MMAP2, FORK, COMM
  * and EXIT of perf_event_open(2).
  *
- * An event that exceeds a bound is counted (sb_sym_stats) and returns 0.
- * Return: 0; -ENOMEM; -EINVAL for a mapping without a length, that wraps around, or with too long
- * a build ID.
+ * An event that exceeds a bound is counted (sb_sym_stats) and returns 0. After -ENOMEM the event is
+ * lost, and the next one can be fed. Events of unknown processes are allowed.
  */
 struct sb_sym_mmap {
 	uint64_t time_ns;
@@ -142,7 +143,14 @@ struct sb_sym_mmap {
 	int fd;
 };
 
+/*
+ * Add an executable mapping. @ev, with its path, is not kept.
+ * Return: 0; -ENOMEM; -EINVAL for a mapping without a length, that wraps around, or with too long a
+ * build ID.
+ */
 int sb_symbolizer_mmap(struct sb_symbolizer *sym, const struct sb_sym_mmap *ev);
+/* @tgid begins at @time_ns with the mappings that @parent_tgid has then; ignored if the two are the
+ * same. Return: 0 or -ENOMEM. */
 int sb_symbolizer_fork(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid,
 		       uint32_t parent_tgid);
 /* @tgid has a new, empty address space from @time_ns on. Return: 0 or -ENOMEM. */
@@ -170,12 +178,14 @@ struct sb_sym_skip {
 int sb_symbolizer_skipped(struct sb_symbolizer *sym, const struct sb_sym_skip *skip);
 /*
  * Get the ration of CPU time for reading processes again: the longer a process takes to read, the
- * later it is read the next time. Borrowed; lives as long as @sym.
+ * later it is read the next time. Lookups use it; the caller may ask what was spent, and make the
+ * pauses longer (base/ration.h). Borrowed; lives as long as @sym.
  */
 struct sb_ration *sb_symbolizer_ration(struct sb_symbolizer *sym);
 /*
  * Free what lookups at @time_ns and later cannot need: address spaces that ended before, mappings
  * that were replaced before, and their files. Lookups of earlier times get wrong answers after it.
+ * Frames and strings that were returned stay valid. Call it from time to time.
  */
 void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
 
@@ -289,7 +299,7 @@ struct sb_sym_unwind {
  * @ret_status: enum sb_stack_status: whether the stack is complete, or why not
  *
  * Unwind tables stay in the cache, within opts.heavy_bytes_max.
- * Return: 0 or -ENOMEM; on error @ret_nr and @ret_status are not set.
+ * Return: 0; -ENOMEM: @ip is undefined.
  */
 int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *from, uint64_t *ip,
 			 size_t max, size_t *ret_nr, uint32_t *ret_status);

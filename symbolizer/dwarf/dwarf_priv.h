@@ -16,6 +16,11 @@
  * Addresses are kept as 32-bit distances from the first executable byte. Addresses outside of the
  * executable sections are of code that the linker dropped: it resolved their relocations to 0, 1
  * or -1.
+ *
+ * Thread: one at a time for each struct sb_dwarf with its files and units. No argument is NULL. What
+ * the functions make belongs to the file or the sb_dwarf and goes with it. Where nothing else is
+ * said, -EBADMSG: the data are damaged; -EFBIG: a bound or the budget; and out-parameters are
+ * undefined after an error.
  */
 #ifndef SB_DWARF_PRIV_H
 #define SB_DWARF_PRIV_H
@@ -240,7 +245,7 @@ struct sb_die_ref {
  * Return: 0, -EBADMSG, -EFBIG, -ENOMEM.
  */
 int sb_abbrevs_load(struct sb_unit *unit);
-/* Free all tables of a file. */
+/* Free all tables of a file; abbrevs of its units are not to be used any more. */
 void sb_abbrevs_release(struct sb_dwarf_file *file);
 /*
  * Read the root DIE. @is_shared: other units have the same table, so load all of it; otherwise it
@@ -249,12 +254,13 @@ void sb_abbrevs_release(struct sb_dwarf_file *file);
 int sb_unit_read_root(struct sb_unit *unit, bool is_shared, struct sb_die *ret_die);
 /* Return: the abbreviation with this code, as long as @table; NULL: there is none. */
 const struct sb_abbrev *sb_abbrev_find(const struct sb_abbrev_table *table, uint64_t code);
-/* Return: the size in bytes of a value of @form; -1: it varies. */
+/* Return: the size in bytes of a value of @form in @unit; -1: it varies, or the form is not known.
+ */
 int sb_form_size(uint16_t form, const struct sb_unit *unit);
 
 /* dwarf_die.c */
 /*
- * Find the units of a file and read their root DIEs. Broken units are left out and counted.
+ * Find the units of a file and read their root DIEs. Broken units are left out.
  * Return: 0; -EFBIG (the budget); -ENOMEM.
  */
 int sb_dwarf_file_load_units(struct sb_dwarf_file *file);
@@ -275,11 +281,12 @@ struct sb_cursor sb_dwarf_file_cursor(const struct sb_dwarf_file *file, enum sb_
  */
 uint64_t sb_form_read(struct sb_cursor *cur, const struct sb_unit *unit, uint16_t *form);
 /*
- * Read the attributes of a DIE whose code was read, and which @abbrev describes. Check cur->is_bad
- * afterwards.
+ * Read the attributes of a DIE whose code was read from @cur, and which @abbrev, an entry of
+ * unit->abbrevs, describes. Check cur->is_bad afterwards: if it is set, *ret_die is not to be used.
  */
 void sb_die_read(struct sb_cursor *cur, const struct sb_unit *unit, const struct sb_abbrev *abbrev,
 		 struct sb_die *ret_die);
+/* Return: whether the DIE has the attribute. */
 static inline bool sb_die_has(const struct sb_die *die, enum sb_die_attr attr)
 {
 	return die->mask & 1u << attr;
@@ -352,12 +359,12 @@ bool sb_unit_is_cplusplus(const struct sb_unit *unit);
 
 /*
  * dwarf_walk.c, dwarf_lines.c: build the tables of a unit, which belong to it: nodes and segs;
- * lines. Only once for each unit, also after an error. Broken parts are left out and counted.
+ * lines. Only once for each unit, also after an error. Broken parts are left out.
  * Return: 0, -EFBIG (the budget), -ENOMEM.
  */
 int sb_unit_build(struct sb_unit *unit);
 int sb_lines_build(struct sb_unit *unit);
-/* Free the arrays; strings belong to the sb_dwarf. */
+/* Free the arrays; strings belong to the sb_dwarf. Accepts an object of zeroes. */
 void sb_lines_release(struct sb_dwarf_lines *lines);
 /*
  * Return: the path of the source file number @file of the unit's line table, which must be built;
@@ -372,8 +379,8 @@ const char *sb_lines_path(struct sb_unit *unit, uint32_t file);
 int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node);
 
 /*
- * dwarf_split.c: set unit->split if the unit has a .dwo file that can be used; tried once, a
- * missing one is counted. Return: 0 or -ENOMEM.
+ * dwarf_split.c: set unit->split if the unit has a .dwo file that can be used; tried once. A
+ * missing one is no error. Return: 0 or -ENOMEM.
  */
 int sb_unit_load_split(struct sb_unit *unit);
 
@@ -383,7 +390,7 @@ int sb_unit_load_split(struct sb_unit *unit);
  * Return: 0; -ENODATA (no DWARF); -EBADMSG; -EFBIG; -ENOMEM; others of fstat(2) and pread(2).
  */
 int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd);
-/* Free all that a file holds, in any state. */
+/* Free all that a file holds, in any state; it is not to be used again. */
 void sb_dwarf_file_release(struct sb_dwarf_file *file);
 
 /*

@@ -37,7 +37,8 @@ struct sb_dwarf_frame {
  * also on error, and are not used after the call
  * @budget: borrowed, charged here and by lookups; NULL: only the reader's own bounds apply
  *
- * Return: 0; -ENODATA (no DWARF); -EBADMSG (broken); -EFBIG (a bound); -ENOMEM; others of pread(2).
+ * Return: 0; -ENODATA (no DWARF); -EBADMSG (broken); -EFBIG (a bound); -ENOMEM; others of fstat(2)
+ * and pread(2). *ret_dwarf is untouched on error.
  */
 int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf **ret_dwarf);
 /* Free it with all strings of frames. The budget keeps its charge. Accepts NULL. */
@@ -47,7 +48,7 @@ void sb_dwarf_free(struct sb_dwarf *dwarf);
  * Get the frames at @addr, a virtual address of @fd's file: innermost first, the last one is the
  * function itself (is_inlined false).
  * @lines: false: line tables are not read; the line of the address is 0, and files are NULL
- * @max: when there are more frames, the outermost ones are returned
+ * @max: room in @frames, at least 1; when there are more frames, the outermost ones are returned
  *
  * Code without a function in DWARF (assembler) gets one frame without names, but with its line.
  * Return: 0, with *ret_nr 0 when DWARF does not know the address or a bound was hit; -ENOMEM, with

@@ -41,7 +41,8 @@ static inline void sb_cursor_skip(struct sb_cursor *cur, uint64_t nr_bytes)
 		cur->at += nr_bytes;
 }
 
-/* Read a number of @size bytes, 1 to 8; DW_FORM_strx3 and addrx3 have 3. */
+/* Read an unsigned number of @size bytes, 1 to 8, which is not checked; DW_FORM_strx3 and addrx3
+ * have 3. */
 static inline uint64_t sb_cursor_uint(struct sb_cursor *cur, size_t size)
 {
 	uint64_t val = 0;

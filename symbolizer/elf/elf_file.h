@@ -104,7 +104,8 @@ struct sb_elf_reader {
 
 /*
  * Begin to read the records in the @len bytes at @offset of the file. @record_bytes: size of a
- * record in the file; a partial one at the end is ignored. Nothing is to be released.
+ * record in the file, not 0; a partial one at the end is ignored. Bounds are checked when records
+ * are read. Nothing is to be released, and @elf must outlive the reader.
  */
 void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, uint64_t offset,
 			uint64_t len, size_t record_bytes);

@@ -41,7 +41,7 @@ bool sb_gopcln_is_there(const struct sb_elf *elf);
  * sb_elf_load().
  */
 int sb_gopcln_load(const struct sb_elf *elf, struct sb_gopcln *ret_table);
-/* Free the table. Names that sb_gopcln_func() returned become invalid. */
+/* Free the table. Names that sb_gopcln_func() returned become invalid. Accepts one of zeroes. */
 void sb_gopcln_release(struct sb_gopcln *table);
 
 struct sb_gopcln_func {
@@ -50,7 +50,8 @@ struct sb_gopcln_func {
 	uint64_t stack;	  /* private to sb_gopcln_each_depth() */
 };
 /*
- * Get function @i, less than nr_funcs. They ascend in well-formed files; that is not checked.
+ * Get function @i, less than nr_funcs, which is the caller's duty. They ascend in well-formed
+ * files; that is not checked.
  * Return: 0; -EBADMSG: this function is broken, others may be good; *@ret_func is untouched.
  */
 int sb_gopcln_func(const struct sb_gopcln *table, uint64_t i, struct sb_gopcln_func *ret_func);

@@ -26,7 +26,9 @@ struct sb_go_returns {
  * @elf: the program
  * @table: of @elf
  * @addr: ELF address of the function
- * @ret_why: on error, why the function cannot be probed, the end of a sentence; static
+ * @ret: on error it has no returns, and @begin means nothing
+ * @ret_why: with -EOPNOTSUPP, why the function cannot be probed: the end of a sentence, static;
+ *	else NULL
  *
  * The results of a function whose name ends with ".abi0" are not in registers: it is refused.
  *

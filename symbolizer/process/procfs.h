@@ -5,7 +5,8 @@
  * return value. All that access a process, except sb_procfs_ids() and sb_procfs_stat(), go through
  * a reader (reader.h), and so can also fail with -ETIMEDOUT (the access blocked, or what it is
  * about blocked before and is left alone), -ENOMEM, -EIO or -EPROTO (the reader failed).
- * Out-parameters are untouched on error. Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5),
+ * Out-parameters are untouched on error, unless a function says otherwise; no pointer may be NULL.
+ * Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5),
  * proc_pid_status(5), openat2(2).
  */
 #ifndef SB_PROCFS_H
@@ -85,7 +86,8 @@ struct sb_procfs_ids {
 };
 /* Parse the text of /proc/PID/status, a string. Return: 0; -EBADMSG: a field is missing or wrong. */
 int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
-/* Read and parse /proc/@tgid/status. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
+/* Read and parse /proc/@tgid/status. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; others of
+ * open(2) and read(2). */
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
 
 struct sb_procfs_stat {
@@ -100,7 +102,8 @@ struct sb_procfs_stat {
 };
 /* Parse @len bytes of /proc/PID/stat. Return: 0; -EBADMSG: a field is missing or wrong. */
 int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *ret_stat);
-/* Read and parse /proc/@tgid/stat. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
+/* Read and parse /proc/@tgid/stat. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; others of open(2)
+ * and read(2). */
 int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
 
 /* Open the root directory of a process (O_PATH), for the caller to own. Return: the descriptor,

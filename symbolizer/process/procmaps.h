@@ -97,7 +97,8 @@ struct sb_procmaps {
 	void *free_arg;
 };
 
-/* Free everything in @pm, but not @pm itself; it is not to be used again until it is zeroed. */
+/* Free everything in @pm, each procgen.priv by free_priv, but not @pm itself; it is not to be used
+ * again until it is zeroed. */
 void sb_procmaps_release(struct sb_procmaps *pm);
 
 /* A mapping; the fields are those of struct sb_mapping. */

@@ -59,13 +59,14 @@ struct sb_reader_opts {
  * sb_reader_begin() - fork the spawner, for the whole process
  * @opts: copied; @opts->arg must stay valid
  *
- * Thread: the main one, before there are others. Return: 0 or a negative errno.
+ * Thread: the main one, before there are others. Return: 0; or a negative errno of socketpair(2) or
+ * fork(2): threads go on making accesses themselves.
  */
 int sb_reader_begin(const struct sb_reader_opts *opts);
 /*
  * Wait until the spawner has dropped its privileges. Return: 0, also without a spawner; what
- * confine_spawner() returned, if negative; -ECHILD when the spawner has died. Later calls return
- * the same at once.
+ * confine_spawner() returned, if negative; -ECHILD when the spawner has died; others of recvmsg(2).
+ * Later calls return the same at once. Nothing need be undone but by sb_reader_end().
  */
 int sb_reader_settle(void);
 /*

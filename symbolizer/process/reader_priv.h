@@ -2,7 +2,8 @@
 /*
  * The protocol between a caller (reader.c: a thread of the program), the spawner, which forks the
  * readers, and a reader (reader_process.c), which makes the accesses themselves (reader_ops.c); see
- * reader.h.
+ * reader.h. Thread: unless said otherwise, one for each area, state and list; an area has its
+ * caller and its reader besides.
  */
 #ifndef SB_READER_PRIV_H
 #define SB_READER_PRIV_H
@@ -104,7 +105,7 @@ struct sb_reader_mounts {
  */
 bool sb_reader_is_mounted(struct sb_reader_mounts *mounts, dev_t dev,
 			  enum sb_reader_mount_kind kind);
-/* Free all of it; zeroed, it can be used again. */
+/* Close the table and free the list; zeroed, it can be used again. */
 void sb_reader_mounts_release(struct sb_reader_mounts *mounts);
 
 /* What one access leaves for the next access, or for its caller. */
@@ -154,9 +155,9 @@ struct sb_reader_aheads {
 uint32_t sb_reader_aheads_ask(struct sb_reader_area *area, const struct sb_reader_want *wants,
 			      size_t nr);
 /*
- * Keep the first @nr_done of @area->parts, the answers to @wants; those that failed are skipped. Sizes are
- * checked, because an attacker may control the reader. Return: 0; -EPROTO; -ENOMEM: what was added
- * remains.
+ * Keep the first @nr_done of @area->parts, the answers to @wants; those that failed are skipped.
+ * Sizes are checked, because an attacker may control the reader. Return: 0; -EPROTO; -ENOMEM: what
+ * was added remains.
  */
 int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reader_want *wants,
 			  size_t nr_done, const struct sb_reader_area *area);
@@ -192,7 +193,8 @@ void sb_reader_culprits_clear(void);
 /*
  * Copies of files (reader_copies.c). Keep the copy @fd that @answer describes; the caller keeps
  * @fd. *@original_fd is taken over, and then -1, if there is no error. Return: 0; -EFBIG when the
- * copies that are open take too much memory; or a negative errno. Thread: any.
+ * copies that are open take too much memory; -ENOMEM; or a negative errno of open(2) or fstat(2).
+ * Thread: any.
  */
 int sb_reader_copies_keep(const struct sb_reader_answer *answer, int fd, int *original_fd);
 /* Forget the copies that nobody has open, and free the list. */

@@ -9,7 +9,7 @@
  * A function here is what one entry (FDE) covers: a function with a cold part has two, and the PLT
  * has one for all its stubs.
  *
- * Thread: one at a time.
+ * Thread: any for reading a list; one at a time for each file and each seat that makes one.
  */
 #ifndef SB_FUNCS_H
 #define SB_FUNCS_H
@@ -22,7 +22,7 @@
 #include "symbolizer/unwind/parser.h"
 
 struct sb_funcs {
-	uint64_t base;
+	uint64_t base;		 /* ELF address that the spans are relative to */
 	struct sb_func_span *at; /* owned; ascending, not overlapping */
 	size_t nr;
 };
@@ -60,7 +60,7 @@ bool sb_funcs_find(const struct sb_funcs *funcs, uint64_t addr, struct sb_func *
  */
 bool sb_funcs_is_same(const struct sb_funcs *funcs, uint64_t from, uint64_t addr);
 
-/* Return: the bytes of memory in use. */
+/* Return: the bytes of memory that the list takes. */
 size_t sb_funcs_bytes(const struct sb_funcs *funcs);
 
 #endif

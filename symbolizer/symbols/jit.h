@@ -2,8 +2,8 @@
 /*
  * The perf map of one process (/tmp/perf-PID.map, names of generated code): where it is, whether it
  * can be trusted, and when to read it again. A map that cannot be opened, or that neither root nor
- * the process's user owns, counts as missing. Internal to the symbolizer. Thread: one at a time for
- * each symbolizer.
+ * the process's user owns, counts as missing. Internal to the symbolizer. Only sb_jit_free()
+ * accepts NULL. Thread: one at a time for each symbolizer.
  */
 #ifndef SB_JIT_H
 #define SB_JIT_H
@@ -45,9 +45,11 @@ const char *sb_jit_lookup(struct sb_jit *jit, uint64_t addr, uint64_t time_ns, u
  */
 void sb_jit_read(struct sb_jit *jit);
 
-/* Return: whether a bound prevented names from being read. */
+/* Return: whether a bound of memory or work (perfmap.h, budget.h) ever kept names of the process's
+ * present map from being read. It stays true even if they could be read later; false before the
+ * first reading. */
 bool sb_jit_is_cut(const struct sb_jit *jit);
-/* Return: whether a map with any names was read. */
+/* Return: whether a map with any names was read; it stays so when the file is deleted. */
 bool sb_jit_has_map(const struct sb_jit *jit);
 
 /*

@@ -79,8 +79,8 @@ size_t sb_kallsyms_bytes(const struct sb_kallsyms *ks);
  * For tests and the fuzzer: parse a table from @len bytes of text, and ends of modules from the
  * text of /proc/modules, a string (or NULL). @table: zeroed; released by the caller, after an
  * error, too.
- * Return: 0 or -ENOMEM. find() returns false, with *@ret_sym untouched, when no symbol covers
- * @addr.
+ * Return: 0; -ENOMEM: the table can only be released. find() returns false, with *@ret_sym
+ * untouched, when no symbol covers @addr. release() frees what @table holds and zeroes it.
  */
 int sb_kallsyms_table_parse(struct sb_kallsyms_table *table, const char *text, size_t len,
 			    const char *modules);

@@ -2,7 +2,8 @@
 /*
  * From what the kernel says is mapped to an opened module. Each mapped file is known once and
  * opened when it is first needed. Files that are the same, by inode or by build ID and owner,
- * share a module. The number of open modules and their memory are bounded. Internal to the
+ * share a module. The number of open modules and their memory are bounded. NULL is not accepted.
+ * The caller passes only numbers of files that it got here; that is not checked. Internal to the
  * symbolizer. modcache_files.c has the table of files, modcache_open.c the sb_modcache_get*(), and
  * modcache.c what holds modules and memory within their bounds. Thread: one at a time.
  *
@@ -103,7 +104,8 @@ struct sb_modcache {
  * Return: 0; -ENOMEM: nothing needs to be released, and releasing does no harm.
  */
 int sb_modcache_init(struct sb_modcache *cache, const struct sb_module_opts *opts);
-/* Free all modules, close all descriptors. The struct is not to be used again. */
+/* Free all modules, close all descriptors. The struct is not to be used again. The pool refers to
+ * it still, so no budget of the pool may be charged any more. */
 void sb_modcache_release(struct sb_modcache *cache);
 
 /*
@@ -189,9 +191,9 @@ void sb_modcache_rest(struct sb_modcache *cache, uint64_t now_ns);
 /*
  * Forget files that are not mapped any more, because a descriptor held open keeps a deleted file
  * on the disk. If begin returns true (there are many more files than after the last time), mark
- * those in use, then call end; between the two no file must be added. Modules of unmapped files
- * stay if they were used since the last time, for programs that are started again and again.
- * Without memory nothing is forgotten.
+ * those in use by sb_modcache_mark(), then call end; between the two no file must be added. Modules
+ * of unmapped files stay if they were used since the last time, for programs that are started again
+ * and again. Without memory nothing is forgotten.
  */
 bool sb_modcache_forget_begin(struct sb_modcache *cache);
 void sb_modcache_mark(struct sb_modcache *cache, uint32_t file);

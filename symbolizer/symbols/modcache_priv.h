@@ -16,7 +16,8 @@ struct sb_cached_module *sb_modcache_find_id(const struct sb_modcache *cache, ui
 /*
  * Add @module, which the cache owns from now on, also on error; @stamp is copied. If there are too
  * many modules, the least recently used one is closed.
- * Return: 0, and the new module in *@ret_module, valid as in sb_modcache_get(); -ENOMEM.
+ * Return: 0, and the new module in *@ret_module, valid as in sb_modcache_get(); -ENOMEM: @module
+ * was freed, and *@ret_module is untouched.
  */
 int sb_modcache_add_module(struct sb_modcache *cache, struct sb_module *module,
 			   const struct sb_file_stamp *stamp, struct sb_cached_module **ret_module);

@@ -41,7 +41,8 @@ int sb_module_new_fd(int fd, const char *path, const struct sb_module_opts *opts
 		     struct sb_module **ret_mod);
 int sb_module_new_image(const void *image, size_t len, const char *name,
 			const struct sb_module_opts *opts, struct sb_module **ret_mod);
-/* Free it and give its whole charge back to the pool. Accepts NULL. */
+/* Free it and give its whole charge back to the pool. Strings that were returned live on in
+ * opts.strings. Accepts NULL. */
 void sb_module_free(struct sb_module *mod);
 
 /* Return: the base name, as frames show it; it lives as long as opts.strings. */
@@ -70,7 +71,8 @@ bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint
  * (debugfile.h); .dynsym together with .gnu_debugdata or, without it, .gopclntab.
  *
  * @max: size of @frames, at least 1. The strings of frames live as long as opts.strings.
- * Return: 0; -ENOMEM, *@ret_nr is untouched. A bound is no error, but the reason of a frame.
+ * Return: 0; -ENOMEM: @frames is undefined, *@ret_nr is untouched, and it may be tried again. A
+ * bound is no error, but the reason of a frame.
  */
 int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frames, size_t max,
 		     size_t *ret_nr);
@@ -95,7 +97,8 @@ int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t
 
 /*
  * Get the bytes of memory that the light or the heavy data take now; 0 when they are not loaded. Drop
- * one of them: free it; strings that were returned stay valid. Call sb_module_settle() after that.
+ * one of them: free it, if it is loaded; strings that were returned stay valid. Call
+ * sb_module_settle() after that.
  */
 size_t sb_module_light_bytes(const struct sb_module *mod);
 size_t sb_module_heavy_bytes(const struct sb_module *mod);

@@ -84,16 +84,18 @@ struct sb_module {
 	struct sb_str scratch;
 };
 
-/* Intern @len bytes at @s; *@ret lives as long as opts.strings. Return: as sb_strtab_add(). */
+/* Intern @len bytes at @s; *@ret lives as long as opts.strings. Return: 0; -ENOMEM, -E2BIG: *@ret
+ * is untouched. */
 int sb_module_intern(struct sb_module *mod, const char *s, size_t len, const char **ret);
 /*
  * Load the symbols, unless that has been tried before. Return: 0 (mod->symtab can be asked,
- * mod->symtab_err is an error that users see), or -ENOMEM.
+ * mod->symtab_err is an error that users see); -ENOMEM: nothing is loaded, and the next call tries
+ * again.
  */
 int sb_module_need_symtab(struct sb_module *mod);
 /*
  * Load the DWARF, unless that has been tried before. Return: 0 (mod->dwarf is NULL when there is
- * none that can be used), or -ENOMEM.
+ * none that can be used); -ENOMEM: the next call tries again.
  */
 int sb_module_need_dwarf(struct sb_module *mod);
 

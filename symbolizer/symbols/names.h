@@ -26,15 +26,14 @@ struct sb_names {
 
 /*
  * Read a string table into memory: that of a section, or @len bytes at @offset in the file. *@names
- * is overwritten. A file
- * must outlive the names; an image need not, because its names stay in memory. The caller ends
- * *@names with sb_names_release(), which is allowed after an error, too.
+ * is overwritten. A file must outlive the names; an image need not, because its names stay in
+ * memory. The caller ends *@names with sb_names_release(), which is allowed after an error, too.
  * Return: 0; -EBADMSG (not a string table, or outside of the file); -ENODATA, -ENOTSUP (without
  * contents, compressed); -EFBIG; -ENOMEM; others of pread(2).
  */
 int sb_names_init_section(struct sb_names *names, const struct sb_elf *elf, const Elf64_Shdr *shdr);
 int sb_names_init(struct sb_names *names, const struct sb_elf *elf, uint64_t offset, uint64_t len);
-/* Free the memory; afterwards there are no names. */
+/* Free the memory; afterwards there are no names. Accepts an object of zeroes. */
 void sb_names_release(struct sb_names *names);
 
 /* Free the memory, except that of an image: its names stay. Those of a file are read from then on

@@ -31,7 +31,7 @@ struct sb_perfmap_entry {
 	uint32_t seq;
 };
 
-/* The map of one file. */
+/* The map of one file. Zeroed, with @budget set by sb_budget_init(), it is an empty one. */
 struct sb_perfmap {
 	SB_VEC(struct sb_perfmap_entry)
 	entries; /* the first @nr_flat ordered by start, without overlap; then in order of arrival */
@@ -102,7 +102,7 @@ struct sb_perfmaps {
  * pread(2). *@map is valid (or NULL) on error, too, and what was read before remains.
  */
 int sb_perfmaps_read(struct sb_perfmaps *maps, int fd, struct sb_perfmap **map);
-/* Give a map back; the last process that does frees it. Accepts NULL. */
+/* Give a map of @maps back; the last process that does frees it. @map may be NULL. */
 void sb_perfmaps_put(struct sb_perfmaps *maps, struct sb_perfmap *map);
 /* Free the list of @maps, which is empty then and can be used again. All maps must have been given
  * back. maps->pool is borrowed and stays. */

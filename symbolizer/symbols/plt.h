@@ -50,8 +50,10 @@ struct sb_plt_stub {
 bool sb_plt_find(const struct sb_plt *plt, uint64_t addr, struct sb_plt_stub *ret_stub);
 
 /*
- * Append the name of the function that stub @idx jumps to, without "@plt", to @name. Only for stubs
- * without a resolver. Return: 0; -EBADMSG: the name is broken; -EFBIG; -ENOMEM; others of pread(2).
+ * Append the name of the function that stub @idx jumps to, without "@plt", to @name. @idx: of
+ * sb_plt_find(), for a stub without a resolver; that is not checked. Return: 0; -EBADMSG: the name
+ * is broken; -EFBIG (too long, or the budget of the file); -ENOMEM; others of pread(2). After an
+ * error a part of the name may have been appended.
  */
 int sb_plt_name(const struct sb_plt *plt, uint32_t idx, struct sb_str *name);
 

@@ -65,7 +65,8 @@ struct sb_symbolizer {
  * Find the generation that @tgid had at @time_ns; /proc is read if necessary and allowed by the
  * ration.
  * Return: 0 with the generation, valid until the next event, seeding or forget, or with NULL if
- * nothing is known (because of a bound if *ret_limit); -ENOMEM.
+ * nothing is known (because of a bound if *ret_limit); -ENOMEM: *ret_gen is untouched. *ret_limit
+ * is always set.
  */
 int sb_symbolizer_generation(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 			     struct sb_procgen **ret_gen, bool *ret_limit);
@@ -78,12 +79,15 @@ bool sb_symbolizer_is_unsure(const struct sb_symbolizer *sym, const struct sb_pr
 
 /* Return: the perf map of a process, made at the first call, owned by @gen; NULL: no memory. */
 struct sb_jit *sb_symbolizer_jit(struct sb_symbolizer *sym, struct sb_procgen *gen);
-/* Free it: sb_procmaps.free_priv, with the symbolizer as argument. */
+/* Free @jit, which sb_symbolizer_jit() made, and release its place among the open root directories.
+ * It is procs.free_priv, which procmaps.h calls when a generation goes; @sym: the symbolizer. */
 void sb_symbolizer_free_jit(void *sym, void *jit);
 
 /*
  * Get the module of the vDSO that @tgid has mapped at @map. It belongs to the module cache, and is
- * valid until another module is opened. Return: 0; -ENOMEM; other errors: it cannot be read.
+ * valid until another module is opened. Return: 0; -ENOENT: the process's memory cannot be read;
+ * -EFBIG: larger than SB_VDSO_BYTES_MAX, or a bound; -ENOEXEC: no ELF file; -ENOMEM. *@ret_module
+ * is untouched on error.
  */
 int sb_symbolizer_vdso(struct sb_symbolizer *sym, uint32_t tgid, const struct sb_mapping *map,
 		       struct sb_cached_module **ret_module);

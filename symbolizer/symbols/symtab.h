@@ -85,7 +85,8 @@ uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol);
  * contradict.
  */
 bool sb_symtab_is_label(const struct sb_symtab *tab, uint32_t symbol);
-/* Return: the number of symbols that cover at least one address; symbol numbers are lower. */
+/* Return: the number of symbols that cover at least one address; symbol numbers are lower. 0 before
+ * sb_symtab_finish(). */
 size_t sb_symtab_nr(const struct sb_symtab *tab);
 
 /*

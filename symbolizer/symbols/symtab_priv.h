@@ -2,6 +2,7 @@
 /*
  * The state of a symbol table. symtab_read.c reads symbols into it, symtab_flatten.c decides which
  * of them owns which addresses, symtab.c keeps the result and searches it. Internal to symtab*.c.
+ * Thread: one at a time for each table.
  */
 #ifndef SB_SYMTAB_PRIV_H
 #define SB_SYMTAB_PRIV_H

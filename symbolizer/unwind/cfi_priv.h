@@ -151,7 +151,7 @@ struct sb_cfi_entries {
  * Return: 0, -ENOMEM, -EFBIG (more entries than any program has).
  */
 int sb_cfi_read(const struct sb_cfi_section *section, struct sb_cfi_entries *entries);
-/* Free the two arrays. */
+/* Free the two arrays, which are empty then. Accepts an object of zeroes. */
 void sb_cfi_entries_release(struct sb_cfi_entries *entries);
 
 /*

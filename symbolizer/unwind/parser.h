@@ -47,12 +47,12 @@ struct sb_parser_opts {
 
 /*
  * Fork the keeper. The caller ends *ret_parser with sb_parser_free().
- * Thread: the main one, before there are others. Return: 0; or a negative errno, with *ret_parser
- * untouched.
+ * Thread: the main one, before there are others. Return: 0; -ENOMEM; or a negative errno of making
+ * memory, sockets and the process; *ret_parser is untouched then.
  */
 int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_parser);
 /* End the keeper and the workers, wait for them, and free all seats, which no thread may use any
- * more. Accepts NULL. */
+ * more. Thread: any, of the process that made @parser. Accepts NULL. */
 void sb_parser_free(struct sb_parser *parser);
 
 /*
@@ -80,7 +80,7 @@ int sb_parser_cfi(struct sb_parser_seat *seat, const struct sb_elf *elf, const s
 int sb_parser_functions(struct sb_parser_seat *seat, const struct sb_elf *elf,
 			struct sb_cfi_function **ret, size_t *ret_nr);
 
-/* Counters of all seats. Thread: any. @parser NULL: all are 0. */
+/* Get the counters of all seats. Thread: any. @parser NULL: all are 0. */
 struct sb_parser_stats {
 	uint64_t nr_answers; /* that were valid */
 	uint64_t nr_crashed, nr_timeouts, nr_forged;
