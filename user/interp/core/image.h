@@ -4,8 +4,9 @@
  * find where an interpreter's variables and code lie. What was looked up is remembered with the
  * file, for the next process that maps it.
  *
- * Addresses are those of the process unless said otherwise. Not thread-safe: the lock of struct
- * sb_interp protects it.
+ * Addresses are those of the process unless said otherwise. No pointer may be NULL unless a
+ * function says so; out-parameters are untouched on error. Not thread-safe: the caller holds the
+ * lock of struct sb_interp.
  */
 #ifndef SB_INTERP_IMAGE_H
 #define SB_INTERP_IMAGE_H
@@ -50,14 +51,14 @@ void sb_image_keep(struct sb_image *image, const void *who, void *what);
 /*
  * Find a symbol of .dynsym or .symtab that is defined in the file. For a thread-local variable,
  * *ret_addr is its offset in the TLS block. @ret_size: bytes; may be NULL. Return: 0; -ENOENT when
- * there is none, or when looking for it would exceed the file's budget (symbolizer/elf/budget.h);
- * the out-parameters are untouched then, as in all functions here.
+ * there is none, or when looking for it would exceed the file's budget (symbolizer/elf/budget.h).
  */
 int sb_image_symbol(struct sb_image *image, const char *name, uint64_t *ret_addr,
 		    uint64_t *ret_size);
 /* Call @fn for each defined symbol of .dynsym whose name begins with @prefix, until it returns
- * non-zero. Return: what @fn returned last, 0 if it was not called, or -EFBIG beyond the file's
- * budget. */
+ * non-zero. @name is valid during the call. If the table cannot be read whole, the symbols that
+ * were read count. Return: what @fn returned last; 0: it was not called; -EFBIG: it was not called,
+ * because that would exceed the file's budget. */
 int sb_image_symbols(struct sb_image *image, const char *prefix,
 		     int (*fn)(void *arg, const char *name, uint64_t addr, uint64_t size),
 		     void *arg);
@@ -65,9 +66,10 @@ int sb_image_symbols(struct sb_image *image, const char *prefix,
 int sb_image_section(struct sb_image *image, const char *name, uint64_t *ret_addr,
 		     uint64_t *ret_size);
 /* Read bytes from the file by address, so as they were before relocation: code, constants. Return:
- * 0, -EFAULT. */
+ * 0; -EFAULT: not all of it is in the file, or it cannot be read; @dst is undefined. */
 int sb_image_read(struct sb_image *image, uint64_t addr, void *dst, size_t len);
-/* Find the function around @addr: the bounds of its FDE in .eh_frame. Return: 0 or -ENOENT. */
+/* Find the function around @addr: the bounds of its FDE in .eh_frame, the end exclusive. Return: 0;
+ * -ENOENT: there is none, or .eh_frame cannot be read. */
 int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin,
 		      uint64_t *ret_end);
 /* Call @fn for each FDE (function or part of one, [begin, end)) of the file, ascending, until it
@@ -86,7 +88,8 @@ struct sb_range;
 size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
 			   struct sb_range *ret, size_t max);
 /* Find the GOT pair {module, offset} that the dynamic linker fills in for the thread-local @name of
- * a shared library: its R_X86_64_DTPMOD64 relocation. Return: 0 or -ENOENT. */
+ * a shared library: its R_X86_64_DTPMOD64 relocation. Return: 0; -ENOENT: there is none, or the
+ * relocations cannot be read. */
 int sb_image_tls_got(struct sb_image *image, const char *name, uint64_t *ret_got);
 /* What the dynamic linker leaves in the GOT for a thread-local variable of the file's own. */
 enum sb_image_tls {
@@ -97,19 +100,20 @@ enum sb_image_tls {
 };
 /* Find how the thread-local variable @name, at @offset in its TLS block, is reached. Return: by
  * what relocation; unless it is NONE, *ret_got becomes the address of the GOT entry in the process.
- */
+ * NONE, too, if the relocations cannot be read. */
 enum sb_image_tls sb_image_tls_access(struct sb_image *image, const char *name, uint64_t offset,
 				      uint64_t *ret_got);
 /* Return: the name of the symbol whose address the dynamic linker writes to the GOT or PLT slot
- * @addr (JUMP_SLOT, GLOB_DAT); NULL: none. Valid until the next call. The first few addresses are
- * remembered. */
+ * @addr (JUMP_SLOT, GLOB_DAT); NULL: none, or it cannot be read. Valid until the next call. The
+ * first few addresses are remembered. */
 const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr);
 
 /* Return: whether a mapped file is musl's libc, by its path. */
 bool sb_threads_are_musl(const struct sb_process_maps *maps);
 /* Find how the process's libc stores thread-specific data (pthread_getspecific()). *ret_tsd is set
- * in any case. Return: 0; -ENOENT when no libc was found: then it has the numbers of glibc on
- * x86-64, and zeros elsewhere. */
+ * in any case. Return: 0; -ENOENT when no libc was found, and elsewhere than on x86-64 also for
+ * musl and a libc that cannot be read: then it has the numbers of glibc on x86-64, and zeros
+ * elsewhere. */
 struct sb_interp_tsd;
 int sb_threads_tsd(const struct sb_process_maps *maps, struct sb_interp_tsd *ret_tsd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The parts of an image: a file that is shared by all processes that map it, and where it is
- * mapped. */
+ * mapped. Internal to user/interp/core. The caller holds the lock of struct sb_interp. */
 #ifndef SB_INTERP_IMAGE_PRIV_H
 #define SB_INTERP_IMAGE_PRIV_H
 
@@ -73,9 +73,12 @@ struct sb_image {
 };
 
 /* Open an ELF file; symbols are read when they are first needed. @fd stays the caller's, @path is
- * copied. Return: 0; -ENOEXEC; -EFBIG; -ENOMEM; or what pread() returned. */
+ * copied; the caller may set parser afterwards, and ends *ret_file with sb_image_file_free().
+ * Return: 0; -ENOEXEC (no ELF file); -EFBIG (a bound); -ENOMEM; or others as sb_elf_new_fd();
+ * *ret_file is untouched on error. */
 int sb_image_file_new(int fd, const char *path, struct sb_image_file **ret_file);
-/* Free it with all that is remembered. Accepts NULL. */
+/* Free it with all that is remembered and kept; no image of it may be used any more. Accepts NULL.
+ */
 void sb_image_file_free(struct sb_image_file *file);
 /* Return: whether the file defines the symbol @name, in .dynsym or .symtab; false, too, when
  * looking for it would exceed the file's budget. */

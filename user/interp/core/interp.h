@@ -21,7 +21,9 @@
  * the interpreter's main loop, of which the native stack has one frame for each segment.
  *
  * Thread: any, for all functions; one lock protects everything, and is held while a process is
- * read, so a call may wait for as long as that takes.
+ * read, so a call may wait for as long as that takes. No pointer may be NULL unless a function says
+ * so; keys, frames and sets are not kept. An address space that was not looked at is unknown, which
+ * is no error unless a function says so.
  */
 #ifndef SB_INTERP_INTERP_H
 #define SB_INTERP_INTERP_H
@@ -69,6 +71,8 @@ struct sb_interp_confs {
  * @space: its address space; or {.tgid} alone, when it is not known yet: see sb_interp_adopt()
  * @ret_confs: always set, also on error: what is known so far
  *
+ * It may be called again at any time, also after an error.
+ *
  * Return: 0; -EAGAIN when a runtime has not begun yet, or the dynamic linker is not done: call
  * again soon; -ESRCH when the process has ended, even if it is still a zombie; -ENOMEM; -E2BIG when
  * the registry of processes is full; or what reading /proc/PID/maps returned (sb_procfs_maps()).
@@ -86,7 +90,7 @@ bool sb_interp_seems_plain(const struct sb_interp *interp, const char *path);
 struct stat;
 bool sb_interp_is_plain(const struct sb_interp *interp, const struct stat *st);
 /* Note that none of the files a process maps has an interpreter. It counts as looked at. Return: 0;
- * -ENOMEM; -E2BIG when the registry of processes is full. */
+ * -ENOMEM; -E2BIG when the registry of processes is full; nothing is noted then. */
 int sb_interp_note_native(struct sb_interp *interp, const struct sb_space_key *space);
 /* Return: whether the process has been looked at. */
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_space_key *space);
@@ -115,7 +119,8 @@ void sb_interp_ended(struct sb_interp *interp, const struct sb_space_key *space)
  * later call or sb_interp_name() has it. An address space that is not known is ignored.
  *
  * Return: 0; -ENOTSUP, once, when not one name of a runtime could be read: call sb_interp_look(),
- * which leaves that runtime out; -ENOMEM.
+ * which leaves that runtime out; -ENOMEM: the names before it were read, and it may be called
+ * again.
  */
 int sb_interp_fetch(struct sb_interp *interp, const struct sb_space_key *space,
 		    const struct sb_interp_frame *frames, size_t nr);
@@ -133,14 +138,15 @@ struct sb_interp_name {
  * the last one is the frame's own function; most frames have one name. The strings in @name are
  * overwritten; one struct can be used for many calls. A name that was not fetched is read here; one
  * that cannot be read is no error, but is_unnamed. Return: 0; -ENODATA when there are no more, with
- * empty strings; -ENOMEM.
+ * empty strings; -ENOMEM: @name is only to be reused or released.
  */
 int sb_interp_name(struct sb_interp *interp, const struct sb_space_key *space,
 		   const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name);
-/* Free the strings. */
+/* Free the strings, which are empty then. Accepts a zeroed struct. */
 void sb_interp_name_release(struct sb_interp_name *name);
-/* Return: the address of the C function that an interpreter frame stands for; 0: it is none, or not
- * known. */
+/* Return: the address of the C function that an interpreter frame stands for; 0: it is none, or it
+ * is not known because sb_interp_fetch() or sb_interp_name() has not read the frame's name yet. The
+ * process is not read here. */
 uint64_t sb_interp_c_function(struct sb_interp *interp, const struct sb_space_key *space,
 			      const struct sb_interp_frame *frame);
 
@@ -169,7 +175,7 @@ int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *space,
 /*
  * Read the labels of a thread that sleeps and append them as sb_interp_labels() does; nothing is
  * appended for a thread without labels. @thread_pointer: its FS base, or tpidr_el0 on arm64.
- * Return: 0 or bits SB_LABELS_*; -ENOMEM.
+ * Return: 0 or bits SB_LABELS_*; -ENOMEM, and a part may have been appended.
  */
 int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *space,
 			     uint64_t thread_pointer, struct sb_str *text);
@@ -209,8 +215,9 @@ struct sb_interp_anchors {
  * whether the process has an interpreter that is walked. */
 bool sb_interp_anchors(struct sb_interp *interp, const struct sb_space_key *space,
 		       struct sb_interp_anchors *ret_anchors);
-/* Return: the runtime whose loop has this frame, by address or by @name of the symbol (may be
- * NULL); 0: none. */
+/* Return: the runtime (enum sb_runtime_kind) whose main loop has the native frame at @addr; 0:
+ * none. An address in a range of kind LOOP decides. In no such range, @name (of the frame's symbol;
+ * may be NULL) is compared with the names by which the runtimes of the process call their loop. */
 uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t addr,
 			     const char *name);
 
@@ -222,8 +229,8 @@ uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t r
  */
 bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime);
 
-/* Get the unwind rule of the generated code of a runtime in the process. *ret_rule is untouched when
- * no rule is known. */
+/* Get the unwind rule of the generated code of a runtime in the process, the last one found if
+ * there are several. *ret_rule is untouched when no rule is known, so zero it before. */
 struct sb_sym_rule;
 void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *space,
 			 struct sb_sym_rule *ret_rule);
@@ -272,7 +279,8 @@ struct sb_interp_found {
 	const char *why; /* the end of a sentence that says why it is not walked; NULL: it is */
 	bool is_pending; /* the runtime has not begun; @why says so */
 };
-/* Call @fn for each, with the lock held, until it returns non-zero. Return: what @fn returned last.
+/* Call @fn for each, with the lock and that of the registry of processes held, so it must call no
+ * function of either, until it returns non-zero. Return: what @fn returned last; 0: there is none.
  */
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);

@@ -112,29 +112,33 @@ struct sb_interp {
 	struct sb_runtime_text text; /* scratch */
 };
 
-/* The following are called with the lock held, unless they say otherwise. */
+/* The following are called with the lock held, unless they say otherwise. A struct space or found
+ * belongs to the registry's slot, and is valid as long as the lock is held. No argument is NULL. */
 
 /* Return: what is known of the address space, or NULL. */
 struct space *sb_interp_find(struct sb_interp *interp, const struct sb_space_key *key);
-/* Return: whether the run reads labels of threads. */
+/* Return: whether the run reads labels of threads: opts has keys of labels, or a label of spans. */
 static inline bool sb_interp_wants_labels(const struct sb_interp *interp)
 {
 	return interp->opts.nr_labels || interp->opts.span_label;
 }
-/* Find it, or make an empty one. Return: 0; -ENOMEM; -E2BIG when the registry is full. */
+/* Find it, or make an empty one. Return: 0; -ENOMEM; -E2BIG when the registry is full; *ret_space
+ * is untouched on error. */
 int sb_interp_make_space(struct sb_interp *interp, const struct sb_space_key *key,
 			 struct space **ret_space);
-/* Register the destructor of slots, and free what is in all slots. Without the lock. */
+/* own: register the destructor of the slot, once, before any thread uses the registry. free: empty
+ * the slots of all address spaces and free what was in them, when no other thread uses @interp any
+ * more. Without the lock. */
 void sb_interp_own_spaces(struct sb_interp *interp);
 void sb_interp_free_spaces(struct sb_interp *interp);
 /* Detach and free the runtime space->found[@i] of a process; the ones behind it move up. */
 void sb_interp_drop_found(struct space *space, size_t i);
-/* Free the findings of evicted address spaces. */
+/* Free the findings of evicted address spaces; there are none then. */
 void sb_interp_release_past(struct sb_interp *interp);
 /*
  * Find out which runtimes a mapped file has, by its identity if it is known, else from its symbols.
  * Return: 0, and the file or NULL when it has none; -ENOENT when it cannot be opened or remembered;
- * -ENOMEM. *ret_seen is valid until the next call.
+ * -ENOMEM. *ret_seen is valid until the next call, and NULL on error.
  */
 int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 			   const struct sb_process_map *map, struct seen_file **ret_seen);
@@ -145,7 +149,7 @@ struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
 /* Return: whether many names of the runtime were tried and none could be read. It is not walked any
  * more. */
 bool sb_interp_is_unreadable(const struct found *found);
-/* Forget and free all names of an address space. */
+/* Forget and free all names of an address space; others can be added to it then. */
 void sb_interp_release_names(struct space *space);
 
 #endif

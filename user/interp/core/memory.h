@@ -2,7 +2,7 @@
 /*
  * Reading the memory of another process, which is not stopped for it (symbolizer/process/reader.h).
  * For the runtimes, and through interp/core/step.h for the walkers. Any thread; one thread at a
- * time for a struct sb_memory with `recent` or `nr_left`.
+ * time for a struct sb_memory with `recent` or `nr_left`. Only its members may be NULL.
  */
 #ifndef SB_INTERP_MEMORY_H
 #define SB_INTERP_MEMORY_H

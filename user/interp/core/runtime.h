@@ -6,8 +6,10 @@
  * calls these functions.
  *
  * All that is read of a process, and every file that it maps, is hostile input: bounds are checked,
- * sizes are capped, loops end. All functions of a row run with the lock of struct sb_interp held,
- * on any thread.
+ * sizes are capped, loops end. All functions of a row, and those that the folders of the runtimes
+ * share by their <runtime>_priv.h, run with the lock of struct sb_interp held, on any thread. No
+ * argument is NULL. Strings are appended to: after an error a part may be there, and the caller
+ * discards it. Out-parameters mean nothing after an error.
  */
 #ifndef SB_INTERP_RUNTIME_H
 #define SB_INTERP_RUNTIME_H
@@ -140,8 +142,8 @@ struct sb_runtime_ops {
 };
 
 /*
- * For attach(): set rt->why to @why and the build ID of the runtime's file.
- * Return: -ENOTSUP; -ENOMEM.
+ * For attach(): set rt->why to @why, the end of a sentence, and the build ID of the runtime's file.
+ * Return: -ENOTSUP; -ENOMEM. Either is to be returned by attach().
  */
 int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
 /* A detach() for an rt->state that is NULL or one block from malloc(): it is freed and set to

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* HotSpot (OpenJDK). Shared by hotspot.c (attach, frames), hotspot_structs.c (layout),
- * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). They run with the lock of struct
- * sb_interp held. An nmethod is a compiled method; a bci is the index of a bytecode in its method.
+ * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). Lock, NULL and errors: as
+ * interp/core/runtime.h says. An nmethod is a compiled method; a bci is the index of a bytecode in
+ * its method. Functions with @rt need rt->state, but for sb_hotspot_read_layout(), which comes
+ * first.
  */
 #ifndef SB_INTERP_HOTSPOT_PRIV_H
 #define SB_INTERP_HOTSPOT_PRIV_H
@@ -112,7 +114,7 @@ int sb_hotspot_read_layout(struct sb_runtime *rt, struct sb_hotspot_layout *ret)
 
 /* Read the name of a Method ("Class.method") and its file, and the line if @bci is not negative. A
  * missing file or line is no error. Return: 0; -EBADMSG; -ENOMEM; or what sb_memory_read()
- * returned. */
+ * returned. @method is the address of the Method. */
 int sb_hotspot_describe_method(struct sb_runtime *rt, uint64_t method, int32_t bci,
 			       struct sb_runtime_text *text);
 /* Look up the line of the bytecode @bci in a copy of a method's compressed line table, @len bytes.
@@ -134,8 +136,8 @@ static inline uint32_t sb_hotspot_excluded(const struct sb_hotspot *hs)
 
 /* Find the methods of a compiled frame, inlined ones included, and leave them in scope[] of
  * rt->state, innermost first; those of the last frame are cached. Without debug information at that
- * place, it is the compiled method alone. Return: 0; -EFAULT, -EBADMSG: the code is gone; -ENOMEM.
- */
+ * place, it is the compiled method alone. Return: 0; -EFAULT, -EBADMSG: the code is gone; -ENOMEM;
+ * or what sb_memory_read() returned; then nr_scopes means nothing. */
 int sb_hotspot_scopes(struct sb_runtime *rt, const struct sb_interp_frame *frame);
 /* Read the name of a code blob that is no compiled method, e.g. a stub. Return: as
  * sb_hotspot_scopes(). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PUC Lua: lua.c finds its version and layout, lua_names.c names functions. Shared by these two. */
+/* PUC Lua: lua.c finds its version and layout, lua_names.c names functions. Shared by these two.
+ * Lock, NULL and errors: as interp/core/runtime.h says. */
 #ifndef SB_INTERP_LUA_PRIV_H
 #define SB_INTERP_LUA_PRIV_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* LuaJIT: luajit.c finds its layout, luajit_names.c names functions, luajit_trace.c finds out which
- * functions were inlined into generated code. Shared by these three. */
+ * functions were inlined into generated code. Shared by these three. Lock, NULL and errors: as
+ * interp/core/runtime.h says. */
 #ifndef SB_INTERP_LUAJIT_PRIV_H
 #define SB_INTERP_LUAJIT_PRIV_H
 
@@ -75,12 +76,15 @@ struct sb_luajit_inlined {
  * @global: the global_State; 0: not known: then all that were seen are tried, and only the low
  *	SB_LUA_BASE_PC_BITS of @pc are compared
  * @number: of the trace, its low bits (SB_WHERE_CHECK_MASK)
+ * @pc: address in the trace's code
+ * @ret: room for @max
  *
  * Return: how many were written to @ret, at most @max; 0 when the trace was not found.
  */
 size_t sb_luajit_inlined(struct sb_runtime *rt, uint64_t global, uint32_t number, uint64_t pc,
 			 struct sb_luajit_inlined *ret, size_t max);
-/* Remember a global_State, for calls of sb_luajit_inlined() without one. */
+/* Remember the address of a global_State, for calls of sb_luajit_inlined() without one. The last
+ * SB_LUAJIT_STATES_MAX are remembered. */
 void sb_luajit_saw_global(struct sb_luajit_state *state, uint64_t global);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PHP: php_layout.c finds where things lie, php.c names frames. Shared by the two. */
+/* PHP: php_layout.c finds where things lie, php.c names frames. Shared by the two. Lock, NULL and
+ * errors: as interp/core/runtime.h says. */
 #ifndef SB_INTERP_PHP_PRIV_H
 #define SB_INTERP_PHP_PRIV_H
 
@@ -11,7 +12,8 @@
  * -EAGAIN: PHP has not begun yet; -ENOTSUP with rt->why; -ESRCH, -ENOMEM. */
 int sb_php_layout(struct sb_runtime *rt);
 /* Find the code of opcache's JIT in rt->maps, and update conf, anchors and rt->code. It grows while
- * the process runs. */
+ * the process runs. After sb_php_layout(), with rt->maps set; nothing changes if no code is found.
+ */
 void sb_php_find_jit(struct sb_runtime *rt);
 /*
  * Implements describe() of struct sb_runtime_ops: append name and file of @frame to @text, and set

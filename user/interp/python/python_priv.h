@@ -8,6 +8,9 @@
  *	python_proof.c		the self-test
  *	python_names.c		names of code objects
  *	python_lines.c		line tables
+ *
+ * Lock, NULL and errors: as interp/core/runtime.h says. attach() calls find_layout, find_state and
+ * prove in this order.
  */
 #ifndef SB_INTERP_PYTHON_PRIV_H
 #define SB_INTERP_PYTHON_PRIV_H
@@ -44,7 +47,8 @@ struct sb_python_layout {
 int sb_python_find_layout(struct sb_runtime *rt, struct sb_python_layout *layout,
 			  struct sb_python_conf *conf);
 /*
- * Find out how a thread's state is reached; sets members of @conf. Return: 0; -ENOENT: not found.
+ * Find out how a thread's state is reached; sets members of @conf. Return: 0; -ENOENT: not found,
+ * and some of them may have been set.
  */
 int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *layout,
 			 struct sb_python_conf *conf);

@@ -6,6 +6,8 @@
  *	ruby_layout.c	what differs between versions
  *	ruby_find.c	where things are in a process: contexts, the VM, symbols, the loop
  *	ruby_names.c	names of frames
+ *
+ * Lock, NULL and errors: as interp/core/runtime.h says.
  */
 #ifndef SB_INTERP_RUBY_PRIV_H
 #define SB_INTERP_RUBY_PRIV_H
@@ -38,7 +40,6 @@ struct sb_ruby_layout {
 
 /* Return: the layout of a version, a constant; NULL: it is not known. */
 const struct sb_ruby_layout *sb_ruby_layout(unsigned int major, unsigned int minor);
-/* Return: that of the newest version that is known. */
 
 /* rt->state */
 struct sb_ruby {
@@ -46,12 +47,13 @@ struct sb_ruby {
 	uint64_t ids_addr; /* address of the variable with the array of ID names; 0: not found */
 };
 
-/* ruby_find.c. All return 0; -ENOENT when the thing is not found; or another negative errno. */
+/* ruby_find.c. All return 0; -ENOENT when the thing is not found or memory cannot be read; -ENOMEM;
+ * or what sb_stub_address() or sb_memory_read() returned. attach() goes from one to the next. */
 
 /* Find the variable ruby_current_vm_ptr. */
 int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr);
-/* Find out how a thread finds its execution context; sets members of @conf. With TSD, all but the
- * key. */
+/* Find out how a thread of Ruby 3 or newer finds its execution context: sets by, and ec_got or
+ * ec_offset, of @conf; on error they mean nothing. */
 int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf);
 /* Find the main thread's rb_thread_t. -EAGAIN: the VM has not made it yet. */
 int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout, uint64_t vm_addr,
@@ -59,8 +61,9 @@ int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout
 /* Find the thread pointer (FS base) of a thread, by its rb_thread_t. */
 int sb_ruby_find_pointer(struct sb_runtime *rt, const struct sb_ruby_layout *layout,
 			 uint64_t thread, uint64_t *ret_pointer);
-/* Find the TSD key under which the thread with thread pointer @pointer keeps the value @thread;
- * sets conf->key. */
+/* For Ruby 2: find the TSD key under which the thread with thread pointer @pointer keeps the value
+ * @thread, its rb_thread_t; sets conf->key, which means nothing on error. conf->tsd is set before.
+ */
 int sb_ruby_find_key(struct sb_runtime *rt, struct sb_ruby_conf *conf, uint64_t pointer,
 		     uint64_t thread);
 /* Find the array that maps IDs to names; sets ruby->ids_addr. */

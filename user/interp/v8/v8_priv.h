@@ -56,7 +56,7 @@ struct sb_v8_layout {
 };
 
 /* Read the layout from the file's symbols. Return: 0; -ENOTSUP, with the end of a sentence appended
- * to @why; -EFBIG beyond the file's budget. */
+ * to @why (nothing without memory); -EFBIG beyond the file's budget. */
 int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, struct sb_str *why);
 
 #define SB_V8_MARKER	    "v8dbg_SmiTagMask" /* which is 1 */
@@ -75,7 +75,7 @@ struct sb_v8_file {
 
 /* Copy what is known of the file to *@ret_file, with addresses of the process. Files are cached by
  * build ID for all processes; any thread. Return: 0; -ENOTSUP, with the end of a sentence appended
- * to @why; or another negative errno. */
+ * to @why; -ENOENT: a symbol is missing; -EFBIG beyond the file's budget. */
 int sb_v8_file_get(struct sb_image *image, struct sb_v8_file *ret_file, struct sb_str *why);
 
 /* A piece of generated code. The last ones that were found are cached. */
@@ -108,7 +108,7 @@ struct sb_v8 {
 	size_t next_lines;
 };
 
-/* Free the cached lines. @v8 itself stays with the caller. */
+/* Free the cached lines. @v8 itself stays with the caller; accepts one of zeroes. */
 void sb_v8_release(struct sb_v8 *v8);
 
 /* Read a word, or a tagged pointer (returned without its tag). Return: 0; -EFAULT; -EBADMSG: it is
