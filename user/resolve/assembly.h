@@ -4,7 +4,8 @@
  * every function that adds to the sample, next to the caches that the function uses, so that a
  * signature tells what a function can change. resolve.c takes a batch apart into samples, assembly.c
  * appends frames, stack.c resolves one stack, merge.c puts interpreter frames into it, beyond.c adds
- * what a sample has beyond its stacks. Internal to resolve; not thread-safe.
+ * what a sample has beyond its stacks. Internal to resolve; not thread-safe. No argument is NULL
+ * unless a function says so. After an error the sample is given up: frames pushed before remain.
  */
 #ifndef SB_RESOLVE_ASSEMBLY_H
 #define SB_RESOLVE_ASSEMBLY_H
@@ -146,8 +147,10 @@ int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *st
 int sb_assembly_merge(struct assembly *assembly, struct sb_stack_cache *stacks,
 		      const struct user_stack *user, uint32_t *status);
 
-/* Cut the leaf frames that sb_view.trim names off the kernel stack, which begins at frame @first.
- * The view has a list `trim`. */
+/* Cut leaf frames off a kernel stack that was just pushed: its frames are those from @first to the
+ * last one. Of the leaf frames that the globs of view->trim match, the one nearest to the root
+ * goes, with all behind it; only the first few from the leaf on are looked at. view->trim is not
+ * NULL. part.counts is adjusted; kernel_at and end are set by the caller afterwards. */
 void sb_assembly_trim(struct assembly *assembly, size_t first);
 /*
  * If the stack of a waker is that of an interrupt, replace the frames of the interrupted thread,

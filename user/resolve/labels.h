@@ -31,7 +31,7 @@ struct sb_label_cache {
 	size_t nr_bytes;	  /* of all texts */
 	SB_VEC(uint64_t) evicted; /* IDs that the BPF side must forget after this batch */
 };
-/* Free all sets and buffers. */
+/* Free all sets and buffers. It cannot be used again, unless it is initialised anew. */
 void sb_label_cache_release(struct sb_label_cache *cache);
 
 /* Add a copy of a set; its text replaces that of a set with the same ID. If the texts of all sets

@@ -57,11 +57,12 @@ struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t i
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
 /* Overwrite @text with the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]", or of one that has
- * names for its numbers, "[syscall=read]"; the kind of the object is not checked. Return: 0 or -ENOMEM. */
+ * names for its numbers, "[syscall=read]"; the kind of the object is not checked. @name: of the
+ * value; not NULL. Return: 0; -ENOMEM: @text is not to be used. */
 int sb_object_value_text(const struct sb_object *object, const char *name, struct sb_str *text);
 
 /* Append the name of an object of kind SB_OBJECT_FILE, which is not checked, to @text. @how: not
- * SB_FILE_TEXT_NONE. Return: 0 or -ENOMEM. */
+ * SB_FILE_TEXT_NONE. Return: 0; -ENOMEM, and a part may have been appended. */
 int sb_object_file_text(const struct sb_object *object, enum sb_file_text how, struct sb_str *text);
 
 #endif

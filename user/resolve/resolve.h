@@ -7,7 +7,8 @@
  * any more are evicted.
  *
  * For each batch: if sb_resolver_wants_pending(), call sb_resolver_note_pending(); then call
- * sb_resolver_add(), and give sb_resolver_evicted() to the BPF side. Not thread-safe.
+ * sb_resolver_add(), and give sb_resolver_evicted() to the BPF side. Not thread-safe: one thread at
+ * a time for a resolver and its profile. No pointer may be NULL unless a contract says so.
  */
 #ifndef SB_RESOLVE_RESOLVE_H
 #define SB_RESOLVE_RESOLVE_H
@@ -126,8 +127,8 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
  * sb_resolver_note_pending() must be called with those that pending samples reference
  * (sb_session_pending()). */
 bool sb_resolver_wants_pending(const struct sb_resolver *resolver);
-/* Note that pending samples reference these stacks, so they are not evicted now. Unknown IDs are
- * ignored. */
+/* Note that pending samples reference these stacks: the round of eviction that is about to end
+ * spares them. Unknown IDs are ignored. @ids is only read. */
 void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stack_id *ids,
 			      size_t nr);
 /*
@@ -188,14 +189,15 @@ struct sb_resolve_stats {
 	struct sb_resolve_runtime runtime[SB_RUNTIME_MAX];
 	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these, without a name, by reason */
 };
-/* Get the totals since sb_resolver_new() of the view with index @view, below SB_VIEWS_MAX;
- * nr_stacks and nr_evicted are of all views. */
+/* Get the totals since sb_resolver_new() of the view with index @view, below SB_VIEWS_MAX, which is
+ * not checked; nr_stacks and nr_evicted are of all views. */
 void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
 		       struct sb_resolve_stats *ret_stats);
 
 struct sb_slowest;
-/* Return: the slowest calls since sb_resolver_new() (slowest.h), if the view was asked for them; valid
- * as long as the resolver. Their frames are of its profile. */
+/* Return: the slowest calls since sb_resolver_new() (slowest.h), not NULL; an empty list if no view
+ * was asked for them. It is the resolver's, and changes with each sb_resolver_add(). Frames are IDs
+ * of the profile into which the call was added, also after sb_resolver_move(). */
 const struct sb_slowest *sb_resolver_slowest(const struct sb_resolver *resolver);
 
 #endif

@@ -21,7 +21,7 @@ int sb_root_attr(enum sb_attr_kind root, const struct sb_sample_key *key, struct
 
 /*
  * Set @text to @comm, a thread's name of at most SB_COMM_LEN bytes that need not end in NUL, or to
- * "[no name]" if that is empty. Return: 0 or -ENOMEM.
+ * "[no name]" if that is empty. Return: 0; -ENOMEM: @text is not to be used.
  */
 int sb_comm_text(const char *comm, struct sb_str *text);
 

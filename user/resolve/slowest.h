@@ -2,7 +2,7 @@
 /*
  * The slowest calls of a run, each with its stack. The BPF side ships more than are asked for, because
  * a call that is among the slowest when it ends need not be one at the end of the run. Zeroed, it is
- * an empty list. Thread: the one of the resolver.
+ * an empty list. Nothing is NULL. Thread: the one of the resolver.
  */
 #ifndef SB_RESOLVE_SLOWEST_H
 #define SB_RESOLVE_SLOWEST_H

@@ -55,7 +55,8 @@ struct sb_wait_words {
 /* Return: sb_waits_is_word() of @name, which is the name of the frame with ID @frame. Cannot fail:
  * without memory it is not cached. */
 bool sb_wait_words_has(struct sb_wait_words *words, uint32_t frame, const char *name);
-/* Remove all frames, because they have other IDs now, and free their memory. */
+/* Remove all frames, because they have other IDs now, and free their memory. It can be used again.
+ */
 void sb_wait_words_clear(struct sb_wait_words *words);
 
 /* Return: what the first rule that fits says of the wait, SB_WAIT_PLAIN if none does; nothing of
