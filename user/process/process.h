@@ -20,7 +20,8 @@
  *
  * Thread: any, unless a function says otherwise. One mutex protects the registry. It is held for
  * lookups only, never during I/O or while a destructor runs. What a slot points to belongs to its
- * module, which says by which thread or under which lock it is used.
+ * module, which says by which thread or under which lock it is used. No pointer may be NULL unless
+ * a contract says so, and keys are copied.
  */
 #ifndef SB_PROCESS_PROCESS_H
 #define SB_PROCESS_PROCESS_H
@@ -96,11 +97,18 @@ void sb_processes_free(struct sb_processes *processes);
  * @destroy: called when an address space with something in @slot is forgotten, on the thread that
  *	calls sb_processes_forget(), without the registry's lock; NULL: there is nothing to destroy,
  *	or the module holds a reference to each address space that has something in the slot
- * @arg: passed to @destroy
+ * @arg: passed to @destroy; borrowed until sb_processes_disown()
+ *
+ * Another call replaces the destructor. Thread: any, while no other thread calls this function,
+ * sb_processes_disown(), sb_processes_forget() or sb_processes_free(): the mutex does not protect
+ * it.
  */
 void sb_processes_own(struct sb_processes *processes, enum sb_space_slot slot,
 		      void (*destroy)(void *arg, void *value), void *arg);
-/* Empty @slot of all address spaces by its destructor, which is not called any more afterwards. */
+/* Empty @slot of all address spaces by its destructor, on the calling thread; it is not called any
+ * more afterwards. Also destroys what the registry has evicted, in all slots. Values in a slot
+ * without a destructor stay where they are and are never destroyed: its module takes them before.
+ * Each module calls this when it ends. Thread: as sb_processes_own(). */
 void sb_processes_disown(struct sb_processes *processes, enum sb_space_slot slot);
 
 /**
@@ -115,7 +123,7 @@ void sb_processes_disown(struct sb_processes *processes, enum sb_space_slot slot
  */
 int sb_processes_get(struct sb_processes *processes, const struct sb_space_key *key,
 		     struct sb_space **ret_space);
-/* Give a reference back. Accepts NULL. */
+/* Give a reference back; @space is not to be used any more. @space may be NULL. */
 void sb_processes_put(struct sb_processes *processes, struct sb_space *space);
 
 /* Return: the key of an address space, valid as long as the caller's reference. */
@@ -146,7 +154,8 @@ void *sb_processes_of(struct sb_processes *processes, uint32_t tgid, enum sb_spa
 
 /*
  * Call @fn with each value in @slot, and the time when its address space ended (CLOCK_MONOTONIC;
- * 0: it has not). @fn runs under the registry's lock and must not call functions of the registry.
+ * 0: it has not), in no order. @fn runs under the registry's lock and must not call functions of
+ * the registry.
  */
 void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
 		       void (*fn)(void *arg, void *value, uint64_t ended_ns), void *arg);
@@ -154,7 +163,7 @@ void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
 /**
  * sb_processes_mark() - mark the process of an address space, to count distinct processes
  * @epoch: chosen by the caller: a mark with another epoch clears all earlier ones of the process
- * @bit: 0 to 31
+ * @bit: 0 to 31; not checked
  *
  * Makes the address space as sb_processes_get() does, but keeps no reference. Marks are of the
  * process, so they survive execve(); they are lost when the registry drops the process.
