@@ -34,11 +34,12 @@ struct sb_asleep_stacks {
  *	let the view go on: reading takes long. The iterator then runs twice before it, the second
  *	time for tasks for which it could make no state the first time. NULL: it runs once
  *
- * Return: 0; -ENOMEM; what the iterator or asleep->unwind() returned. What was appended remains.
+ * Return: 0; -ENOMEM; a negative errno of running the iterator; or what asleep->unwind() returned.
+ * What was appended remains.
  */
 int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
 		  void (*found)(void *arg));
-/* Free asleep->raw, which is empty then. */
+/* Free asleep->raw, which is empty then; what is borrowed stays. Accepts a zeroed struct. */
 void sb_asleep_release(struct sb_asleep_stacks *asleep);
 
 #endif

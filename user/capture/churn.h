@@ -76,12 +76,14 @@ enum sb_churn_verdict {
 };
 
 /* Return: what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC); one to
- * take is taken from the buckets. Records need not come in the order of time. */
+ * take is taken from the buckets. Records need not come in the order of time. nr_skipped counts
+ * those to skip, but not SB_CHURN_LOST, which the caller counts. */
 enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);
-/* Call @fn for each process with records skipped since the last call, and forget them. After a
- * negative errno from @fn the rest is forgotten without a call. Return: 0 or that errno. */
+/* Call @fn for each process with records skipped since the last call, and forget them. @fn returns
+ * 0 or a negative errno, after which the rest is forgotten without a call. Return: 0 or that errno.
+ */
 int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, const struct sb_churn_skip *skip),
 		  void *arg);
 /* Free memory; the struct is to be zeroed before it is used again. */

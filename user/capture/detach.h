@@ -10,9 +10,10 @@
  * caller; -1: the kernel does not allow it, so that sb_links_release() waits for each link. */
 int sb_links_prepare(void);
 
-/* Destroy all links and empty @links, whose memory stays the caller's, as does @root: from
- * sb_links_prepare(), or -1. With a root, programs may run a little longer: they must know that the
- * run is over, and what they count then is not read. */
+/* Destroy all links and empty @links, whose memory stays the caller's, as does @root, a descriptor
+ * from sb_links_prepare() that is to be closed afterwards, or -1. Cannot fail. With a root,
+ * programs may run a little longer: they must know that the run is over, and what they count then
+ * is not read. */
 void sb_links_release(sb_vec_link *links, int root);
 
 #endif

@@ -21,8 +21,9 @@ struct sb_drain;
 
 /*
  * Make a drain. The second map of counts gets @counts_max entries, as many as the first. Call it
- * after load; @skel is borrowed. The caller ends *ret_drain with sb_drain_free(). Return: 0; or a
- * negative errno, and there is nothing to free.
+ * after load; @skel is borrowed until sb_drain_free(), with which the caller ends *ret_drain.
+ * Return: 0; -ENOMEM; or a negative errno of making a map or reading a ring; *ret_drain is
+ * untouched then.
  */
 int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain);
 /* Free it, when no other thread uses it any more. Accepts NULL. */

@@ -11,7 +11,7 @@
 #include "base/num.h"
 
 /* Open a socket for uevents, owned by the caller; it is readable when anything happened to a
- * device. Return: a descriptor or a negative errno. */
+ * device. Return: a descriptor; or a negative errno of socket(2) or bind(2). */
 int sb_hotplug_open(void);
 
 /*

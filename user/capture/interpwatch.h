@@ -19,14 +19,16 @@ struct sampler_bpf;
 struct sb_interpwatch;
 
 /* Set the sizes of maps and the settings of an open BPF object, before load. @lines: ship positions
- * in frames, too; @labels: read labels of threads, too. Return: 0 or a negative errno. */
+ * in frames, too; @labels: read labels of threads, too. Return: 0; or a negative errno of libbpf,
+ * and then @skel is not to be loaded. */
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
 /* Start the thread, after load. @skel, @processes (the same as in @interp) and @interp are borrowed
- * until sb_interpwatch_free(), which the caller calls for *ret_watch. Return: 0; or a negative errno,
- * and there is nothing to free. */
+ * until sb_interpwatch_free(), which the caller calls for *ret_watch. Return: 0; -ENOMEM; or a
+ * negative errno of opening the ring or making the thread; *ret_watch is untouched then. */
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 		       struct sb_interp *interp, struct sb_interpwatch **ret_watch);
-/* End the thread and free. Accepts NULL. */
+/* End the thread and free, when no other thread calls functions of @watch any more. Gives back its
+ * references to address spaces, so the registry must still be there. Accepts NULL. */
 void sb_interpwatch_free(struct sb_interpwatch *watch);
 
 /*

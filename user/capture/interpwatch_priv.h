@@ -80,7 +80,8 @@ struct sb_interpwatch {
 
 /*
  * Request a look at the process @space, which is copied; start_ns 0: it is expected. If it fails,
- * the BPF side asks for the process again later. Thread: any. Return: 0 or -ENOMEM.
+ * the BPF side asks for the process again later. Thread: any, without ring_lock, which it takes.
+ * Return: 0 or -ENOMEM.
  */
 int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space);
 
@@ -107,8 +108,9 @@ void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc_walkers
 int sb_interpwatch_on_event(void *arg, void *data, size_t len);
 /*
  * Take the next stack whose names nobody has read. Its frames are copied to @ret_frames, which has
- * room for SB_INTERP_FRAMES_MAX, because their memory may be reallocated. Thread: any. Return:
- * false if there is none; then nothing is written.
+ * room for SB_INTERP_FRAMES_MAX, because their memory may be reallocated. Thread: any; it takes
+ * ring_lock, which the caller must not hold. Return: false if there is none; then nothing is
+ * written.
  */
 bool sb_interpwatch_take_unnamed(struct sb_interpwatch *watch, struct sb_space_key *ret_space,
 				 struct sb_interp_frame *ret_frames, size_t *ret_nr);

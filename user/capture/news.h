@@ -38,7 +38,8 @@ struct sb_newsbox {
 	uint64_t nr_lost;
 };
 
-/* Make an empty queue. Call sb_newsbox_release() even if it fails. Return: 0 or -ENOMEM. */
+/* Make an empty queue. Call sb_newsbox_release() even if it fails; no other function then. Return:
+ * 0 or -ENOMEM. */
 int sb_newsbox_init(struct sb_newsbox *box);
 /* Free it, when no other thread uses it any more. Accepts a box whose init failed. */
 void sb_newsbox_release(struct sb_newsbox *box);

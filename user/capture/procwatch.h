@@ -30,8 +30,8 @@ struct sb_procwatch_stats {
 
 /* Open the rings of @cpus (used during the call only; those that are offline are left out), and
  * start the thread. What happens after the return is recorded. The caller ends *ret_watch with
- * sb_procwatch_free(). Return: 0; -EACCES without privilege, or another negative errno: there is
- * nothing to free. */
+ * sb_procwatch_free(). Return: 0; -ENOMEM; -EACCES without privilege; or another negative errno of
+ * opening a ring or making the thread; *ret_watch is untouched then. */
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch);
 /* End the thread and free; records that were not drained are dropped. Accepts NULL. */
 void sb_procwatch_free(struct sb_procwatch *watch);
@@ -47,14 +47,15 @@ void sb_procwatch_notify(struct sb_procwatch *watch,
 			 void (*tell)(void *arg, const struct sb_sideband *event), void *arg);
 
 /* Open the ring of a CPU that came online. Processes that it ran before are looked at through
- * /proc. Return: 0; -ENODEV when it is offline; or another negative errno. */
+ * /proc. Return: 0; -ENODEV when it is offline; -ENOMEM; or another negative errno of
+ * perf_event_open(2) and mmap(2); nothing has changed then. */
 int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);
-/* Close the ring of a CPU that went offline. What it has recorded is kept. */
+/* Close the ring of a CPU that went offline, if it has one. What it has recorded is kept. */
 void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 
 /* Tell @sym everything that was recorded so far, in order of time, and @processes which have ended.
- * On an error everything else is still told. Thread: the session's. Return: 0 or a negative errno,
- * the first one. */
+ * On an error everything else is still told, so it need not be repeated. Thread: the session's.
+ * Return: 0; or the first error of the symbolizer (sb_sym.h), e.g. -ENOMEM. */
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 		       struct sb_processes *processes);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Turns errors of the kernel and of libbpf into a sentence for the user. Internal to capture. */
+/* Turns errors of the kernel and of libbpf into a sentence for the user. Internal to capture.
+ * @reason may be NULL everywhere, when nobody wants the sentence. */
 #ifndef SB_CAPTURE_REFUSED_H
 #define SB_CAPTURE_REFUSED_H
 

@@ -21,11 +21,11 @@ struct sb_server {
 };
 
 /* Open the ring buffer map @map_fd, which stays the caller's. @on_event is called with @arg for
- * each record when the owner consumes the ring, on the thread that does. Return: 0 or a negative
- * errno. */
+ * each record when the owner consumes the ring, on the thread that does. Return: 0; or a negative
+ * errno of making a descriptor or the ring. */
 int sb_server_open(struct sb_server *server, int map_fd, ring_buffer_sample_fn on_event, void *arg);
 /* Start the thread, which calls @run(@arg): a loop over sb_server_wait(), until that returns false.
- * @name: at most 15 characters. Return: 0 or a negative errno. */
+ * @name: at most 15 characters. Return: 0; or a negative errno as sb_thread_start(). */
 int sb_server_start(struct sb_server *server, const char *name, void *(*run)(void *arg), void *arg);
 
 /* Called by the server's thread: sleep until the ring has records, sb_server_wake() is called, or

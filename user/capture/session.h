@@ -113,7 +113,8 @@ int sb_session_poll_fd(const struct sb_session *session);
 /*
  * Collect all counts and stacks since the last drain, after the symbolizer was told what happened
  * to processes. *ret_batch is owned by the session and valid until the next drain. Return: 0; or a
- * negative errno, and then *ret_batch is untouched, and what was collected is lost.
+ * negative errno, without opts->reason, and then *ret_batch is untouched, and what was collected is
+ * lost.
  */
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch);
 /* Return: a descriptor that is readable when sb_session_hotplug() should be called; -1: there is
@@ -132,7 +133,8 @@ int sb_session_hotplug(struct sb_session *session);
  */
 void sb_session_govern(struct sb_session *session, const uint64_t *means);
 /* Before a snapshot: account for waits that are not over, up to now; the next drain has them. Does
- * nothing for views without waits. Return: 0 or a negative errno, with opts->reason. */
+ * nothing for views without waits. Return: 0; or a negative errno, with opts->reason: some waits
+ * may have been accounted for, and the session goes on. */
 int sb_session_settle(struct sb_session *session);
 /*
  * Get the IDs of stacks that pending samples still reference. The array may contain zeros and
@@ -188,7 +190,8 @@ struct sb_session_stats {
  * the view has none. @wall_ns: duration of the run. The strings are valid during the call. */
 void sb_session_report(const struct sb_session *session, uint32_t view, uint64_t wall_ns,
 		       void (*row)(const char *name, const char *value));
-/* Get the figures; @view is the index of a view. */
+/* Get the figures; @view is the index of a view in opts->views, which is not checked, here and
+ * above. */
 void sb_session_stats(const struct sb_session *session, uint32_t view,
 		      struct sb_session_stats *ret_stats);
 

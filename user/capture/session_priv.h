@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The state of a session. session_new.c makes it, session.c runs it, session_cpus.c has its
- * timers. */
+ * timers. Internal to session*.c. Thread: the session's. */
 #ifndef SB_CAPTURE_SESSION_PRIV_H
 #define SB_CAPTURE_SESSION_PRIV_H
 

@@ -32,24 +32,29 @@ struct sb_spans_stats {
 	uint64_t nr[SB_SPAN_BUCKETS]; /* that ended, by duration */
 };
 
-/* Make it, after load. @skel is borrowed. The caller ends *ret_spans with sb_spans_free(). Return: 0
- * or -ENOMEM. */
+/* Make it, after load. @skel is borrowed until sb_spans_free(), with which the caller ends
+ * *ret_spans.
+ * @slower_than_ns: samples of spans that are not slower are dropped; 0: all count. Return: 0;
+ * -ENOMEM: *ret_spans is untouched. */
 int sb_spans_new(struct sampler_bpf *skel, uint64_t slower_than_ns, struct sb_spans **ret_spans);
-/* Accepts NULL. */
+/* Free it with the counts that are held. Accepts NULL. */
 void sb_spans_free(struct sb_spans *spans);
 
 /*
  * Replace the counts of a batch, which were just read from the BPF side, by those that count: those
  * of slow spans, held ones included. Those of open spans are held, and those of other spans are
  * dropped. The new counts belong to @spans and are valid until the next call.
- * Return: 0 or a negative errno.
+ * Return: 0; -ENOMEM; or a negative errno of reading the BPF side's maps: counts may be missing
+ * from the batch then.
  */
 int sb_spans_judge(struct sb_spans *spans, struct sb_batch *batch);
 /* Note which threads are in their spans at the end of the run. The next sb_spans_judge() holds
- * nothing: what has not been slow until now does not count. Return: 0 or a negative errno. */
+ * nothing: what has not been slow until now does not count. Return: 0; -ENOMEM; or a negative errno
+ * of running an iterator or reading a map: the run is not taken to be over then. */
 int sb_spans_end(struct sb_spans *spans);
 
-/* Append the IDs of the stacks that held counts reference. Return: 0 or -ENOMEM. */
+/* Append the IDs of the stacks that held counts reference; some are zero, or there twice. Return:
+ * 0; -ENOMEM, and some may be missing. */
 int sb_spans_pending(const struct sb_spans *spans, sb_vec_stack_id *ids);
 /* Return: the time of the oldest sample that is held (CLOCK_MONOTONIC); UINT64_MAX: there is none. */
 uint64_t sb_spans_oldest_ns(const struct sb_spans *spans);

@@ -11,11 +11,12 @@
 struct sampler_bpf;
 
 /* Compile a glob of * and ? for names of threads. @rule: SB_RULE_ALLOW or SB_RULE_DENY. Return: 0;
- * -E2BIG when it has more than SB_GLOB_POSITIONS_MAX characters. */
+ * -E2BIG when it has more than SB_GLOB_POSITIONS_MAX characters: @matcher is undefined. */
 int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule);
 
-/* Write the settings and map sizes, between open and load. Return: 0; or a negative errno, with the
- * cause in @reason, which may be NULL here and below. */
+/* Write the settings and map sizes, between open and load. @targets is not kept, here and below.
+ * Return: 0; or a negative errno, with the cause in @reason, which may be NULL here and below:
+ * @skel is not to be loaded then. */
 int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
 		       struct sb_reason *reason);
 /* Fill the maps, after load and before anything is attached. Return: 0; -ESRCH when a target does

@@ -76,7 +76,7 @@ void sb_thinning_release(struct sb_thinning *thinning);
 /* Add the timer of a CPU, opened at freq_hz, and set it to the step in force; @fd stays with the
  * caller. Return: 0; -ENOMEM: it will not be throttled. */
 int sb_thinning_add_timer(struct sb_thinning *thinning, int fd, uint32_t cpu);
-/* Forget the timer of one CPU, or all timers, before they are closed. */
+/* Forget the timer of one CPU, if it has one, or all timers, before they are closed. */
 void sb_thinning_forget_timer(struct sb_thinning *thinning, uint32_t cpu);
 void sb_thinning_forget_timers(struct sb_thinning *thinning);
 

@@ -7,8 +7,8 @@
 
 /* Start a thread with all signals blocked, since they are for the main thread. @run must first call
  * sb_privileges_thread() (workers/privileges.h), for which sb_privileges_settle() waits. @name: at
- * most 15 characters, copied. The caller joins it. Return: 0; or a negative errno, and no thread.
- */
+ * most 15 characters, copied. The caller joins it. Return: 0; or a negative errno of
+ * pthread_create(3), and there is no thread. */
 int sb_thread_start(const char *name, void *(*run)(void *arg), void *arg, pthread_t *ret_thread);
 
 /* Initialise a condition variable whose timed waits use CLOCK_MONOTONIC; the caller destroys it. */

@@ -51,12 +51,14 @@ struct sb_unwinder_stats {
  * @pool_bytes_max: rounded up to parts, at least one; 0: the default
  * @parser: borrowed, compiles the tables; NULL: the unwinder's thread does
  *
- * Return: 0; or a negative errno, and there is nothing to free.
+ * Return: 0; -ENOMEM; or a negative errno of making the memory or the thread; *ret_unwinder is
+ * untouched then.
  */
 int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 		    struct sb_unwinder **ret_unwinder);
 /*
- * Set sizes and settings of an open BPF object, before it is loaded. Return: 0 or a negative errno.
+ * Set sizes and settings of an open BPF object, before it is loaded. Return: 0; or a negative errno
+ * of libbpf, and then @skel is not to be loaded.
  */
 int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel);
 /* Start the threads, before sb_privileges_settle() (workers/privileges.h), because they drop their

@@ -14,7 +14,7 @@ struct sb_uwtouch;
 /*
  * Start the thread, before sb_privileges_settle() (workers/privileges.h): it drops its privileges
  * itself and keeps those of SB_ROLE_READER. The caller ends *ret_touch with sb_uwtouch_free().
- * Return: 0; or a negative errno, and there is nothing to free.
+ * Return: 0; -ENOMEM; or as sb_thread_start(); *ret_touch is untouched then.
  */
 int sb_uwtouch_new(struct sb_uwtouch **ret_touch);
 /* End the thread and free. It does not wait for a page that does not come: the thread is then
