@@ -21,6 +21,9 @@
  * otel_thread_ctx_v1 leads to the labels of the thread, with keys as numbers. The names of the
  * keys are in the process context, OTEP 4719. If the program uses OpenTelemetry's own SDK for
  * this, set labels by that instead.
+ *
+ * Thread: any, each for its own labels; no lock is needed. Nothing is to be freed, initialized or
+ * cleared.
  */
 #ifndef STACKBPF_LABELS_H
 #define STACKBPF_LABELS_H
@@ -60,10 +63,11 @@ struct sb_label {
 int sb_label_set(const char *key, const char *value);
 
 /*
- * Set the @nr labels at @labels for the calling thread at once, and clear all others. No reader
- * sees only some of them. The keys are different; the strings are copied. Return: 0; -EINVAL,
- * -E2BIG, -EBUSY and others as sb_label_set(), and the labels are not changed; but a call that
- * fails because the process has too many keys may have added some of the new ones.
+ * Set the @nr labels at @labels (NULL if @nr is 0) for the calling thread at once, and clear all
+ * others. No reader sees only some of them. The keys are different, which is not checked; the
+ * strings are copied. Return: 0; -EINVAL, -E2BIG, -EBUSY and others as sb_label_set(), and the
+ * labels are not changed; but a call that fails because the process has too many keys may have
+ * added some of the new ones.
  */
 int sb_labels_replace(const struct sb_label *labels, size_t nr);
 

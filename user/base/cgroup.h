@@ -11,7 +11,9 @@
  * Append the path of the cgroup2 with this id (that of bpf_get_current_cgroup_id()) below the
  * cgroup2 mount, "/" for the root. The id is a kernfs file handle, see name_to_handle_at(2) and
  * kernel commit 38cf3a687f58. Needs CAP_DAC_READ_SEARCH.
- * Return: 0, -ESTALE when it is gone, or another negative errno; nothing is appended then.
+ * Return: 0; -ENOENT when cgroup2 is not mounted; -ESTALE when the cgroup is gone; -EPERM without
+ * the capability; -ENOMEM; or another negative errno of open(2), open_by_handle_at(2) and
+ * readlink(2). Nothing is appended then.
  */
 int sb_cgroup_path(uint64_t id, struct sb_str *path);
 

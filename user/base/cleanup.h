@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ownership made visible: an owner carries sb_cleanup(), sb_take() gives it away. */
+/* Ownership made visible: an owner carries sb_cleanup(), sb_take() gives it away. Thread: any; the
+ * variables are the calling function's own. */
 #ifndef SB_BASE_CLEANUP_H
 #define SB_BASE_CLEANUP_H
 
@@ -35,7 +36,9 @@
 	}
 
 /*
- * Cleanup functions: each ends what the variable holds; NULL, or -1 for a descriptor, is nothing.
+ * Cleanup functions, for sb_cleanup(): each ends what the variable behind the pointer holds; NULL,
+ * or -1 for a descriptor, is nothing. The variable is not changed. Errors, of closing too, are
+ * ignored.
  */
 static inline void sb_freep(void *p)
 {

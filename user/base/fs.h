@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Files: bounded reads, complete writes, and outputs that appear whole and belong to the user.
- * Thread: any; sb_output_*(): one at a time. */
+ * Thread: any; sb_output_*(): one at a time. No pointer may be NULL unless a contract says so. */
 #ifndef SB_BASE_FS_H
 #define SB_BASE_FS_H
 
@@ -37,14 +37,16 @@ int sb_write_all(int fd, const void *data, size_t len);
 /* Raise RLIMIT_NOFILE to its hard limit, since each CPU and each file kept open takes a descriptor.
  * A failure is ignored, as by the next one. */
 void sb_raise_nofile(void);
-/* Lower a limit of setrlimit(2) for good, or leave it where it is lower already. */
+/* Lower the limit @resource (RLIMIT_*) of setrlimit(2) for good, or leave it where it is lower
+ * already. */
 void sb_lower_limit(int resource, uint64_t value);
 
-/* Who called sudo (SUDO_UID and SUDO_GID, believed only as root), else who we are. */
+/* A user and a group. */
 struct sb_owner {
 	uid_t uid;
 	gid_t gid;
 };
+/* Return: who called sudo (SUDO_UID and SUDO_GID, believed only as root), else who we are. */
 struct sb_owner sb_sudo_owner(void);
 
 /*
@@ -88,8 +90,10 @@ int sb_output_file_new(const char *path, struct sb_output_file **ret_file);
 /* Return: the stream to write to; owned by the file, which closes it. */
 FILE *sb_output_file_stream(struct sb_output_file *file);
 /*
- * Flush the stream, close it, and give the file its name: it is complete then, and only to be
- * freed. Return: 0; or the first error of any write, e.g. -ENOSPC.
+ * Flush the stream, give the file its name, and close it: it is complete then, and only to be
+ * freed. Call it once. Return: 0; or a negative errno: the first one of any write, e.g. -ENOSPC, of
+ * naming the file, and then sb_output_file_free() removes it; or of closing, when it has its name
+ * already.
  */
 int sb_output_file_commit(struct sb_output_file *file);
 /* Close and free. A file that was not committed is removed; a device, FIFO or descriptor keeps what

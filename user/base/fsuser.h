@@ -35,7 +35,7 @@ struct sb_fsuser {
  * sb_fsuser_begin() - look at files with the rights of another user from here on
  * @who: the user and group
  * @groups, @nr_groups: further groups
- * @ret_before: for sb_fsuser_end(), which has to be called on success
+ * @ret_before: for sb_fsuser_end(), which has to be called on success; undefined on error
  *
  * Only this thread changes. It must be root's, with CAP_SETUID and CAP_SETGID.
  *

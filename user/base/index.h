@@ -8,7 +8,8 @@
  *			return it.id;
  *	...push to my_array...; sb_index_add(&idx, hash, new_id);
  *
- * Also here: the hash function, and interned strings built on the two. Not thread-safe.
+ * Also here: the hash function, and interned strings built on the two. Not thread-safe: one thread
+ * at a time for each table. No argument is NULL unless a function says so.
  */
 #ifndef SB_BASE_INDEX_H
 #define SB_BASE_INDEX_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Messages to stderr. Library code logs at debug only; the command logs an error once.
- * Thread-safe: a message is one write. Control characters in it are shown as '?'.
+ * Thread-safe: a message is one write, whose failure is ignored. Control characters in it are shown
+ * as '?'.
  */
 #ifndef SB_BASE_LOG_H
 #define SB_BASE_LOG_H

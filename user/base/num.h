@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Text to numbers and back. Parsing is strict: no sign, no trailing text, no silent overflow.
- * -EINVAL: it is no such number; -ERANGE: it is too large. Results are untouched on error. Thread:
- * any.
+ * -EINVAL: it is no such number; -ERANGE: it is too large. Results are untouched on error. Texts
+ * are strings, not NULL. Thread: any.
  */
 #ifndef SB_BASE_NUM_H
 #define SB_BASE_NUM_H

@@ -3,6 +3,8 @@
  * A child process that runs a function of this program and talks to its parent over a socket, by messages that can
  * carry file descriptors. It blocks the signals that a terminal or a service manager sends to the whole process group:
  * it ends when the parent closes its end of the socket.
+ *
+ * Thread: any, one at a time for each peer and each socket.
  */
 #ifndef SB_BASE_PEER_H
 #define SB_BASE_PEER_H
@@ -18,8 +20,8 @@ struct sb_peer {
 /*
  * Fork a child that calls @run(@arg, its end of the socket) and exits when that returns. @run has to return when
  * sb_peer_receive() returns -ECHILD. Of the parent's threads only the calling one exists in the child.
- * Return: 0, with @ret_peer filled in for the caller to release; or a negative errno, and then it is
- * untouched.
+ * Return: 0, with @ret_peer filled in for the caller to release; or a negative errno of
+ * socketpair(2) or fork(2), and then it is untouched.
  */
 int sb_peer_new(void (*run)(void *arg, int fd), void *arg, struct sb_peer *ret_peer);
 /* Close the parent's end of the socket, wait until the child has exited, and zero @peer. Does

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A growing byte string, always NUL-terminated when it holds anything. Zero-initialize, then use.
- * Not thread-safe: one thread at a time for each string.
+ * Not thread-safe: one thread at a time for each string. No argument is NULL.
  */
 #ifndef SB_BASE_STR_H
 #define SB_BASE_STR_H
@@ -19,19 +19,19 @@ struct sb_str {
  * fills the room sets len and the NUL. Return: 0; -ENOMEM: nothing has changed. */
 int sb_str_reserve(struct sb_str *str, size_t more);
 
-/* Append bytes, a string, a character, formatted text. Return: 0; -ENOMEM, in which case nothing
- * was appended. */
+/* Append bytes, a string, a character, formatted text, which must not lie in @str itself. Return:
+ * 0; -ENOMEM, in which case nothing was appended. */
 int sb_str_addn(struct sb_str *str, const char *s, size_t len);
 int sb_str_add(struct sb_str *str, const char *s);
 int sb_str_addc(struct sb_str *str, char c);
 int sb_str_addf(struct sb_str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Append @val in decimal; much faster than sb_str_addf(). Return: 0 or -ENOMEM. */
+/* Append @val in decimal; much faster than sb_str_addf(). Return: as above. */
 int sb_str_addu(struct sb_str *str, uint64_t val);
 
 /* Make the string empty and keep its memory for reuse: s, if it is not NULL, is "" then. */
 void sb_str_clear(struct sb_str *str);
-/* Free the memory; the string can be used again. */
+/* Free the memory; the string is empty then, and can be used again. */
 void sb_str_release(struct sb_str *str);
 
 /* Return: the part of @path after its last slash, or all of it: a pointer into @path. */

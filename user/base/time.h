@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Clocks, read by the calling thread; nanoseconds unless said otherwise. */
+/* Clocks; nanoseconds unless said otherwise. They cannot fail. Thread: any. */
 #ifndef SB_BASE_TIME_H
 #define SB_BASE_TIME_H
 

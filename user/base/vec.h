@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Growing arrays: `struct { T *at; size_t nr, cap; } v = {};`, written SB_VEC(T).
- * The owner frees v.at. Elements move when the array grows, so keep indices and not pointers.
+ * The owner frees v.at. Elements move when the array grows, so keep indices and not pointers. The
+ * macros take a pointer to the array, and evaluate it several times. Thread: any, one at a time for
+ * each array.
  */
 #ifndef SB_BASE_VEC_H
 #define SB_BASE_VEC_H
@@ -18,8 +20,9 @@
 		size_t nr, cap; \
 	}
 
-/* Return: the array, moved, with room for @need elements, which is more than *@cap; NULL when there
- * is no memory: nothing has changed then. */
+/* Private to the macros. @at may be NULL, with *@cap 0; @size: bytes of an element. Return: the
+ * array, moved, with room for @need elements, which is more than *@cap; NULL when there is no
+ * memory: nothing has changed then. */
 static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 {
 	size_t to = *cap ? *cap : 8;

@@ -7,7 +7,8 @@ extern const char sb_version[]; /* "0.1.0" */
 /* Of the source: twelve digits, "-dirty" behind them if files were changed; or "unknown". */
 extern const char sb_commit[];
 
-/* Print the line "PROGRAM VERSION (commit COMMIT)" with its newline to stdout. */
+/* Print the line "PROGRAM VERSION (commit COMMIT)" with its newline to stdout; the caller checks
+ * stdout for errors. */
 void sb_version_print(const char *program);
 
 #endif

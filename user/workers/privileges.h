@@ -10,8 +10,9 @@
  *	  -> sb_privileges_settle(), in the session's thread, when everything is attached
  *
  * A kernel without Landlock, and a build without libseccomp, are no errors: what they would forbid
- * stays permitted, and 0 is returned. After any error the process may be confined in part only, and
- * must exit.
+ * stays permitted, and 0 is returned. "A negative errno" is that of the system call that was
+ * refused (setresuid(2), capset(2), prctl(2), seccomp(2), ...). After any error the process may be
+ * confined in part only, and must exit. No pointer may be NULL.
  *
  * Dropped privileges never come back. Capabilities, no_new_privs and filters of system calls
  * belong to threads, so each thread drops its own (capabilities(7), seccomp(2)). The user's
@@ -104,7 +105,8 @@ void sb_privileges_thread_done(int err);
 
 /*
  * Drop the privileges of the calling thread, at its beginning: it keeps the capabilities of @role,
- * SB_ROLE_TABLES or SB_ROLE_READER, and gets a filter. sb_privileges_settle() reports an error.
+ * SB_ROLE_TABLES or SB_ROLE_READER, and gets a filter. Once in each thread that was announced.
+ * sb_privileges_settle() reports an error; the thread goes on.
  */
 void sb_privileges_thread(enum sb_privileges_role role);
 

@@ -6,7 +6,8 @@
  * nothing. The caller writes to the files through descriptors that it hands over.
  *
  * It ends when the caller's process ends, in whatever way it does, and removes what was not
- * committed. One thread at a time uses a writer. -ECHILD means: the process has ended.
+ * committed. One thread at a time uses a writer. -ECHILD means: the process has ended, so nothing
+ * can be made or committed any more. @i is below @nr of sb_writer_new().
  */
 #ifndef SB_WORKERS_WRITER_H
 #define SB_WORKERS_WRITER_H
@@ -22,8 +23,8 @@ struct sb_writer;
  * @confine: called in the new process, to drop privileges that it does not need; if it does not
  *	return 0, that process ends, and all further calls return -ECHILD. NULL: keep all
  *
- * Thread: the main one, before there are others. Return: 0; or a negative errno, with *ret_writer
- * untouched.
+ * Thread: the main one, before there are others. Return: 0; -ENOMEM; or a negative errno of
+ * sb_peer_new(); *ret_writer is untouched then.
  */
 int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
 		  struct sb_writer **ret_writer);
@@ -37,7 +38,7 @@ int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
 int sb_writer_open(struct sb_writer *writer, size_t i);
 /*
  * Give the file of sb_writer_open() its name; everything must have been written. Return: 0,
- * -ECHILD, or another negative errno: it does not have its name.
+ * -ECHILD, or another negative errno as sb_output_file_commit(): it does not have its name.
  */
 int sb_writer_commit(struct sb_writer *writer, size_t i);
 /* Remove what sb_writer_open() made, unless it was committed. */
