@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For all layers of the view "io": files as objects. Implemented in views/io_file.bpf.c, for BPF
- * programs; the current task is the one that does the I/O. Kernel addresses are passed as numbers,
- * because the functions are global: the verifier examines each once. @slot: enum sb_scratch_slot of
- * the calling program.
+ * programs; the current task is the one that does the I/O. No pointer may be NULL. Kernel addresses
+ * are passed as numbers, because the functions are global: the verifier examines each once. @slot:
+ * enum sb_scratch_slot of the calling program.
  *
  * An object is a 64-bit ID of a file, for sb_sample_key.object. Its description (path, kind,
  * device) is sent to user space once, when the ID is new.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Labels that programs set on their threads (sb_abi_label.h), for core. Implemented in
- * core/label.bpf.c; runs in BPF programs.
+ * core/label.bpf.c; runs in BPF programs. @slot: enum sb_scratch_slot of the calling program.
  */
 #ifndef SB_LABEL_BPF_H
 #define SB_LABEL_BPF_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For core: in which span a thread is. Implemented in core/span.bpf.c. The functions are global, so
- * that the verifier examines them once and not for each caller.
+ * For core: in which span a thread is. Implemented in core/span.bpf.c; runs in BPF programs. The
+ * functions are global, so that the verifier examines them once and not for each caller. @slot:
+ * enum sb_scratch_slot of the calling program.
  */
 #ifndef SB_SPAN_BPF_H
 #define SB_SPAN_BPF_H

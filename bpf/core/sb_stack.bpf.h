@@ -5,7 +5,8 @@
  *
  * There is a record for each CPU and each kind of program (enum sb_scratch_slot), because 512
  * frames do not fit on a BPF stack, and because a sample may interrupt a program that is building
- * one. So nothing here needs a lock, except the tables of IDs, which all CPUs share.
+ * one. So nothing here needs a lock, except the tables of IDs, which all CPUs share. Everything
+ * runs in BPF programs, for the current task; no pointer may be NULL.
  */
 #ifndef SB_STACK_BPF_H
 #define SB_STACK_BPF_H

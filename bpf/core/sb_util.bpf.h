@@ -49,7 +49,8 @@ static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
  */
 void sb_stat_add(__u32 stat, __u64 val);
 
-/* Return: whether a task runs a program, which may have stacks and labels. */
+/* Return: whether @task, which need not be the current one, runs a program, which may have stacks
+ * and labels; false for threads of the kernel. */
 static __always_inline bool sb_has_user_side(const struct task_struct *task)
 {
 	return BPF_CORE_READ(task, mm) && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));

@@ -488,9 +488,8 @@ static __always_inline int sb_luajit_is_whole(struct sb_interp_walk *w, struct s
 /*
  * Begin to walk the frames of the C frame at[SB_LUAJIT_CF], which was found. at[SB_LUAJIT_L] is
  * still that of the segment before, or 0; with at[SB_LUAJIT_IS_JIT] a frame that stands for the
- * compiled trace is pushed first. Return: SB_STEP_GO_ON:
- * step() is to be called; SB_STEP_END: the C frame has no frames of Lua, or there are too many;
- * w->status may be unset.
+ * compiled trace is pushed first. Return: SB_STEP_GO_ON: step() is to be called; SB_STEP_END: the C
+ * frame has no frames of Lua, or there are too many; w->status may be unset.
  */
 static __always_inline enum sb_step sb_luajit_enter(struct sb_interp_walk *w, struct sb_walk *walk,
 						    void *mem)

@@ -99,8 +99,8 @@ static __always_inline __u64 sb_walk_key(const struct sb_walk *walk)
 
 #ifdef SB_MACHINE_ARM64
 /*
- * Remove a signature from a return address: it is in the bits between those of user addresses and
- * bit 55, which tells user addresses from those of the kernel.
+ * Return: @pc, a return address, without its signature, which is in the bits between those of user
+ * addresses and bit 55, which tells user addresses from those of the kernel.
  */
 static __always_inline __u64 sb_code_addr(const struct sb_walk *walk, __u64 pc)
 {
@@ -329,8 +329,8 @@ static __always_inline int sb_find_reg(const struct sb_walk *walk, const struct 
 
 /*
  * Compute the canonical frame address, for rules other than FP_CHAIN, STOP and SIGNAL. Return:
- * SB_STEP_GO_ON and *@ret_cfa, untouched otherwise; SB_STEP_END: SB_STACK_NO_RULE when the rule cannot be used
- * here, FAULT, BAD_CFA when it does not lead up the stack, COMPLETE at Go's root.
+ * SB_STEP_GO_ON and *@ret_cfa, untouched otherwise; SB_STEP_END: SB_STACK_NO_RULE when the rule
+ * cannot be used here, FAULT, BAD_CFA when it does not lead up the stack, COMPLETE at Go's root.
  */
 static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						void *mem, __u64 *ret_cfa)

@@ -3,9 +3,8 @@
  * The part of sb_unwind_step.h for arm64; that header includes this one. In all functions, *@walk
  * is all the state there is, @mem is passed to SB_STEP_READ, which copies from the process, and
  * @rule is the unwind rule for the walk's pc; any thread, any BPF program. Results, enum sb_step:
- * SB_STEP_GO_ON: the walk stands
- * at the caller; SB_STEP_END: it has ended, and walk->status (SB_STACK_*) says why;
- * SB_STEP_FP_CHAIN: the rule cannot be used, so call sb_fp_step().
+ * SB_STEP_GO_ON: the walk stands at the caller; SB_STEP_END: it has ended, and walk->status
+ * (SB_STACK_*) says why; SB_STEP_FP_CHAIN: the rule cannot be used, so call sb_fp_step().
  *
  * A call leaves the return address in x30, the link register. A function that calls others saves
  * it, usually together with the caller's x29, in a frame record, and then points x29 to the
