@@ -210,7 +210,7 @@ int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 /*
  * Count a sample: add @weight, in the unit of the view, to the count of the capture's key.
  * Return: 0; -E2BIG when the table of counts is full, -EBUSY when this CPU had it locked, or
- * another negative errno: the sample is lost, which is counted.
+ * another negative errno of bpf_map_update_elem(): the sample is lost, which is counted.
  */
 int sb_account(const struct sb_capture *capture, __u64 weight);
 

@@ -30,7 +30,9 @@ int sb_memo_is_on(__u32 slot);
 
 /*
  * The parts of sb_unwind_user(): it works in rounds because the verifier follows each iteration of
- * a loop, and is inlined because calls may be eight deep. A round is up to SB_UNWIND_ROUND steps.
+ * a loop, and is inlined because calls may be eight deep. begin() starts at the registers in the
+ * record and pushes the leaf; round() takes up to SB_UNWIND_ROUND steps; end() sets the
+ * status of the record's stack, or ships it raw after all if its list of mappings may be wrong.
  * Return: begin(): SB_STEP_GO_ON; SB_STEP_END: there is nothing left to walk, or the walk is known
  * (map.is_known); call neither of the others;
  * round(): SB_STEP_GO_ON or SB_STEP_END; end(): 0.

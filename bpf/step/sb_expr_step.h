@@ -242,7 +242,7 @@ static __always_inline int sb_expr_strings_equal(struct sb_expr_run *run)
 /*
  * Return: the quotient, rounded towards zero, or the remainder, which has the sign of @a. By hand,
  * because BPF has no signed division before Linux 6.6. The most negative number divided by -1 is
- * itself.
+ * itself. If @b is 0: 0, with SB_EXPR_DIV_ZERO in run->flags.
  */
 static __always_inline __u64 sb_expr_divide(struct sb_expr_run *run,
 					    const struct sb_expr_insn *insn, __u64 a, __u64 b)

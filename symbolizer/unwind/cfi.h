@@ -65,8 +65,9 @@ struct sb_cfi_function {
 	uint64_t lo, hi;
 };
 /*
- * List all FDEs of @elf, ascending. The caller frees *@ret. Return: 0; errors as sb_cfi_new(), with
- * *@ret untouched.
+ * List all FDEs of @elf, ascending by @lo; they may overlap. The caller frees *@ret, *@ret_nr
+ * entries.
+ * Return: 0; errors as sb_cfi_new(), with both untouched.
  */
 int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr);
 

@@ -14,7 +14,8 @@
  * Read a whole file (of /proc too, whose size is not known beforehand) into a NUL-terminated
  * buffer that the caller frees. @fd: read from where it stands, and not closed. @ret_len: without
  * the NUL; may be NULL.
- * Return: 0, -EFBIG beyond @max_bytes, or another negative errno; *@ret_data is untouched then.
+ * Return: 0; -EFBIG beyond @max_bytes; -ENOMEM; or a negative errno of open(2) or read(2); both
+ * out-parameters are untouched then.
  */
 int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
@@ -84,7 +85,7 @@ int sb_output_open_special(const char *path, int flags);
  * with sb_output_file_free(); it is untouched on error. Thread: the one that takes the signals, see
  * sb_output_files_discard().
  * Return: 0; -EISDIR; -EACCES, -ENOENT; -EEXIST: only root could replace it; -EPERM: a FIFO of
- * another user; or another negative errno.
+ * another user; -ENOMEM; or another negative errno of open(2).
  */
 int sb_output_file_new(const char *path, struct sb_output_file **ret_file);
 /* Return: the stream to write to; owned by the file, which closes it. */

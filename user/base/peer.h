@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A child process that runs a function of this program and talks to its parent over a socket, by messages that can
- * carry file descriptors. It blocks the signals that a terminal or a service manager sends to the whole process group:
- * it ends when the parent closes its end of the socket.
+ * A child process that runs a function of this program and talks to its parent over a socket, by
+ * messages that can carry file descriptors. It blocks the signals that a terminal or a service
+ * manager sends to the whole process group: it ends when the parent closes its end of the socket.
  *
  * Thread: any, one at a time for each peer and each socket.
  */
@@ -18,8 +18,9 @@ struct sb_peer {
 };
 
 /*
- * Fork a child that calls @run(@arg, its end of the socket) and exits when that returns. @run has to return when
- * sb_peer_receive() returns -ECHILD. Of the parent's threads only the calling one exists in the child.
+ * Fork a child that calls @run(@arg, its end of the socket) and exits when that returns. @run has
+ * to return when sb_peer_receive() returns -ECHILD. Of the parent's threads only the calling one
+ * exists in the child.
  * Return: 0, with @ret_peer filled in for the caller to release; or a negative errno of
  * socketpair(2) or fork(2), and then it is untouched.
  */
@@ -31,13 +32,16 @@ void sb_peer_release(struct sb_peer *peer);
 void sb_peer_kill(struct sb_peer *peer);
 
 /*
- * For the child: renumber the @nr descriptors in @fds to 3, 4, ... and store the new numbers there; close all others above 2.
- * Return: 0; or a negative errno, when some may have been renumbered: the child has to exit.
+ * For the child: renumber the @nr descriptors in @fds to 3, 4, ... and store the new numbers there;
+ * close all others above 2.
+ * Return: 0; or a negative errno of fcntl(2) or dup3(2), when some may have been renumbered: the
+ * child has to exit.
  */
 int sb_peer_keep_fds(int *fds, int nr);
 /*
- * For the child: replace standard input, output and error by /dev/null. With a sanitizer, which reports there, nothing
- * is done. Return: 0 or a negative errno.
+ * For the child: replace standard input, output and error by /dev/null. With a sanitizer, which
+ * reports there, nothing is done. Return: 0; or a negative errno of open(2) or dup2(2): the child
+ * has to exit.
  */
 int sb_peer_leave_terminal(void);
 
@@ -46,15 +50,17 @@ int sb_peer_leave_terminal(void);
 /*
  * Send one message, from either end, without blocking. The caller keeps its descriptors @fds, at
  * most SB_PEER_FDS_MAX (-EINVAL).
- * Return: 0; -ECHILD when the other end is closed; -EAGAIN when the socket's buffer is full; or another negative errno.
+ * Return: 0; -ECHILD when the other end is closed; -EAGAIN when the socket's buffer is full; or
+ * another negative errno of sendmsg(2). Nothing was sent on error.
  */
 int sb_peer_send(int fd, const void *message, size_t len, const int *fds, size_t nr_fds);
 /*
- * Block until a message of exactly @len bytes arrives, with up to @fds_max descriptors. The caller owns the descriptors
- * stored in @ret_fds (NULL if @fds_max is 0); unused entries are -1.
- * Return: the number of descriptors; -ECHILD when the other end is closed; -EPROTO when the message has another size;
- * -EMFILE when there is no room for its descriptors; or another negative errno. After an error no descriptor is
- * left open, and @message is undefined.
+ * Block until a message of exactly @len bytes arrives, with up to @fds_max descriptors. The caller
+ * owns the descriptors stored in @ret_fds (NULL if @fds_max is 0); unused entries are -1.
+ * Return: the number of descriptors; -ECHILD when the other end is closed; -EPROTO when the message
+ * has another size or more descriptors; -EMFILE when there is no room for its descriptors; or
+ * another negative errno of recvmsg(2). After an error no descriptor is left open, and @message is
+ * undefined.
  */
 int sb_peer_receive(int fd, void *message, size_t len, int *ret_fds, size_t fds_max);
 

@@ -54,7 +54,8 @@ int sb_child_answer(struct sb_child *child);
 bool sb_child_has_run(const struct sb_child *child);
 
 /* Send the signal @sig to it; never to another process with the same ID. Return: 0; -ESRCH when it
- * has ended; or another negative errno. */
+ * has ended; -ECHILD when our process that forwards signals has died; or another negative errno of
+ * pidfd_send_signal(2). */
 int sb_child_kill(const struct sb_child *child, int sig);
 
 /* Return: whether the process has ended, so that sb_child_wait() does not block. */

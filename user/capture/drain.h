@@ -40,8 +40,9 @@ int sb_drain_poll_fd(const struct sb_drain *drain);
 /*
  * Swap the maps of counts, read the one that was written, then read stacks and objects from the
  * ring. The result, together with what sb_drain_collect() has read, is the next batch
- * (sb_drain_batch()), and ends the one before. Return: 0; or a negative errno: what was read before
- * it is in the batch, and the next run goes on.
+ * (sb_drain_batch()), and ends the one before. Return: 0; -ENOMEM; -EBADMSG: a record of the ring
+ * has a wrong size or kind; or a negative errno of bpf(2). What was read before the error is in the
+ * batch, and the next run goes on.
  */
 int sb_drain_run(struct sb_drain *drain);
 /* Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next

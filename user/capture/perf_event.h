@@ -30,7 +30,7 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
  *
  * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -ENOENT, -EOPNOTSUPP
  * when the machine has no such counter; -EINVAL when the kernel refuses the frequency or the period;
- * or another negative errno.
+ * or another negative errno of perf_event_open(2).
  */
 int sb_perf_open_timer(const struct sb_counter *counter, uint32_t freq_hz, int cpu);
 
@@ -41,12 +41,12 @@ uint64_t sb_perf_timer_period_ns(const struct sb_counter *counter, uint32_t freq
 /*
  * Divide the rate that a timer was opened with, not its current one, by @divisor, not 0; 1 restores
  * it. The other arguments are those that it was opened with. Needs no privilege.
- * Return: 0; or a negative errno, and the rate has not changed.
+ * Return: 0; or a negative errno of ioctl(2), and the rate has not changed.
  */
 int sb_perf_slow_down(int fd, const struct sb_counter *counter, uint32_t freq_hz, uint32_t divisor);
 
-/* Append the numbers of the CPUs that are online to @cpus. Return: 0 or a negative errno, and then
- * nothing was appended. */
+/* Append the numbers of the CPUs that are online to @cpus. Return: 0; or as sb_read_file() of the
+ * list in /sys, or sb_parse_list(), and then nothing was appended. */
 int sb_cpus_online(sb_vec_u32 *cpus);
 
 /* The mapped ring buffer of one event. */
@@ -60,7 +60,8 @@ struct sb_perf_ring {
 };
 
 /* Map the ring of @fd, with @nr_bytes of data, a power of two of pages. Takes over @fd, which is
- * closed on error. Return: 0; or a negative errno, and there is nothing to release. */
+ * closed on error. Return: 0; -ENOMEM; or a negative errno of mmap(2); there is nothing to release
+ * then, which does no harm. */
 int sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes);
 /* Unmap the ring and close its descriptor; a second call does no harm. */
 void sb_perf_ring_release(struct sb_perf_ring *ring);
@@ -77,8 +78,8 @@ int sb_perf_ring_read(struct sb_perf_ring *ring,
 /*
  * Get how many records were lost since the last call. Only for events of
  * sb_perf_open_telling_lost() with *ret_tells_lost. (PERF_RECORD_LOST has the same number, but is
- * written with the next record, which may never come.) Return: 0; or a negative errno, and then
- * *ret_nr is untouched, and the next call counts these records.
+ * written with the next record, which may never come.) Return: 0; or a negative errno of read(2),
+ * and then *ret_nr is untouched, and the next call counts these records.
  */
 int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr);
 

@@ -23,7 +23,9 @@ int sb_load(struct sampler_bpf *skel);
  * sb_load(). */
 const char *sb_load_refused(int err);
 /* Put the cause of the last sb_load(), which returned @err, into @reason. Return: -EOPNOTSUPP when
- * the kernel refuses a program; -EPERM, -EACCES without privilege; or another negative errno. */
+ * the kernel refuses a program; -EPERM, -EACCES without privilege; or another negative errno,
+ * mostly
+ * @err. */
 int sb_load_explain(struct sb_reason *reason, int err);
 
 #endif

@@ -6,9 +6,10 @@
  *	new (open, prepare, load) -> start (attach, enable) -> drain... -> stop -> drain -> free
  *
  * Thread: one thread makes all calls. "With opts->reason" means: on error the cause is in it, as
- * text. The session has threads of its own: one reads the next batch from the kernel while the
- * caller is busy with the last one (collector.h), others serve the BPF side (procwatch.h,
- * unwinder.h, interpwatch.h).
+ * text. A negative errno without a name is that of a system call or of libbpf. No pointer may be
+ * NULL unless a contract says so. The session has threads of its own: one reads the next batch from
+ * the kernel while the caller is busy with the last one (collector.h), others serve the BPF side
+ * (procwatch.h, unwinder.h, interpwatch.h).
  */
 #ifndef SB_CAPTURE_SESSION_H
 #define SB_CAPTURE_SESSION_H

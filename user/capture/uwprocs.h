@@ -52,8 +52,8 @@ void sb_uwprocs_free(struct sb_uwprocs *procs);
  * Serve a request for a process (need->tgid, start_ns, exec_id): read its mappings and publish
  * them. Files are opened through the process; tables are not built. Return: 0; -EAGAIN when it was
  * read just now: call sb_uwprocs_reread(); -ESRCH when there is no such process; -ENOMEM; or
- * another negative errno when nothing could be published. An older list is unpublished if the
- * mappings cannot be read, except for -ENOMEM.
+ * another negative errno, of reading /proc or of opts.publish(), when nothing was published. An
+ * older list is unpublished if the mappings cannot be read, except for -ENOMEM.
  */
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 /*

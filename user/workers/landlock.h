@@ -38,8 +38,8 @@ int sb_landlock_version(void);
  * Files that are open stay open. From version 4 on, TCP connections and new TCP listeners are
  * refused. The thread must have no_new_privs.
  *
- * Return: 0, also where the kernel has no Landlock; or a negative errno: then the thread is not
- * confined.
+ * Return: 0, also where the kernel has no Landlock; or a negative errno of the system calls of
+ * landlock(7) or of opening @dir: then the thread is not confined.
  */
 int sb_landlock(enum sb_landlock_files files, const char *dir, bool may_signal);
 
