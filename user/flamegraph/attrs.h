@@ -4,7 +4,7 @@
  * links and texts (--nameattr). Both may be hostile: sizes are bounded, and only values that are
  * safe in an SVG are accepted. Called by svg.c. Names and values are copied; bytes that may not be
  * shown in them are replaced (sb_fg_text_clean()). -E2BIG means more than 2^31 bytes of them. Not
- * thread-safe.
+ * thread-safe. Pointers are not NULL; a name is @len bytes, without NUL at its end.
  */
 #ifndef SB_FLAMEGRAPH_ATTRS_H
 #define SB_FLAMEGRAPH_ATTRS_H

@@ -3,7 +3,8 @@
  * The data of a picture: folded text, compressed with gzip (RFC 1952) and encoded as base64 (RFC
  * 4648), in the element <folded> of <metadata>. The viewer draws from it, and sb_fg_extract() gives
  * it back. Any thread, if nobody modifies the tree meanwhile. After an error of a function that
- * writes, a part may have been written.
+ * writes, a part may have been written. Pointers are not NULL; streams stay the caller's and are
+ * not closed.
  */
 #ifndef SB_FLAMEGRAPH_EMBED_H
 #define SB_FLAMEGRAPH_EMBED_H

@@ -2,8 +2,8 @@
 /*
  * Flame graphs: stacks in, picture out. The library behind the `flamegraph` program, which reads
  * stacks from text, and behind `stackbpf -o x.svg`, which adds typed stacks. It depends on base,
- * tree and kinds only. Not thread-safe; input may be hostile. After -ENOMEM a picture can only be
- * freed.
+ * tree and kinds only. Not thread-safe; input may be hostile. Pointers are not NULL unless it says
+ * so. After -ENOMEM a picture can only be freed.
  *
  * Make a picture, shape it, add stacks and metadata or read them, then draw it, once or more.
  */
@@ -21,7 +21,8 @@
 struct sb_fg;
 struct sb_fg_opts;
 
-/* Make an empty picture, owned by the caller. Return: 0; -ENOMEM, and *ret_fg is untouched. */
+/* Make an empty picture, owned by the caller, who ends it by sb_fg_free(). Return: 0; -ENOMEM, and
+ * *ret_fg is untouched. */
 int sb_fg_new(struct sb_fg **ret_fg);
 /* Free a picture; NULL is allowed. */
 void sb_fg_free(struct sb_fg *fg);
@@ -115,9 +116,12 @@ int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value)
 
 /*
  * Write the SVG to @out, which is flushed, not closed. No stacks can be added afterwards, but it
- * can be drawn again. Return: 0; -ENODATA if there is no weight, and an SVG that says so was
+ * can be drawn again. With --cp, colors of functions are read from palette.map (a file that does
+ * not exist is an empty one), and the file is replaced if functions were added to it, after the
+ * picture was written. Return: 0; -ENODATA if there is no weight, and an SVG that says so was
  * written; -EINVAL if opts->colors or the background is not known; -EIO or another error of the
- * stream; -ENOMEM; an error of the palette or attribute file.
+ * stream; -ENOMEM; an error of the palette or attribute file. After all errors but -ENODATA, @out
+ * may have a part of the picture, or all of it if palette.map could not be written.
  */
 int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options of a picture, made by sb_fg_opts_new() and set by name (fg.h). The table in opts.c has a
- * row for each long option. Thread: any. */
+ * row for each long option. Thread: any; the table is constant. */
 #ifndef SB_FLAMEGRAPH_OPTS_H
 #define SB_FLAMEGRAPH_OPTS_H
 
@@ -78,7 +78,8 @@ const struct sb_fg_opt *sb_fg_opt_find(const char *name);
 
 /*
  * Append what a value of the option must be to @text: "a number from 1 to 1000", "one of name,
- * weight". Return: 0 or -ENOMEM.
+ * weight", "no value" for a flag. Return: 0; -ENOMEM, and a part may have been appended: discard
+ * it.
  */
 int sb_fg_opt_expects(const struct sb_fg_opt *row, struct sb_str *text);
 

@@ -3,7 +3,9 @@
  * Colours of frames. A palette is a list of rules that map kind and name to a family; a family has
  * SB_FG_NR_SHADES shades, one of which a hash of the name chooses. So a colour is one CSS class,
  * and the viewer, which gets the rules, colours frames in the same way. Once made, a palette is
- * only read, by any thread. A class is two characters and NUL, such as "a7".
+ * only read, by any thread, until it is released. A class is two characters and NUL, such as "a7".
+ * Pointers are not NULL unless it says so. Functions that append to @out return 0 or -ENOMEM; on
+ * error a part may have been appended, and the text is to be discarded.
  */
 #ifndef SB_FLAMEGRAPH_PALETTE_H
 #define SB_FLAMEGRAPH_PALETTE_H
@@ -51,7 +53,8 @@ struct sb_fg_palette {
  */
 int sb_fg_palette_init(struct sb_fg_palette *palette, const struct sb_fg_opts *opts,
 		       const char *kind_of_run);
-/* Free what the palette holds, also of a zero-initialized one. */
+/* Free what the palette holds, also of a zero-initialized one; no thread may use it any more.
+ * sb_fg_palette_init() can make another one in it. */
 void sb_fg_palette_release(struct sb_fg_palette *palette);
 
 /*
@@ -63,11 +66,11 @@ void sb_fg_palette_release(struct sb_fg_palette *palette);
 void sb_fg_palette_class(const struct sb_fg_palette *palette, const char *name,
 			 enum sb_fg_kind kind, uint32_t level, char ret[SB_FG_CLASS_LEN_MAX]);
 
-/* Append the CSS rules of all classes, in light colours or in dark ones. Return: 0 or -ENOMEM. */
+/* Append the CSS rules of all classes, in light colours or in dark ones. */
 int sb_fg_palette_add_css(const struct sb_fg_palette *palette, bool is_dark, struct sb_str *out);
 /*
  * Append the rules for the viewer: [[kinds, "regex", first letter (0: a), number of shades], ...]
- * as JSON, not escaped for XML. Return: 0 or -ENOMEM.
+ * as JSON, not escaped for XML.
  */
 int sb_fg_palette_add_json(const struct sb_fg_palette *palette, struct sb_str *out);
 

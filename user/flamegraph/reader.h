@@ -5,7 +5,8 @@
  * report lines that are not valid with sb_fg_complain(), and leave them out. Names of frames that
  * are given to the functions below are copied. -E2BIG means that the tree would have more than
  * SB_TREE_NODES_MAX nodes or 2^31 bytes of names: no weight is added, and a reader returns it,
- * because its caller counts it as SB_FG_TOO_MANY. Not thread-safe.
+ * because its caller counts it as SB_FG_TOO_MANY. After -ENOMEM the picture can only be freed. Not
+ * thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_READER_H
 #define SB_FLAMEGRAPH_READER_H

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A picture while it is made, for svg.c (the frames and the data), svg_head.c and svg_texts.c. All
- * functions append to @out or to the picture, and return 0; -ENOMEM; or -EINVAL for a colour that
- * cannot be read. Not thread-safe.
+ * A picture while it is made, for svg.c (the frames and the data), svg_head.c and svg_texts.c.
+ * svg.c fills in struct sb_svg, lays out the boxes, calls the functions below, and releases all.
+ * The functions append text that is ready for XML to @out, or to picture->out where there is no
+ * @out, and return 0; -ENOMEM; or -EINVAL for a colour that cannot be read. After an error a part
+ * may have been appended, and the picture can only be released. Pointers are not NULL. Not
+ * thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_SVG_PRIV_H
 #define SB_FLAMEGRAPH_SVG_PRIV_H
@@ -53,13 +56,15 @@ struct sb_svg {
 int sb_svg_add_xml(struct sb_svg *picture, struct sb_str *out, const char *s);
 /* Append a weight of the tree, times `factor`, with its unit. */
 int sb_svg_add_weight(const struct sb_svg *picture, struct sb_str *out, double weight);
-/* Append the title: that of the options, or one for the view; escaped. */
+/* Append the title: that of the options, or one for the view. */
 int sb_svg_add_title(struct sb_svg *picture, struct sb_str *out);
-/* Append the line below the title: weight, duration, what was lost and cut; escaped. */
+/* Append the line below the title: weight, duration, what was lost and cut. */
 int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out);
-/* Append what the recording could not see: "3 lost (0.15%) · 1,204 stacks truncated (61.4%)". */
+/* Append what the recording could not see, after " · " if @out is not empty: "3 lost (0.15%) ·
+ * 1,204 stacks truncated (61.4%)"; only what the metadata says, also if it is 0. */
 int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out);
-/* Append what the recording left out on demand, which is not in the total. */
+/* Append in the same way what the recording left out on demand, which is not in the total: "1,204
+ * samples left out by --limit"; nothing if that is 0. */
 int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out);
 
 /*
@@ -70,8 +75,8 @@ int sb_svg_open_attr(struct sb_str *out, const char *name);
 int sb_svg_add_px_attr(struct sb_str *out, const char *name, double px);
 
 /*
- * Append everything before the frames to picture->out. It is made after the frames, when it is known
- * what they contain.
+ * Append everything before the frames to picture->out. It is made after the frames, when it is
+ * known what they contain.
  */
 int sb_svg_add_front(struct sb_svg *picture, const struct sb_str *subtitle);
 /* Append a whole picture that says that there are no samples. */

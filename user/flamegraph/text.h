@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Cleans text of others for the tree, and tells from a frame's name what it is. Thread: any. */
+/* Cleans text of others for the tree, and tells from a frame's name what it is. Texts are @len
+ * bytes and need no NUL at their end. Pointers are not NULL, and none is kept, but by what is
+ * returned where it says so. Thread: any. */
 #ifndef SB_FLAMEGRAPH_TEXT_H
 #define SB_FLAMEGRAPH_TEXT_H
 

@@ -2,7 +2,7 @@
 /*
  * What the flame graph adds to a tree (tree/tree.h): kinds of frames, bounds, and output as folded
  * text. Readers (read_*.c) and typed stacks (fg.h) build the tree, svg.c draws it. Not thread-safe;
- * several threads may read a sealed tree.
+ * several threads may read a sealed tree. Pointers are not NULL unless it says so.
  */
 #ifndef SB_FLAMEGRAPH_TREE_H
 #define SB_FLAMEGRAPH_TREE_H

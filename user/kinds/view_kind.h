@@ -2,8 +2,9 @@
 /*
  * The names of views, and what their profiles mean, without BPF. The command line, the store, the
  * formats, flame graphs and the page use it. One table, views.def, has a row for each view; the
- * view's name is also the fact "kind" of its profiles. How samples are taken is the other half:
- * struct sb_view of views/view.h.
+ * view's name is also the metadata "kind" of its profiles. How samples are taken is the other half:
+ * struct sb_view of views/view.h. Everything here is constant: safe on any thread, nothing is
+ * freed.
  */
 #ifndef SB_KINDS_VIEW_KIND_H
 #define SB_KINDS_VIEW_KIND_H
@@ -24,7 +25,7 @@ enum sb_colors {
 	SB_COLORS_MAX,
 };
 
-/* Groups of options; the rows of an option name the groups that it belongs to. */
+/* Which groups of options a view has; the row of an option names the groups that it is in. */
 enum sb_view_options {
 	SB_VIEW_TIMED = 1 << 0,	  /* --freq, --event: samples are taken by a timer */
 	SB_VIEW_PER_CPU = 1 << 1, /* --cpu: of some CPUs only */
@@ -67,7 +68,7 @@ enum sb_view_kind_nr {
 	SB_VIEW_KIND_MAX,
 };
 
-/* By enum sb_view_kind_nr. Constant: safe to read from any thread. */
+/* Indexed by enum sb_view_kind_nr. */
 extern const struct sb_view_kind sb_view_kinds[SB_VIEW_KIND_MAX];
 
 /* The first row: what is sampled or asked for when nothing else is said. */
@@ -76,18 +77,18 @@ static inline const struct sb_view_kind *sb_view_kind_default(void)
 	return &sb_view_kinds[0];
 }
 
-/* Between a view and the name that a definition gave to events or spans: "trace:ssl", "oncpu:slow". */
+/* Between a view and the name of a definition of events or spans: "trace:ssl", "oncpu:slow". */
 #define SB_VIEW_KIND_OF ":"
 
-/* Return: the row of the view @name, or of the one before a colon in @name, if that takes events or has
- * spans; a constant. NULL when no view is called that, or @name is NULL. */
+/* Return: the row of the view @name, or of the one before a colon in @name, if that takes events or
+ * has spans; a constant. NULL when no view is called that, or @name is NULL. */
 const struct sb_view_kind *sb_view_kind_find(const char *name);
 
 /* Return: the names of all views, "oncpu, offcpu, ..."; a constant. */
 const char *sb_view_kind_names(void);
 
-/* Return: what each format calls the values of profiles of the view @name, a constant; @name
- * itself, which may be NULL, when the view has no other name for them, or there is no such view. */
+/* Return: what pprof, OTLP and Pyroscope call the values of profiles of the view @name. If the view
+ * has no other name for them, or there is no such view, @name itself, which may be NULL. */
 const char *sb_view_kind_pprof(const char *name);
 const char *sb_view_kind_otlp(const char *name);
 const char *sb_view_kind_pyroscope(const char *name);

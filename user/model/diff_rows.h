@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Lists the functions of a call tree that sb_calltree_new() made, of one profile or two, as rows of
- * a table. Only reads the tree and the comparison: any thread, if nobody modifies them.
+ * a table. Only reads the tree and the comparison, both sealed and not NULL: any thread, if nobody
+ * modifies them.
  */
 #ifndef SB_MODEL_DIFF_ROWS_H
 #define SB_MODEL_DIFF_ROWS_H
@@ -16,7 +17,8 @@
 struct sb_diff_row {
 	uint32_t name, module; /* indexes of the tree's names; module 0: not known */
 	enum sb_frame_kind kind;
-	struct sb_tree_pair self, total; /* without squares, and B is 0, for one profile */
+	/* In the unit of the tree's weights, A and B; for one profile, B and all squares are 0. */
+	struct sb_tree_pair self, total;
 };
 
 enum sb_diff_sort { SB_DIFF_BY_SELF, SB_DIFF_BY_TOTAL };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Writes profiles as folded text: "root;...;leaf weight", and names the frames in it. All that
- * write append to @str and return 0 or -ENOMEM; after an error @str may have a part of the text.
- * Thread: any.
+ * Writes profiles as folded text: "root;...;leaf weight", and names the frames in it. Functions
+ * with a @str append to it and return 0 or -ENOMEM; on error a part may have been appended, and the
+ * text is to be discarded. Pointers are not NULL unless it says so, and nothing is kept. Thread:
+ * any, one at a time for each @str, while nobody modifies the profile.
  */
 #ifndef SB_MODEL_FOLD_H
 #define SB_MODEL_FOLD_H

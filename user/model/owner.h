@@ -3,7 +3,8 @@
  * Finds the function of a stack to which tables of functions attribute the stack's own weight. On a
  * CPU this is the leaf. A wait ends in the kernel's scheduler, below primitives of the C library
  * and the language that say nothing about the program, so it is attributed to the first function of
- * the program above them. Used by all tables of functions: top, query, diff and serve. Thread: any.
+ * the program above them. Used by all tables of functions: top, query, diff and serve. Thread: any;
+ * it keeps nothing, and calls frame_at() on the same thread.
  */
 #ifndef SB_MODEL_OWNER_H
 #define SB_MODEL_OWNER_H

@@ -3,9 +3,11 @@
  * A profile: stacks of named frames with their weights; what a recording or a query results in.
  * Fill it, seal it, then read it. Names and frames are interned, and equal stacks are one stack;
  * all that is added is copied. A frame's ID is valid as long as the profile, in this profile only.
- * -E2BIG means one of 2^31 frames, frames of all stacks, or bytes of names; the profile can still
- * be sealed and read then, as after -ENOMEM. On error *ret_... is untouched. Pointers are not NULL
- * unless it says so. Not thread-safe; several threads may read one that nobody modifies.
+ * -E2BIG means that the profile would have more than 2^31 frames, frames of all stacks together, or
+ * bytes of names. After it and after -ENOMEM, the profile has all that was added before, and can be
+ * sealed and read; a call that adds one frame or one stack may be repeated. On error *ret_... is
+ * untouched. Pointers are not NULL unless it says so. Not thread-safe; several threads may read one
+ * that nobody modifies.
  */
 #ifndef SB_MODEL_PROFILE_H
 #define SB_MODEL_PROFILE_H
@@ -118,8 +120,8 @@ int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *fra
 
 /*
  * Make room for @nr_frames further distinct frames and @nr_stacks further stacks, with
- * @nr_stack_frames frame IDs in all of these stacks together. Only saves time. Return: 0 or
- * -ENOMEM.
+ * @nr_stack_frames frame IDs in all of these stacks together. Only saves time. Return: 0; -ENOMEM,
+ * which may be ignored: the contents are as before, and stacks can be added all the same.
  */
 int sb_profile_reserve(struct sb_profile *profile, size_t nr_frames, size_t nr_stacks,
 		       size_t nr_stack_frames);
@@ -155,8 +157,8 @@ int sb_profile_add_row(struct sb_profile *profile, const struct sb_row *row);
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight);
 
-/* Append a new stack, given as to sb_profile_add(), to series 0, without looking for a duplicate. The
- * caller guarantees that the stack is new; this is not checked. Return: as sb_profile_add(). */
+/* Append a new stack, given as to sb_profile_add(), to series 0, without looking for a duplicate.
+ * The caller guarantees that the stack is new; this is not checked. Return: as sb_profile_add(). */
 int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		    uint64_t weight);
 
@@ -183,15 +185,17 @@ int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
 
 /*
  * Set the sum of squares of the weights of a stack's samples, from which its variance is known; 0:
- * not known. @i is the stack's index before the seal. Call it when all stacks have been added and
- * scaled, before the seal. Return: 0 or -ENOMEM.
+ * not known. Call it after sb_profile_scale(), if that is called, and before the seal; no stack may
+ * be added between. @i: the stack's index at that time. @squares: in the square of the unit that
+ * weights have then. Return: 0; -ENOMEM, and nothing is set.
  */
 int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares);
 
 /*
  * Append metadata of the recording: "kind", "unit", "lost", ... Headers show it in this order. A
  * key that is there already is not replaced: sb_profile_meta_get() finds the first. May be called
- * after the seal. Return: 0 or -ENOMEM.
+ * after the seal. @key and the formatted value are copied. Return: 0; -ENOMEM, and nothing is
+ * added.
  */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Numbers the functions of a profile. Frames that differ only by line or offset are one function.
- * Used by formats that have a table of functions. Not thread-safe.
+ * Used by formats that have a table of functions. IDs and numbers that are given are not checked.
+ * Not thread-safe.
  */
 #ifndef SB_OUTPUT_FUNCTIONS_H
 #define SB_OUTPUT_FUNCTIONS_H

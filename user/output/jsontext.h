@@ -2,7 +2,7 @@
 /*
  * Writes JSON (RFC 8259) with strings that others chose. Commas, quotes and brackets are placed by
  * the writer: each call adds one element to the innermost open object or array. Texts are copied at
- * once. Not thread-safe.
+ * once, so that nothing is borrowed. Not thread-safe.
  */
 #ifndef SB_OUTPUT_JSONTEXT_H
 #define SB_OUTPUT_JSONTEXT_H

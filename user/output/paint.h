@@ -2,7 +2,8 @@
 /*
  * Chooses the colours of a call tree for programs that draw it themselves, such as the page of
  * `serve`: those of the flame graph (flamegraph/palette.h, flamegraph/diff.h). Each node gets the
- * number of a colour; the colours are written as JSON. Not thread-safe.
+ * number of a colour; the colours are written as JSON. Pointers are not NULL unless it says so. Not
+ * thread-safe.
  */
 #ifndef SB_OUTPUT_PAINT_H
 #define SB_OUTPUT_PAINT_H
@@ -22,7 +23,9 @@ struct sb_paint {
 
 /**
  * sb_paint_init() - choose the colours of a profile's frames
- * @kind: name of the view that recorded the profile, "oncpu"; others and NULL get the usual colours
+ * @paint: overwritten, also on error
+ * @kind: name of the view that recorded the profile, "oncpu"; not kept; others and NULL get the
+ *	usual colours
  *
  * Return: 0; -ENOMEM, and then there is nothing to release.
  */

@@ -3,8 +3,9 @@
  * What changed from profile A to profile B, and is it more than chance? Samples are drawn: of n
  * that hit a function with share p, there are more or fewer the next time. `diff`, the HTTP API and
  * pictures of comparisons use this; the viewer in a picture computes the same. Thread-safe: nothing
- * is kept, and arguments are only read. Arrays and @side are indexed by SB_TREE_A and SB_TREE_B
- * (tree/tree.h).
+ * is kept, and arguments, which are not NULL, are only read. Set a struct sb_diff by sb_diff_init()
+ * or sb_calltree_diff(), then ask; there is nothing to free. Arrays and @side are indexed by
+ * SB_TREE_A and SB_TREE_B (tree/tree.h).
  *
  * Weights need not be counts. If samples have weights, the variance of their sum is estimated by
  * the sum of the squares of the weights (Horvitz and Thompson 1952; with weights 1, which is

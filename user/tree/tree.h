@@ -9,8 +9,9 @@
  * A tree has two states. While it grows, nodes have the order in which they were met, and their
  * children are linked. sb_tree_seal() sums up the weights, sorts siblings, and moves all nodes to
  * pre-order: the children of a node stand right behind it, and what is below node i are the nodes
- * from i + 1 to nodes.at[i].end - 1. Arguments called @node are indexes into `nodes`, and are not
- * checked.
+ * from i + 1 to nodes.at[i].end - 1. Arguments called @node are indexes into `nodes`, @side is
+ * SB_TREE_A or SB_TREE_B, and kinds are below SB_TREE_KIND_MAX: none of them is checked. Pointers
+ * are not NULL unless it says so.
  */
 #ifndef SB_TREE_TREE_H
 #define SB_TREE_TREE_H
@@ -64,7 +65,8 @@ struct sb_tree_node {
 /* What a path has in both profiles of a comparison. */
 struct sb_tree_pair {
 	double weight[SB_TREE_NR];
-	/* The sum over all samples of the square of a sample's weight, see tree/diff.h; NAN: not known. */
+	/* The sum over all samples of the square of a sample's weight, see tree/diff.h; NAN: not
+	 * known. */
 	double squares[SB_TREE_NR];
 };
 
@@ -78,13 +80,15 @@ struct sb_tree {
 	struct sb_index
 		children; /* while it grows: nodes that have siblings, by parent, name and kind */
 	bool in_order;	  /* set before the first stack: merge neighbours only (a flame chart) */
-	/* Frames of one name are one node if this is the same for their kinds; from the init on, each kind's own. */
+	/* Frames of one name are one node if this is the same for their kinds; from the init on,
+	 * each kind's own. */
 	uint8_t same_kind[SB_TREE_KIND_MAX];
 	bool is_by_id; /* set before the first stack: frames are added by sb_tree_child_by_id() only */
 	bool has_fractions; /* some weight is no whole number */
 	bool sealed;
 	double *selves; /* of a sealed tree with fractions, whose sums cannot be undone exactly */
-	/* Empty unless it is a comparison: for each node what ends there, and from the seal on the totals. */
+	/* Empty unless it is a comparison: for each node what ends there, and from the seal on the
+	 * totals. */
 	SB_VEC(struct sb_tree_pair) pairs, pair_totals;
 	double squares; /* of a profile alone: of all its samples; NAN: not known */
 	uint64_t nr_samples[SB_TREE_NR]; /* 0: not known */
@@ -147,13 +151,13 @@ int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double we
 		  const struct sb_tree_pair *pair);
 
 /**
- * sb_tree_sum_pairs() - sum up the pairs of a comparison that still grows
+ * sb_tree_sum_pairs() - sum up the pairs of a comparison that is not sealed yet
  *
  * Afterwards pair_totals has an entry for each node, and no stack may be added. sb_tree_seal() does
  * this by itself; call it before only to set nodes.at[].total, from which widths and the order of
  * siblings come, by what the totals say.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM, and there are no totals: it may be called again, or the tree released.
  */
 int sb_tree_sum_pairs(struct sb_tree *tree);
 
@@ -164,9 +168,10 @@ enum sb_tree_sort { SB_TREE_SORT_NAME, SB_TREE_SORT_WEIGHT, SB_TREE_SORT_NONE };
 /**
  * sb_tree_seal() - sum up, sort siblings, and put all nodes in pre-order
  *
- * Nodes get new indexes. The resulting order depends only on the stacks, not on the sequence in
- * which they were added. The function can be called again with another @sort, but no stacks can be
- * added to a sealed tree.
+ * Nodes get new indexes; the caller's old ones and those of struct sb_fg_layout are not valid any
+ * more. The resulting order depends only on the stacks, not on the sequence in which they were
+ * added. The function can be called again with another @sort, but no stacks can be added to a
+ * sealed tree.
  *
  * Return: 0; -ENOMEM, and then the tree is only to be released.
  */
