@@ -7,7 +7,7 @@
  *
  * A destination sends a period in pieces: the same pieces in the same order each time, so that
  * those that were sent before a failure are not sent again. A piece is what one request carries.
- * Not thread-safe: one thread for each export.
+ * Not thread-safe: one thread for each export. Pointers are not NULL unless it says so.
  */
 #ifndef SB_EXPORT_EXPORT_H
 #define SB_EXPORT_EXPORT_H
@@ -151,7 +151,8 @@ const struct sb_export_kind *sb_export_at(size_t i);
  * control characters.
  */
 bool sb_export_is_url(const char *address);
-/* Append @url up to '?' or '#', without slashes at its end, to @out. Return: 0 or -ENOMEM. */
+/* Append @url up to '?' or '#', without slashes at its end, to @out. Return: 0; -ENOMEM, and
+ * nothing is appended. */
 int sb_export_add_base(struct sb_str *out, const char *url);
 
 #endif

@@ -3,7 +3,9 @@
  * An HTTP client for requests with a body, one at a time. It uses libcurl, which is loaded when it
  * is needed, so that other commands do not have it in memory. Only HTTP and HTTPS; certificates are
  * checked; redirections are not followed, because requests carry tokens. Replies are truncated to a
- * limit. Proxies come from the environment (http_proxy, ...), as for curl(1). Not thread-safe.
+ * limit. Proxies come from the environment (http_proxy, ...), as for curl(1). Pointers are not NULL
+ * unless it says so. Not thread-safe: one thread at a time for each client; functions without one
+ * may be called on any thread.
  */
 #ifndef SB_EXPORT_HTTP_H
 #define SB_EXPORT_HTTP_H
@@ -74,17 +76,19 @@ int sb_http_send(struct sb_http *http, const struct sb_http_request *request,
 
 /* Return: whether it is "Key: value": a token of RFC 9110, and no control characters. */
 bool sb_http_header_is_good(const char *header);
-/* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3), of which @now_s, since the epoch, is
- * subtracted. Return: whether it is valid; then *ret_s is seconds, at most SB_HTTP_RETRY_MAX_S;
- * else it is not to be used. */
+/* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3), from which @now_s, since the epoch, is
+ * subtracted. Return: whether it is valid; then *ret_s is seconds, at most SB_HTTP_RETRY_MAX_S, and
+ * 0 for a date that has passed; else it is not to be used. */
 bool sb_http_retry_after(const char *value, int64_t now_s, uint32_t *ret_s);
 /*
- * Append @text, percent-encoded except for unreserved characters (RFC 3986, 2.3). Return: 0 or
- * -ENOMEM.
+ * Append @text, percent-encoded except for unreserved characters (RFC 3986, 2.3). Return: 0;
+ * -ENOMEM, and a part may have been appended: discard it.
  */
 int sb_http_escape(struct sb_str *url, const char *text);
 /*
- * Append an address for display: without user, password, query and fragment. Return: 0 or -ENOMEM.
+ * Append an address for display: without user, password, query and fragment. @url: any text; one
+ * that is no address is shown as it is, up to '?' or '#' and without what is before '@'. Return: 0;
+ * -ENOMEM, and a part may have been appended: discard it.
  */
 int sb_http_add_shown(struct sb_str *out, const char *url);
 

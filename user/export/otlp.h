@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Parses replies of OTLP receivers. Called by the OTLP destination and its fuzzer. Thread: any. */
+/* Parses replies of OTLP receivers. Called by the OTLP destination and its fuzzer. Thread: any.
+ * Pointers are not NULL. */
 #ifndef SB_EXPORT_OTLP_H
 #define SB_EXPORT_OTLP_H
 
@@ -10,7 +11,7 @@
 /*
  * Parse an ExportProfilesServiceResponse: *@ret_nr, 0 for an empty reply, profiles were rejected;
  * @message is replaced by the reason, if one is given, and else untouched. Bytes that are not valid
- * end the reply. Return: 0 or -ENOMEM.
+ * end the reply. Return: 0; -ENOMEM, and @message is not to be used.
  */
 int sb_otlp_rejected(const struct sb_str *reply, uint64_t *ret_nr, struct sb_str *message);
 

@@ -2,7 +2,7 @@
 /*
  * Exports a store to one destination, period by period. The position is kept in a file (state.h),
  * so that an export that is stopped, killed or refused continues where it was. Called by the export
- * command. Not thread-safe.
+ * command. Not thread-safe: one thread, that of the store. Pointers are not NULL unless it says so.
  */
 #ifndef SB_EXPORT_RUN_H
 #define SB_EXPORT_RUN_H

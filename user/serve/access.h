@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Access control of the HTTP server: addresses to listen on, Host headers, requests from other
- * sites, tokens. Called by server.c. Thread: any.
+ * sites, tokens. Called by server.c. Thread: any. Pointers are not NULL unless it says so, and
+ * nothing that is given is kept.
  */
 #ifndef SB_SERVE_ACCESS_H
 #define SB_SERVE_ACCESS_H

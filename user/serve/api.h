@@ -2,7 +2,8 @@
 /*
  * Shared by the api_*.c: turns parameters into queries to the store, and writes pieces of JSON.
  * Runs in a worker process, which has one thread. -EINVAL means that sb_asked_fail() (routes.h) has
- * set the reply: the caller only returns it. Other errors are -ENOMEM and those of I/O.
+ * set the reply: the caller only returns it. Other errors are -ENOMEM and those of I/O. Pointers
+ * are not NULL unless it says so.
  */
 #ifndef SB_SERVE_API_H
 #define SB_SERVE_API_H

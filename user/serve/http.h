@@ -2,7 +2,7 @@
 /*
  * Parses the head of an HTTP/1.1 request (RFC 9110, RFC 9112), strictly: what is ambiguous is
  * refused, so that no proxy can read it differently. Requests with a body are refused, too. Called
- * by server.c. Thread: any.
+ * by server.c. Thread: any. Pointers are not NULL, but sb_http_text.s may be.
  *
  * Why not libmicrohttpd: its time limit is for silence, not for a request, and it accepts no
  * connection when it has its maximum. 1,000 clients that send a byte a second shut out all others
@@ -49,7 +49,8 @@ int sb_http_parse(const char *bytes, size_t len, struct sb_http_request *ret);
 /* Return: the reason phrase of a status that we send, such as "Not Found"; "Error" for others. */
 const char *sb_http_reason(int status);
 
-/* Return: whether a list like "gzip;q=1.0, br" has @token, in any case, with a weight above 0. */
+/* Return: whether a list like "gzip;q=1.0, br" has @token, in upper or lower case, with a weight
+ * above 0; false if the list was not there. "*" in the list stands for no token but itself. */
 bool sb_http_list_has(struct sb_http_text list, const char *token);
 /* Return: whether the texts are equal, byte by byte; false if @text was not there. */
 bool sb_http_text_is(struct sb_http_text text, const char *s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Parameters of a query string: "from=now-1h&tag=service%3Dcar&tag=region%21%3Deu". Not
- * thread-safe.
+ * thread-safe: one thread at a time for each struct, since a look-up marks it. Pointers are not
+ * NULL.
  */
 #ifndef SB_SERVE_PARAMS_H
 #define SB_SERVE_PARAMS_H
@@ -23,7 +24,7 @@ struct sb_params {
 
 /*
  * Parse and decode %XX and "+". Return: 0; -EINVAL if the encoding is wrong or contains NUL; -E2BIG
- * for more than SB_PARAMS_MAX; -ENOMEM. Release it in all cases.
+ * for more than SB_PARAMS_MAX; -ENOMEM. @params is overwritten; release it in all cases.
  */
 int sb_params_parse(struct sb_params *params, const char *query, size_t len);
 /* Free all names and values; no parameters are left. */

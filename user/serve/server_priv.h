@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Shared by server.c, which has the connections, and pool.c, which has the workers.
- * Single-threaded. A seat is a place for one worker process, by index below SB_SERVE_WORKERS. A
- * question is a request that a worker has to answer.
+ * Single-threaded: all functions are called on the thread of the server, with pointers that are not
+ * NULL and seats that are not checked. A seat is a place for one worker process, by index below
+ * SB_SERVE_WORKERS. A question is a request that a worker has to answer.
  */
 #ifndef SB_SERVE_SERVER_PRIV_H
 #define SB_SERVE_SERVER_PRIV_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a store contains, as JSON: the same in answers of the server and in output of commands. The
- * functions write to @json (jsontext.h), which keeps errors. Not thread-safe. */
+ * functions write to @json (jsontext.h), which keeps errors; nothing else is kept. Pointers are not
+ * NULL. Not thread-safe. */
 #ifndef SB_SERVE_STORE_JSON_H
 #define SB_SERVE_STORE_JSON_H
 
@@ -8,7 +9,8 @@
 #include "store/ask.h"
 #include "store/store.h"
 
-/* Write the @nr kinds that sb_store_extents() gave, and of which time they are, as array @key. */
+/* Write the kinds that sb_store_extents() gave, and of which time they are, as the array @key of
+ * the object that is open in @json. @nr: elements of @extents; 0 or less: an empty array. */
 void sb_json_extents(struct sb_json *json, const char *key, const struct sb_store_extent *extents,
 		     int nr);
 /* Write a timeline that @ask asked for as the outermost object. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Worker processes: which question the front sends them, and what comes back. Messages have a fixed
- * size (base/peer.h); the body of an answer is a descriptor. A worker has one thread.
+ * size (base/peer.h); the body of an answer is a descriptor. A worker has one thread, which calls
+ * the functions. Pointers are not NULL; what is given is borrowed for the call.
  */
 #ifndef SB_SERVE_WORKER_H
 #define SB_SERVE_WORKER_H

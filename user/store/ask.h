@@ -3,9 +3,12 @@
  * Queries to a store: parse what users and HTTP clients write (time range, kind, tag rules), and
  * return a profile, a timeline or the list of tags. Called by the commands query, diff and export,
  * and by the HTTP server. All texts may be hostile. Not thread-safe: use a store and its queries
- * from one thread at a time. Texts are copied, where nothing else is said. All functions that read
- * the store return errors of I/O as negative errnos; on error nothing is returned that would have
- * to be freed.
+ * from one thread at a time. Texts are copied, where nothing else is said, and pointers are not
+ * NULL unless it says so. All functions that read the store return errors of I/O as negative
+ * errnos; on error nothing is returned that would have to be freed, and the call may be repeated.
+ *
+ * A query: zero a struct sb_ask, set it by sb_ask_range(), sb_ask_rule() and sb_ask_set_kind(), ask
+ * sb_ask_profile(), sb_store_timeline() or sb_store_tags(), and end it by sb_ask_release().
  */
 #ifndef SB_STORE_ASK_H
 #define SB_STORE_ASK_H
@@ -103,7 +106,8 @@ int sb_ask_rule(struct sb_ask *ask, const char *text);
 /* Replace the kind by a copy of @kind, any name: whether there is such a view is not checked.
  * Return: 0; -ENOMEM, and the kind stays. */
 int sb_ask_set_kind(struct sb_ask *ask, const char *kind);
-/* Return: the name of the kind that is asked for, borrowed from the query; never NULL. */
+/* Return: the name of the kind that is asked for, never NULL: the query's, valid until its kind is
+ * replaced or it is released; or that of the default view, a constant. */
 const char *sb_ask_kind(const struct sb_ask *ask);
 
 /**
@@ -123,8 +127,8 @@ const char *sb_ask_kind(const struct sb_ask *ask);
 int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 		   struct sb_profile **ret_profile, struct sb_store_answer *ret_answer);
 
-/* Return: mean sampling rate of a CPU in Hz; 0 if the kind is not sampled by a clock, or nothing
- * was recorded. */
+/* The next three only compute from an answer: any thread. Return: mean sampling rate of a CPU in
+ * Hz; 0 if the kind is not sampled by a clock, or nothing was recorded. */
 uint64_t sb_store_answer_hz(const struct sb_store_answer *answer);
 /*
  * Return: how many samples, waits or calls make up the weight of the answer. Where weights are not

@@ -6,7 +6,8 @@
  *
  * For each file of a query: sb_atlas_fit(), then sb_atlas_node() and sb_atlas_add() for its nodes.
  * Then the weights are read, and sb_atlas_clear() ends the query. After an error the atlas and all
- * its maps must be released.
+ * its maps must be released, by sb_atlas_release() and sb_atlas_map_release(). Nodes are indexes
+ * that are not checked. Pointers are not NULL.
  */
 #ifndef SB_STORE_ATLAS_H
 #define SB_STORE_ATLAS_H
@@ -40,7 +41,7 @@ struct sb_atlas_map {
 
 /*
  * Make room for all entries of @dict, which may only have grown since the last call with this map.
- * Also creates the root of the atlas. Return: 0 or -ENOMEM.
+ * Also creates the root of the atlas, node 0. Return: 0; -ENOMEM, see above.
  */
 int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict);
 /*

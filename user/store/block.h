@@ -2,7 +2,7 @@
 /*
  * The message by which a sampler sends a block to the store writer. The sampler parses files of
  * other users, so the writer does not trust it: messages are bounded, and every field is checked
- * when it is read. Thread: any.
+ * when it is read. Thread: any; nothing that is given is kept. Pointers are not NULL.
  *
  *	 0  4  magic, with the version		then varints, and strings with their lengths:
  *	 4  4  bytes that follow		kind, begin, lead, figures, strings, frames, series, stacks

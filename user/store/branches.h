@@ -3,7 +3,7 @@
  * Branch points of a dictionary's call tree: nodes at which a stack ends, and nodes with a number
  * of children other than one. In a chain between two branch points every node has the same weight,
  * so that queries that keep only the heaviest nodes weigh branch points only: about a third of all
- * nodes. Not thread-safe.
+ * nodes. Not thread-safe. Pointers are not NULL.
  */
 #ifndef SB_STORE_BRANCHES_H
 #define SB_STORE_BRANCHES_H
@@ -23,7 +23,7 @@ struct sb_branches {
 
 /*
  * Find the branch points of @dict, anew if it has grown since the last call, which was for the same
- * dictionary. Return: 0 or -ENOMEM.
+ * dictionary. Return: 0; -ENOMEM, and it is as before: it may be called again.
  */
 int sb_branches_fit(struct sb_branches *branches, const struct sb_dict *dict);
 /* Return: the memory it takes, in bytes. */

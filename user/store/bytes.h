@@ -3,7 +3,7 @@
  * Encoding of numbers in files and messages: little-endian words, and varints of 7 bits a byte,
  * least significant first, as in protobuf. Input may be hostile: a cursor that would leave its
  * bytes sets is_bad and returns 0 from then on, so that a parser needs to check it only once at the
- * end. Thread: any, one for each cursor or string.
+ * end. Thread: any, one for each cursor or string. Pointers are not NULL.
  */
 #ifndef SB_STORE_BYTES_H
 #define SB_STORE_BYTES_H
@@ -64,10 +64,11 @@ static inline uint32_t sb_get_u32(struct sb_cursor *cursor)
  */
 const char *sb_get_bytes(struct sb_cursor *cursor, size_t len);
 
-/* Append a number to @str. Return: 0 or -ENOMEM. */
+/* Append a number to @str. Return: 0; -ENOMEM, and nothing is appended. */
 int sb_put_varint(struct sb_str *str, uint64_t value);
 
-/* Read, or write, a little-endian number of @nr_bytes, up to 8, at @p. */
+/* Read, or write, a little-endian number of @nr_bytes, up to 8, at @p, which has as many: that is
+ * not checked. Higher bytes of @value are not written. */
 static inline uint64_t sb_load_le(const uint8_t *p, size_t nr_bytes)
 {
 	uint64_t value = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Checks that each aggregate of a store (10 min, 1 h, 1 d) equals the sum of the finer blocks it
- * was made of, as far as these are still kept. Called by `store check`. Not thread-safe.
+ * was made of, as far as these are still kept. Called by `store check`. Not thread-safe. Pointers
+ * are not NULL.
  */
 #ifndef SB_STORE_CHECK_H
 #define SB_STORE_CHECK_H

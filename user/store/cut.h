@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Prunes a tree of weights to its heaviest nodes, for pictures and for queries with nr_nodes_max.
- * Thread: any.
+ * Thread: any. All memory is the caller's; the indexes in it are not checked.
  */
 #ifndef SB_STORE_CUT_H
 #define SB_STORE_CUT_H

@@ -5,7 +5,8 @@
  * roots. Every entry is stored once, and is numbered in the order in which it was first seen, so
  * that frequent ones have small numbers. New entries are written before the first block that uses
  * them, so that any beginning of a file is complete. IDs are indexes of the arrays in struct
- * sb_dict, and are not checked where nothing else is said. Not thread-safe.
+ * sb_dict, and are not checked where nothing else is said. Pointers are not NULL unless it says
+ * so, or is of no elements. *ret_... is not to be used after an error. Not thread-safe.
  */
 #ifndef SB_STORE_DICT_H
 #define SB_STORE_DICT_H
@@ -110,8 +111,8 @@ struct sb_dict {
 	} written;
 };
 
-/* Make an empty dictionary with a root, which is node 0. Return: 0 or -ENOMEM; release it in both
- * cases. */
+/* Make an empty dictionary with a root, which is node 0; what was in it is overwritten, not freed.
+ * Return: 0 or -ENOMEM; release it in both cases. */
 int sb_dict_init(struct sb_dict *dict);
 /* Free all entries and tables. It can be used again only after sb_dict_init(). */
 void sb_dict_release(struct sb_dict *dict);

@@ -2,6 +2,7 @@
 /*
  * Makes a profile of the heaviest nodes of the atlas, which is the call tree of all files of a
  * query (atlas.h): the last step of a query with nr_nodes_max. Called by query.c. Not thread-safe.
+ * Pointers are not NULL.
  */
 #ifndef SB_STORE_DRAW_H
 #define SB_STORE_DRAW_H

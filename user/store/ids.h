@@ -3,7 +3,8 @@
  * A hash table of IDs that takes 4 bytes a slot, half of sb_index: the ID of an element, and as
  * much of its hash as the remaining bits hold. In exchange, look-ups find wrong candidates more
  * often (one in 2,000 with a million elements), and the table asks its owner for the hashes again
- * when it grows. Not thread-safe.
+ * when it grows. Not thread-safe; several threads may iterate while nobody adds. Pointers are not
+ * NULL.
  */
 #ifndef SB_STORE_IDS_H
 #define SB_STORE_IDS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Finds late blocks: those that were added to a store for a time that a reader has already passed,
- * because a disk was full or a clock was set back. Called by the exporter. Not thread-safe.
+ * because a disk was full or a clock was set back. Called by the exporter. Not thread-safe: one
+ * thread at a time for a store. Pointers are not NULL.
  */
 #ifndef SB_STORE_LATE_BLOCKS_H
 #define SB_STORE_LATE_BLOCKS_H
@@ -44,7 +45,8 @@ int sb_store_late_blocks(struct sb_store *store, struct sb_read_place *place, in
  * are known), of at most @len - 1 bytes and NUL: the newest files for which there is room. @len: 1
  * or more. */
 void sb_read_place_print(const struct sb_read_place *place, char *text, size_t len);
-/* Set @place to what sb_read_place_print() printed; invalid text ends the list of files. */
+/* Set @place, which is overwritten, to what sb_read_place_print() printed; invalid text ends the
+ * list of files, without an error. */
 void sb_read_place_parse(struct sb_read_place *place, const char *text);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * Levels of a store: blocks of 10 s, and aggregates of 10 min, 1 h and 1 d. This table says how
  * long a block of each level is, and how much time a file covers. All times are seconds since the
- * epoch, in UTC. @level is an index of sb_levels, below SB_STORE_LEVELS. Thread: any.
+ * epoch, in UTC. @level is an index of sb_levels, below SB_STORE_LEVELS; this is not checked.
+ * Thread: any.
  */
 #ifndef SB_STORE_LEVEL_H
 #define SB_STORE_LEVEL_H

@@ -3,7 +3,7 @@
  * Marks for each row of a file, which is a stack with the tags of its series (dict.h): is its stack
  * truncated, and how many of its frames have no name.
  * From them every answer says how complete it is, whatever its rules. Called by query.c. Not
- * thread-safe.
+ * thread-safe. Pointers are not NULL.
  */
 #ifndef SB_STORE_MISSING_H
 #define SB_STORE_MISSING_H
@@ -18,7 +18,8 @@ struct sb_missing {
 #define SB_MARKS_UNNAMED 0x7fffu
 
 /* Compute the marks of all rows of @dict, unless it has no new rows since the last call: @marks
- * belongs to this dictionary, which may only have grown. Return: 0 or -ENOMEM. */
+ * belongs to this dictionary, which may only have grown. Return: 0; -ENOMEM, and the marks are as
+ * before: it may be called again. */
 int sb_missing_fit(struct sb_missing *marks, const struct sb_dict *dict);
 /* Free the marks, and empty it: it can be used again, also for another dictionary. */
 void sb_missing_release(struct sb_missing *marks);

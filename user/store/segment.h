@@ -2,10 +2,10 @@
 /*
  * One file of a store: blocks of one level, which is a length of blocks (level.h), and the
  * dictionary that they need. A file only grows, by whole records, so that a reader sees a valid
- * beginning of it while it is written. Not thread-safe. "Figures" are the numbers of enum
- * sb_block_figure; a row is a stack with the tags of its series, numbered by the dictionary
- * (dict.h). @block is always an element of segment->blocks; its address is valid until the next
- * refresh or append.
+ * beginning of it while it is written. Not thread-safe. Pointers are not NULL. "Figures" are the
+ * numbers of enum sb_block_figure; a row is a stack with the tags of its series, numbered by the
+ * dictionary (dict.h). @block is always an element of segment->blocks; its address is valid until
+ * the next refresh or append.
  *
  * The payload of a block consists of varints: the number of figures, the figures, the number of
  * rows, the bytes that the row numbers take, these as ascending differences (the first from -1)

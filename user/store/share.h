@@ -9,7 +9,8 @@
  *
  * An owner is somebody who can be told apart and cannot multiply: a user's slice in the cgroup
  * tree, with all cgroups that the user may make below it; or a service, a scope or a container
- * together with the user ID. Thread: any, one for each struct sb_share_owners.
+ * together with the user ID. Thread: any, one for each struct sb_share_owners. Pointers are not
+ * NULL, but an array of no tags may be; there is nothing to free.
  */
 #ifndef SB_STORE_SHARE_H
 #define SB_STORE_SHARE_H

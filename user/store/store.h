@@ -12,8 +12,9 @@
  *	DIR/1d/202611.sb
  *
  * There is one writer; readers need no lock. Files may be hostile, and everything is bounded and
- * checked. A handle is not thread-safe: use it from one thread at a time. Levels and interned
- * stacks are modelled after the storage of Pyroscope (2021); see docs/continuous.md.
+ * checked. A handle is not thread-safe: use it from one thread at a time. Pointers are not NULL
+ * unless it says so. Levels and interned stacks are modelled after the storage of Pyroscope (2021);
+ * see docs/continuous.md.
  *
  * Times are seconds since the epoch. A series is the samples with the same tags; a wide tag has
  * many values, like pids, and is only in 10-second blocks. "Figures" are the counts of enum

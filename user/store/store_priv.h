@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the files of the store share among themselves: the store handle, the files that it keeps
- * open, and downsampling. Nobody outside of user/store includes it. Not thread-safe. "A negative
+ * open, and downsampling. Nobody outside of user/store includes it. Not thread-safe. Functions that
+ * write are for a store that is open for writing, which is not checked. "A negative
  * errno" is -ENOMEM or one of I/O, as of sb_segment_open() and sb_segment_append(). An aggregate is
  * a block of 10 min or longer, and to roll is to make those of periods that have ended.
  */
@@ -92,9 +93,11 @@ int sb_store_each_file(const struct sb_store *store, size_t level,
 		       int (*fn)(void *arg, const char *name, int64_t begin_s), void *arg);
 
 /*
- * Open the file of @level that contains @time_s for writing, and close the one of this level that
- * was open. The segment belongs to the store, and is valid until the next call. Return: 0 or a
- * negative errno.
+ * Get the file of @level that contains @time_s, open for writing. If another file of this level is
+ * open, it is closed first. The segment belongs to the store, and is valid until the next call for
+ * this level, sb_store_close_sums() (for aggregates) or sb_store_close(). Return: 0; a negative
+ * errno, and then *ret_segment is untouched, no file of this level is open, and the call may be
+ * repeated.
  */
 int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 		 struct sb_segment **ret_segment);

@@ -2,7 +2,7 @@
 /*
  * Sums of the blocks of a file, by row of its dictionary. sb_resum keeps the sums of recent
  * queries, so that a range that overlaps an earlier one costs only the blocks that differ. Not
- * thread-safe.
+ * thread-safe. Pointers are not NULL.
  *
  * A query: sb_resum_begin(), sb_resum_add() for each of its blocks, sb_resum_end(); then `result`
  * is read. If one of them fails with another error than -EBADMSG, the query has no result, and the
@@ -71,7 +71,7 @@ uint64_t sb_resum_oldest(const struct sb_resum *resum);
 /* Free the kept sums of query @question, if there are any; resum->result becomes NULL. Call it
  * between two queries only. */
 void sb_resum_drop(struct sb_resum *resum, uint64_t question);
-/* Free all memory, at the end. */
+/* Free all memory, at the end. To use it again, zero it. */
 void sb_resum_release(struct sb_resum *resum);
 
 #endif

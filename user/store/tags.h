@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Rules that select series by their tags: "service=nginx,php", "region!=eu", "pod=~^web-",
- * "pod!~canary". Several threads may use rules that nobody changes. A struct sb_tag is a key and a
- * value (share.h).
+ * "pod!~canary". Thread: any; several threads may use rules and tags that nobody changes. Pointers
+ * are not NULL, but an array of no tags may be. A struct sb_tag is a key and a value (share.h).
  */
 #ifndef SB_STORE_TAGS_H
 #define SB_STORE_TAGS_H
@@ -47,8 +47,8 @@ void sb_tag_rules_release(struct sb_tag_rules *rules);
 
 /* Buffer for one key of a list; longer keys are truncated. */
 #define SB_TAG_KEY_BYTES 64
-/* Copy the first key of a list "a,b" to @key: "" for an empty list or element; "a," has two. Return:
- * what follows it in @list, for the next call; NULL if it was the last key. */
+/* Copy the first key of a list "a,b" to @key: "" for an empty list or element; "a," has two.
+ * Return: what follows it in @list, for the next call; NULL if it was the last key. */
 const char *sb_tag_list_next(const char *list, char key[SB_TAG_KEY_BYTES]);
 
 /* Return: the value of @key in @nr tags, borrowed from them; "", a constant, if there is none. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Measures how much weights vary over time, for comparisons of profiles: the same query is run
- * again for parts of its range (model/spread.h). Called by sb_ask_profile(). Not thread-safe.
+ * again for parts of its range (model/spread.h). Called by sb_ask_profile(). Not thread-safe: one
+ * thread at a time for a store. Pointers are not NULL.
  */
 #ifndef SB_STORE_UNEVENNESS_H
 #define SB_STORE_UNEVENNESS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A cache of unpacked records, kept between queries, because to unpack a block takes longer than to
- * sum it. It is a ring buffer: new records overwrite the oldest. Not thread-safe.
+ * sum it. It is a ring buffer: new records overwrite the oldest. Not thread-safe. Pointers are not
+ * NULL.
  */
 #ifndef SB_STORE_UNPACKED_H
 #define SB_STORE_UNPACKED_H
