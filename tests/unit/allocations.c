@@ -23,6 +23,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "bpf/abi/sb_abi_io.h"
+#include "capture/intake.h"
+#include "capture/interpwatch_priv.h"
 #include "capture/rawstack.h"
 #include "capture/uwprocs.h"
 #include "export/export.h"
@@ -425,6 +427,104 @@ static int raw_stacks(void)
 	sb_rawstacks_release(&raw);
 	sb_symbolizer_free(sym);
 	return err;
+}
+
+/* What the BPF side ships. A record that is lost must not shift what is behind it: a frame of stack i is
+ * 1000 * i and more, and so is a word of object i. */
+
+#define NR_RECORDS 60u
+
+static int ship(struct sb_intake *intake, uint32_t i, bool is_stack)
+{
+	struct {
+		union {
+			struct sb_event_stack stack;
+			struct sb_event_object object;
+		};
+		uint64_t words[20];
+	} record = {};
+	uint32_t nr = i % 20 + 1, k;
+	uint64_t *words =
+		is_stack ? (uint64_t *)(&record.stack + 1) : (uint64_t *)(&record.object + 1);
+
+	for (k = 0; k < nr; k++)
+		words[k] = 1000 * i + k;
+	if (is_stack)
+		record.stack = (struct sb_event_stack){ .hdr = { .kind = SB_EVENT_STACK },
+							.id = { i, 1 },
+							.nr_frames = nr };
+	else
+		record.object = (struct sb_event_object){ .hdr = { .kind = SB_EVENT_OBJECT },
+							  .id = i,
+							  .nr_bytes = nr * 8 };
+	return sb_intake_record(intake, &record, sizeof(record));
+}
+
+static bool is_shifted(const struct sb_batch *batch)
+{
+	size_t i;
+
+	for (i = 0; i < batch->nr_stacks; i++) {
+		const struct sb_batch_stack *stack = &batch->stacks[i];
+
+		if (stack->ip[0] != 1000 * stack->id.lo ||
+		    stack->ip[stack->nr_frames - 1] != 1000 * stack->id.lo + stack->nr_frames - 1)
+			return true;
+	}
+	for (i = 0; i < batch->nr_objects; i++)
+		if (*(const uint64_t *)batch->objects[i].data != 1000 * batch->objects[i].id)
+			return true;
+	return false;
+}
+
+static int shipped(void)
+{
+	struct sb_intake intake = {};
+	struct sb_batch batch;
+	size_t nr_lost = 0;
+	int err = 0;
+	uint32_t i;
+
+	for (i = 0; i < NR_RECORDS && (!err || err == -ENOMEM); i++) {
+		err = ship(&intake, i, i % 3);
+		nr_lost += err == -ENOMEM;
+	}
+	sb_intake_batch(&intake, &batch);
+	if (is_shifted(&batch) || batch.nr_stacks + batch.nr_objects + nr_lost != NR_RECORDS)
+		err = -EILSEQ;
+	sb_intake_release(&intake);
+	return err ? err : nr_lost ? -ENOMEM : 0;
+}
+
+/* Label i of threads that sleep is "i". */
+static int label_sets(void)
+{
+	struct sb_interpwatch watch = { .ring_lock = PTHREAD_MUTEX_INITIALIZER };
+	const struct sb_batch_labels *sets;
+	size_t nr_lost = 0, nr;
+	char text[16];
+	uint32_t i;
+	int err = 0;
+
+	for (i = 1; i <= NR_RECORDS; i++) {
+		struct sb_str str = { .s = text };
+
+		str.len = (size_t)snprintf(text, sizeof(text), "%u", i);
+		nr_lost += sb_interpwatch_keep_labels(&watch, &(struct sb_asleep){ .labels = i },
+						      &str) == -ENOMEM;
+	}
+	nr = sb_interpwatch_take_labels(&watch, &sets);
+	if (nr + nr_lost != NR_RECORDS)
+		err = -EILSEQ;
+	for (i = 0; i < nr && !err; i++) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)sets[i].id);
+		if (sets[i].nr_bytes != strlen(text) ||
+		    memcmp(sets[i].text, text, sets[i].nr_bytes))
+			err = -EILSEQ;
+	}
+	sb_vec_release(&watch.taken_labels.at);
+	sb_str_release(&watch.taken_labels.texts);
+	return err ? err : nr_lost ? -ENOMEM : 0;
 }
 
 /* Unwind tables of processes. */
@@ -858,11 +958,10 @@ static const struct {
 	const char *name;
 	int (*live)(void);
 } modules[] = {
-	ROW(process_maps), ROW(files),	       ROW(symbols),	    ROW(unwind_rows),
-	ROW(dwarf),	   ROW(perf_map),      ROW(kernel_symbols), ROW(symbolizer),
-	ROW(raw_stacks),   ROW(unwind_tables), ROW(interpreters),   ROW(profiles),
-	ROW(outputs),	   ROW(comparisons),   ROW(exports),	    ROW(samples),
-	ROW(pictures),
+	ROW(process_maps), ROW(files),		ROW(symbols),	   ROW(unwind_rows), ROW(dwarf),
+	ROW(perf_map),	   ROW(kernel_symbols), ROW(symbolizer),   ROW(raw_stacks),  ROW(shipped),
+	ROW(label_sets),   ROW(unwind_tables),	ROW(interpreters), ROW(profiles),    ROW(outputs),
+	ROW(comparisons),  ROW(exports),	ROW(samples),	   ROW(pictures),
 };
 
 static bool has_leaked(void)

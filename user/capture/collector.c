@@ -18,7 +18,7 @@
  * is busy. With a quarter of the counts free, there is room for 800,000 new keys a second
  * meanwhile. */
 #define GRACE_MS 10
-/* When there was no room, it is tried again after this time. */
+/* When there was no room or no memory, it is tried again after this time. */
 #define REST_MS	 100
 
 struct sb_collector {
@@ -46,7 +46,7 @@ static void *collect(void *arg)
 
 	sb_thread_hurry();
 	sb_privileges_thread(SB_ROLE_TABLES);
-	while (!err || err == -EAGAIN) {
+	while (!err || err == -EAGAIN || err == -ENOMEM) {
 		if (poll(fds, SB_ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return NULL;
 		nr_runs = sb_drain_nr_runs(collector->drain);

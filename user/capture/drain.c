@@ -6,60 +6,38 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "capture/rawstack.h"
+#include "capture/intake.h"
 #include "views/skel.h"
 
 #define NR_GENERATIONS 2
 /* Keys that one call reads. The kernel demands room for a whole hash bucket at least. */
 #define READ_KEYS      4096u
 
-/* What was read from the BPF side, and will become a batch. */
-struct intake {
-	SB_VEC(struct sb_batch_count) counts;
-	SB_VEC(struct sb_batch_stack) stacks;
-	SB_VEC(uint64_t) frames; /* theirs, one after the other */
-	SB_VEC(struct sb_batch_object) objects;
-	SB_VEC(uint64_t) object_words; /* their data */
-	struct sb_rawstacks raw;
-	sb_vec_u32 tgids; /* of processes that were announced */
-};
-
 struct sb_drain {
 	struct sampler_bpf *skel; /* borrowed */
 	struct ring_buffer *ring;
 	int generations[NR_GENERATIONS];
-	struct intake taken;  /* by the last sb_drain_run(): its caller's */
-	pthread_mutex_t lock; /* of all that follows */
-	struct intake next;   /* for the next one */
+	struct sb_intake taken; /* by the last sb_drain_run(): its caller's */
+	pthread_mutex_t lock;	/* of all that follows */
+	struct sb_intake next;	/* for the next one */
 	unsigned int current;
+	bool is_unread; /* the generation that is not current was not read to its end */
+	int early_err;	/* of a sb_drain_collect(), which the next sb_drain_run() returns */
 	struct sb_sample_key *read_keys;
 	struct sb_count *read_counts;
 	uint64_t nr_runs; /* atomic */
 	struct sb_drain_stats stats;
 };
 
-static int add_stack(struct intake *to, const struct sb_batch_stack *stack)
-{
-	uint32_t i;
-	int err;
-
-	for (i = 0; i < stack->nr_frames; i++) {
-		err = sb_vec_push(&to->frames, stack->ip[i]);
-		if (err)
-			return err;
-	}
-	return sb_vec_push(&to->stacks, *stack);
-}
-
 int sb_drain_add(void *arg, const struct sb_batch_stack *stack)
 {
-	return add_stack(&((struct sb_drain *)arg)->taken, stack);
+	return sb_intake_add(&((struct sb_drain *)arg)->taken, stack);
 }
 
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack)
@@ -68,108 +46,36 @@ int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack)
 	int err;
 
 	pthread_mutex_lock(&drain->lock);
-	err = add_stack(&drain->next, stack);
+	err = sb_intake_add(&drain->next, stack);
 	pthread_mutex_unlock(&drain->lock);
 	return err;
 }
 
-static void clear(struct intake *intake)
+/* Count a record for which there was no memory, and let the BPF side ship it again. */
+static void lose(struct sb_drain *drain, const void *record)
 {
-	sb_vec_clear(&intake->counts);
-	sb_vec_clear(&intake->stacks);
-	sb_vec_clear(&intake->frames);
-	sb_vec_clear(&intake->objects);
-	sb_vec_clear(&intake->object_words);
-	sb_rawstacks_clear(&intake->raw);
-	intake->tgids.nr = 0;
+	const struct sb_event *event = record;
+
+	drain->stats.nr_lost_records++;
+	/* A key that is not in the map is no error. */
+	if (event->kind == SB_EVENT_STACK)
+		bpf_map_delete_elem(bpf_map__fd(drain->skel->maps.stacks_seen),
+				    &((const struct sb_event_stack *)record)->id);
+	else if (event->kind == SB_EVENT_OBJECT)
+		bpf_map_delete_elem(bpf_map__fd(drain->skel->maps.objects_seen),
+				    &((const struct sb_event_object *)record)->id);
 }
 
-static void release(struct intake *intake)
-{
-	sb_vec_release(&intake->counts);
-	sb_vec_release(&intake->stacks);
-	sb_vec_release(&intake->frames);
-	sb_vec_release(&intake->objects);
-	sb_vec_release(&intake->object_words);
-	sb_rawstacks_release(&intake->raw);
-	sb_vec_release(&intake->tgids);
-}
-
-static size_t nr_bytes(const struct intake *intake)
-{
-	return intake->counts.nr * sizeof(*intake->counts.at) +
-	       intake->stacks.nr * sizeof(*intake->stacks.at) +
-	       intake->frames.nr * sizeof(*intake->frames.at) +
-	       intake->objects.nr * sizeof(*intake->objects.at) +
-	       intake->object_words.nr * sizeof(*intake->object_words.at) + intake->raw.bytes.nr;
-}
-
-static int on_stack(struct sb_drain *drain, const struct sb_event_stack *event, size_t len)
-{
-	const struct sb_batch_stack stack = {
-		.id = event->id,
-		.status = event->status,
-		.flags = event->flags,
-		.list = event->list,
-		.nr_frames = event->nr_frames,
-		.ip = (const uint64_t *)(event + 1),
-	};
-
-	if (len < sizeof(*event) || (len - sizeof(*event)) / sizeof(*stack.ip) < event->nr_frames)
-		return -EBADMSG;
-	return add_stack(&drain->next, &stack);
-}
-
-static int on_object(struct intake *to, const struct sb_event_object *event, size_t len)
-{
-	size_t at = to->object_words.nr, nr_words;
-	struct sb_batch_object object;
-	int err;
-
-	if (len < sizeof(*event) || len - sizeof(*event) < event->nr_bytes)
-		return -EBADMSG;
-	object = (struct sb_batch_object){
-		.id = event->id,
-		.kind = event->kind,
-		.nr_bytes = event->nr_bytes,
-	};
-	nr_words = (event->nr_bytes + 7) / 8;
-	err = sb_vec_reserve(&to->object_words, at + nr_words);
-	if (!err)
-		err = sb_vec_push(&to->objects, object);
-	if (err)
-		return err;
-	if (nr_words)
-		to->object_words.at[at + nr_words - 1] = 0;
-	memcpy(to->object_words.at + at, event + 1, event->nr_bytes);
-	to->object_words.nr += nr_words;
-	return 0;
-}
-
+/* An error would leave the records behind this one in the ring, and their counts without stacks. */
 static int on_event(void *arg, void *data, size_t len)
 {
-	const struct sb_event *event = data;
 	struct sb_drain *drain = arg;
+	int err = sb_intake_record(&drain->next, data, len);
 
-	if (len < sizeof(*event))
-		return -EBADMSG;
-	switch (event->kind) {
-	case SB_EVENT_STACK:
-		return on_stack(drain, data, len);
-	case SB_EVENT_RAW:
-		return sb_rawstacks_add(&drain->next.raw, data, len);
-	case SB_EVENT_OBJECT:
-		return on_object(&drain->next, data, len);
-	case SB_EVENT_PROCESS:
-		if (len < sizeof(struct sb_event_process))
-			return -EBADMSG;
-		return sb_vec_push(&drain->next.tgids,
-				   ((const struct sb_event_process *)data)->tgid);
-	case SB_EVENT_COUNTS_NUDGE:
-		return 0; /* it did its work by waking us */
-	default:
-		return -EBADMSG;
-	}
+	if (err != -ENOMEM)
+		return err;
+	lose(drain, data);
+	return 0;
 }
 
 static int put_generation(struct sb_drain *drain, unsigned int which)
@@ -239,8 +145,8 @@ void sb_drain_free(struct sb_drain *drain)
 			close(drain->generations[i]);
 	free(drain->read_keys);
 	free(drain->read_counts);
-	release(&drain->taken);
-	release(&drain->next);
+	sb_intake_release(&drain->taken);
+	sb_intake_release(&drain->next);
 	pthread_mutex_destroy(&drain->lock);
 	free(drain);
 }
@@ -250,75 +156,57 @@ int sb_drain_poll_fd(const struct sb_drain *drain)
 	return ring_buffer__epoll_fd(drain->ring);
 }
 
-static int keep_counts(struct sb_drain *drain, uint32_t nr)
+static void keep_counts(struct sb_drain *drain, uint32_t nr)
 {
 	uint32_t i;
-	int err;
 
-	for (i = 0; i < nr; i++) {
-		err = sb_vec_push(&drain->next.counts, (struct sb_batch_count){
-							       .key = drain->read_keys[i],
-							       .count = drain->read_counts[i],
-						       });
-		if (err)
-			return err;
-	}
-	return 0;
+	for (i = 0; i < nr; i++)
+		drain->next.counts.at[drain->next.counts.nr++] = (struct sb_batch_count){
+			.key = drain->read_keys[i],
+			.count = drain->read_counts[i],
+		};
 }
 
-/* Read and empty a map of counts that no program writes any more. */
-static int read_generation(struct sb_drain *drain, int fd)
+/*
+ * Read and empty the map of counts that no program writes any more. What is read is deleted from
+ * the map, so there must be room for it before.
+ */
+static int read_generation(struct sb_drain *drain)
 {
+	int fd = drain->generations[1 - drain->current], err, ret;
 	uint32_t batch, nr;
 	void *from = NULL;
-	int err, ret;
 
 	do {
+		err = sb_vec_reserve(&drain->next.counts, drain->next.counts.nr + READ_KEYS);
+		if (err)
+			return err;
 		nr = READ_KEYS;
 		ret = bpf_map_lookup_and_delete_batch(fd, from, &batch, drain->read_keys,
 						      drain->read_counts, &nr, NULL);
 		if (ret && ret != -ENOENT)
 			return ret;
-		err = keep_counts(drain, nr);
-		if (err)
-			return err;
+		keep_counts(drain, nr);
 		from = &batch;
 	} while (!ret);
+	drain->is_unread = false;
 	return 0;
-}
-
-static void point_objects_at_data(struct intake *intake)
-{
-	size_t i, at = 0;
-
-	for (i = 0; i < intake->objects.nr; i++) {
-		intake->objects.at[i].data = intake->object_words.at + at;
-		at += (intake->objects.at[i].nr_bytes + 7) / 8;
-	}
-}
-
-/* `frames` was reallocated while it grew, so pointers into it are set at the end. */
-static void point_stacks_at_frames(struct intake *intake)
-{
-	size_t i, at = 0;
-
-	for (i = 0; i < intake->stacks.nr; i++) {
-		intake->stacks.at[i].ip = intake->frames.at + at;
-		at += intake->stacks.at[i].nr_frames;
-	}
 }
 
 /* Append all that the BPF side has to drain->next. Called with the lock held. */
 static int collect(struct sb_drain *drain)
 {
-	int old = drain->generations[drain->current], err;
+	int err = drain->is_unread ? read_generation(drain) : 0;
 
+	if (err)
+		return err;
 	/* Returns when no program uses the old generation any more. */
 	err = put_generation(drain, 1 - drain->current);
 	if (err)
 		return err;
+	drain->is_unread = true;
 	drain->skel->bss->nr_keys = 0;
-	err = read_generation(drain, old);
+	err = read_generation(drain);
 	if (err)
 		return err;
 	/* Stacks are read after counts, because a stack is shipped before the first count that
@@ -332,8 +220,11 @@ int sb_drain_collect(struct sb_drain *drain)
 	int err = -EAGAIN;
 
 	pthread_mutex_lock(&drain->lock);
-	if (nr_bytes(&drain->next) < SB_DRAIN_EARLY_BYTES_MAX) {
+	if (sb_intake_bytes(&drain->next) < SB_DRAIN_EARLY_BYTES_MAX) {
 		err = collect(drain);
+		/* After -ENOMEM everything that was not read is still in the maps. */
+		if (err && err != -ENOMEM)
+			drain->early_err = err;
 		drain->stats.nr_early++;
 	} else {
 		drain->stats.nr_early_full++;
@@ -344,12 +235,13 @@ int sb_drain_collect(struct sb_drain *drain)
 
 int sb_drain_run(struct sb_drain *drain)
 {
-	struct intake last = drain->taken;
+	struct sb_intake last = drain->taken;
 	int err;
 
-	clear(&last);
+	sb_intake_clear(&last);
 	pthread_mutex_lock(&drain->lock);
-	err = collect(drain);
+	err = drain->early_err ?: collect(drain);
+	drain->early_err = 0;
 	drain->taken = drain->next;
 	drain->next = last;
 	pthread_mutex_unlock(&drain->lock);
@@ -382,16 +274,5 @@ const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr)
 
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch)
 {
-	struct intake *taken = &drain->taken;
-
-	point_stacks_at_frames(taken);
-	point_objects_at_data(taken);
-	*ret_batch = (struct sb_batch){
-		.counts = taken->counts.at,
-		.nr_counts = taken->counts.nr,
-		.stacks = taken->stacks.at,
-		.nr_stacks = taken->stacks.nr,
-		.objects = taken->objects.at,
-		.nr_objects = taken->objects.nr,
-	};
+	sb_intake_batch(&drain->taken, ret_batch);
 }

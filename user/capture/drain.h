@@ -40,22 +40,26 @@ int sb_drain_poll_fd(const struct sb_drain *drain);
 /*
  * Swap the maps of counts, read the one that was written, then read stacks and objects from the
  * ring. The result, together with what sb_drain_collect() has read, is the next batch
- * (sb_drain_batch()), and ends the one before. Return: 0; -ENOMEM; -EBADMSG: a record of the ring
- * has a wrong size or kind; or a negative errno of bpf(2). What was read before the error is in the
- * batch, and the next run goes on.
+ * (sb_drain_batch()), and ends the one before. A record of the ring for which there is no memory is
+ * dropped and counted (sb_drain_stats()), and the BPF side ships its stack or object again. Return: 0;
+ * -ENOMEM: counts are still in the maps; -EBADMSG: a record of the ring has a wrong size or kind; or a
+ * negative errno of bpf(2), also of a sb_drain_collect() before. What was read before the error is in
+ * the batch, and the next run goes on.
  */
 int sb_drain_run(struct sb_drain *drain);
 /* Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next
  * sb_drain_run(), and the last batch stays valid. Thread: any. Return: 0; -EAGAIN when
- * SB_DRAIN_EARLY_BYTES_MAX are kept already, so nothing was read; or a negative errno as
- * sb_drain_run(). */
+ * SB_DRAIN_EARLY_BYTES_MAX are kept already, so nothing was read; -ENOMEM: counts are still in the
+ * maps, and the call can be repeated; or a negative errno as sb_drain_run(), which returns it again.
+ */
 int sb_drain_collect(struct sb_drain *drain);
 /* Return: how often sb_drain_run() was called. Thread: any. */
 uint64_t sb_drain_nr_runs(const struct sb_drain *drain);
 
 struct sb_drain_stats {
-	uint64_t nr_early;	/* early reads */
-	uint64_t nr_early_full; /* early reads for which there was no room */
+	uint64_t nr_early;	  /* early reads */
+	uint64_t nr_early_full;	  /* early reads for which there was no room */
+	uint64_t nr_lost_records; /* records of the ring that were dropped for lack of memory */
 };
 /* Get the figures so far. Thread: any. */
 void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);

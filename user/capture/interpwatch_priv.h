@@ -102,8 +102,9 @@ void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc_walkers
 /* interpwatch_stacks.c */
 
 /*
- * Take a record of the ring; for libbpf. @arg: the watch, whose ring_lock the caller holds. Return:
- * 0; -EBADMSG; -ENOMEM.
+ * Take a record of the ring; for libbpf. @arg: the watch, whose ring_lock the caller holds. A stack
+ * or a set of labels for which there is no memory is counted as lost. Return: 0; -EBADMSG: its size
+ * is wrong.
  */
 int sb_interpwatch_on_event(void *arg, void *data, size_t len);
 /*

@@ -22,6 +22,21 @@
 #define LABELS_MAX	 65536u
 #define LABELS_BYTES_MAX (16u << 20)
 
+/* Count a stack that is dropped. The BPF side ships it again with its next sample. */
+static void lose_stack(struct sb_interpwatch *watch, const struct sb_stack_id *id)
+{
+	__atomic_fetch_add(&watch->stats.nr_lost, 1, __ATOMIC_RELAXED);
+	/* A key that is not in the map is no error. */
+	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.stacks_seen), id);
+}
+
+/* The same of a set of labels. */
+static void lose_labels(struct sb_interpwatch *watch, uint64_t id)
+{
+	__atomic_fetch_add(&watch->stats.nr_labels_lost, 1, __ATOMIC_RELAXED);
+	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.labels_seen), &id);
+}
+
 static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
 		      const struct sb_interp_frame *frames)
 {
@@ -31,7 +46,7 @@ static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
 
 	stack.first = watch->words.nr;
 	if (watch->words.nr + nr_words > WORDS_MAX) {
-		__atomic_fetch_add(&watch->stats.nr_lost, 1, __ATOMIC_RELAXED);
+		lose_stack(watch, &stack.id);
 		return 0;
 	}
 	err = sb_vec_reserve(&watch->words, watch->words.nr + nr_words);
@@ -45,31 +60,46 @@ static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
 	return 0;
 }
 
+/*
+ * Add the set whose text begins at @first, unless appending the text ended with @err. Texts of sets
+ * are found by adding up lengths, so nothing of a text may remain without its set. Return: 0, -ENOMEM
+ * or @err: nothing was added then.
+ */
+static int finish_labels(struct labels *labels, uint64_t id, size_t first, int err)
+{
+	if (!err)
+		err = sb_vec_push(&labels->at,
+				  (struct sb_batch_labels){
+					  .id = id,
+					  .nr_bytes = (uint32_t)(labels->texts.len - first),
+				  });
+	if (err)
+		labels->texts.len = first;
+	return err;
+}
+
 /* The names of label keys are read at once, as names of frames are: the process may be gone at the
  * drain. */
 static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_space_key space,
 		       const struct sb_interp_label_set *set)
 {
-	struct sb_batch_labels labels = { .id = id };
 	size_t first = watch->labels.texts.len;
-	int ret = 0, err = 0;
+	int ret, err = 0;
 
 	if (watch->labels.at.nr >= LABELS_MAX || first >= LABELS_BYTES_MAX) {
-		__atomic_fetch_add(&watch->stats.nr_labels_lost, 1, __ATOMIC_RELAXED);
+		lose_labels(watch, id);
 		return 0;
 	}
-	if (set)
-		ret = sb_interp_labels(watch->interp, &space, set, &watch->labels.texts);
+	ret = sb_interp_labels(watch->interp, &space, set, &watch->labels.texts);
 	if (ret < 0)
-		return ret;
+		return finish_labels(&watch->labels, id, first, ret);
 	/* Its keys are known now, and the thread publishes them. */
 	if (ret & SB_LABELS_NEWS)
 		err = sb_vec_push(&watch->needs, space);
 	/* It will be shipped again with the next sample, and replace this one. */
 	if (ret & SB_LABELS_AGAIN)
 		bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.labels_seen), &id);
-	labels.nr_bytes = (uint32_t)(watch->labels.texts.len - first);
-	return err ? err : sb_vec_push(&watch->labels.at, labels);
+	return finish_labels(&watch->labels, id, first, err);
 }
 
 static int on_labels(struct sb_interpwatch *watch, const struct sb_interp_event *event, size_t len)
@@ -81,15 +111,22 @@ static int on_labels(struct sb_interpwatch *watch, const struct sb_interp_event 
 		.nr_bytes = event->nr_frames,
 		.data = event + 1,
 	};
+	int err = 0;
 
 	if (event->nr_frames > SB_LABEL_DATA_MAX || len - sizeof(*event) < event->nr_frames)
 		return -EBADMSG;
 	/* It was expected, and is known by its number only. The thread will adopt it under this
 	 * key. */
-	if (!sb_interp_knows(watch->interp, &space) &&
-	    (sb_interp_adopt(watch->interp, &space) || sb_vec_push(&watch->needs, space)))
-		return 0;
-	return keep_labels(watch, event->id.lo, space, &set);
+	if (!sb_interp_knows(watch->interp, &space)) {
+		err = sb_interp_adopt(watch->interp, &space);
+		if (!err)
+			err = sb_vec_push(&watch->needs, space);
+	}
+	if (!err)
+		err = keep_labels(watch, event->id.lo, space, &set);
+	if (err == -ENOMEM || err == -E2BIG)
+		lose_labels(watch, event->id.lo);
+	return 0;
 }
 
 int sb_interpwatch_on_event(void *arg, void *data, size_t len)
@@ -111,9 +148,14 @@ int sb_interpwatch_on_event(void *arg, void *data, size_t len)
 		.status = event->status,
 		.nr_frames = event->nr_frames,
 	};
-	if (event->kind == SB_INTERP_NEED)
-		return sb_vec_push(&watch->needs, stack.space);
-	return keep_stack(watch, &stack, (const struct sb_interp_frame *)(event + 1));
+	if (event->kind == SB_INTERP_NEED) {
+		/* Without memory it is asked for again. */
+		if (sb_vec_push(&watch->needs, stack.space))
+			__atomic_fetch_add(&watch->stats.nr_refused, 1, __ATOMIC_RELAXED);
+	} else if (keep_stack(watch, &stack, (const struct sb_interp_frame *)(event + 1))) {
+		lose_stack(watch, &stack.id);
+	}
+	return 0;
 }
 
 bool sb_interpwatch_take_unnamed(struct sb_interpwatch *watch, struct sb_space_key *ret_space,
@@ -275,17 +317,16 @@ int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *
 int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			       const struct sb_str *text)
 {
-	const struct sb_batch_labels labels = { .id = asleep->labels,
-						.nr_bytes = (uint32_t)text->len };
+	size_t first;
 	int err = 0;
 
 	if (!asleep->labels)
 		return 0;
 	pthread_mutex_lock(&watch->ring_lock);
+	first = watch->labels.texts.len;
 	if (text->len)
 		err = sb_str_addn(&watch->labels.texts, text->s, text->len);
-	if (!err)
-		err = sb_vec_push(&watch->labels.at, labels);
+	err = finish_labels(&watch->labels, asleep->labels, first, err);
 	pthread_mutex_unlock(&watch->ring_lock);
 	return err;
 }

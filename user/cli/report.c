@@ -466,6 +466,7 @@ static void report_losses(const struct sb_run_figures *figures)
 	row_nr("lost: table busy", session->stat[SB_STAT_COUNTS_BUSY]);
 	row_nr("lost: inside another probe", session->nr_skipped_recursion);
 	row_nr("ring full, stack retried", session->stat[SB_STAT_RING_FULL]);
+	row_nr("no memory, record retried", session->drain.nr_lost_records);
 	row_nr("stacks shipped again", session->stat[SB_STAT_SEEN_FULL]);
 	row_nr("kernel stacks refused", session->stat[SB_STAT_KSTACK_ERR]);
 	row_nr("child processes not followed", session->stat[SB_STAT_FORK_FULL]);
