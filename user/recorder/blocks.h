@@ -7,6 +7,7 @@
  * The duration of a block is measured with CLOCK_MONOTONIC; its begin is the wall-clock time at
  * that moment. When the clock is set, the block ends at once: samples before it keep their time,
  * later ones have the new time. Blocks of the same time add up. One thread: that of the run.
+ * Pointers are not NULL unless it says so.
  */
 #ifndef SB_RECORDER_BLOCKS_H
 #define SB_RECORDER_BLOCKS_H

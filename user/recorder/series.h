@@ -14,7 +14,8 @@
  *	pid tid			wide tags: tid only if asked for; of processes that began before the
  *				block or outlive it
  *
- * One thread. For each block: sb_series_of() for its samples, sb_series_all(), and
+ * One thread. Pointers are not NULL unless it says so; @text and @env below are not kept. For each
+ * block: sb_series_of() for its samples, sb_series_all(), and
  * sb_series_next_block().
  */
 #ifndef SB_RECORDER_SERIES_H

@@ -9,7 +9,7 @@
  * a full disk does not end the recording. The store writer ends when all samplers have ended.
  *
  * The functions are called by the recorder process, which has one thread; struct sb_peer is its
- * connection to the writer. -ECHILD means that the writer has ended.
+ * connection to the writer. -ECHILD means that the writer has ended. Pointers are not NULL.
  */
 #ifndef SB_RECORDER_STORE_WRITER_H
 #define SB_RECORDER_STORE_WRITER_H
@@ -34,7 +34,9 @@ struct sb_store_writer_kinds {
 	uint32_t nr;
 };
 /* Announce a sampler. @kinds: copied. @fd: the receiving end of its stream of blocks; the writer
- * gets a copy, and the caller closes its own. Return: 0 or a negative errno. */
+ * gets a copy, and the caller closes its own, also on error. It does not wait for the writer.
+ * Return: 0; -ECHILD; or another negative errno of sendmsg(2), such as -EAGAIN when the writer has
+ * not read what was sent before; nothing was announced then, and it may be called again. */
 int sb_store_writer_add(struct sb_peer *peer, const struct sb_store_writer_kinds *kinds, int fd);
 /* After all samplers have ended: wait until everything is written, and release @peer, in any case.
  * Blocks that were kept are tried once more; what the disk does not take is then dropped, and

@@ -3,7 +3,8 @@
  * Talks to a service manager, if there is one: sd_notify(3), sd_watchdog_enabled(3). The manager is
  * told that all is well only while each process of the recorder goes round its loop. Each process
  * writes the time of its last round to shared memory, and the recorder process reads it. Any
- * process of the recorder, one thread in each. @part: an index below SB_WATCH_PARTS_MAX.
+ * process of the recorder, one thread in each. @part: an index below SB_WATCH_PARTS_MAX, which is
+ * not checked. Pointers are not NULL unless it says so.
  */
 #ifndef SB_RECORDER_WATCHDOG_H
 #define SB_RECORDER_WATCHDOG_H
@@ -33,7 +34,7 @@ void sb_watch_notify(const char *text);
 /* Read the manager's settings and make the shared memory, before the first fork. Return: 0, also if
  * there is no manager; the errno of mmap(2), negative, and then there is no watchdog. */
 int sb_watch_init(struct sb_watch *watch);
-/* Unmap the shared memory in this process. */
+/* Unmap the shared memory in this process, if there is any. The functions below do nothing then. */
 void sb_watch_release(struct sb_watch *watch);
 /* Called in a part, after it was forked: processes that it forks do not get the shared memory. */
 void sb_watch_keep(const struct sb_watch *watch);

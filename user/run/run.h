@@ -7,7 +7,8 @@
  *
  * Nothing here talks to the user. A run that failed has a reason; what a run is worth is in its
  * figures. All functions are called on the thread that called sb_run_go(), unless something else is
- * said.
+ * said. Pointers are not NULL unless it says so. A run: sb_run_config_init(), sb_run_init(),
+ * sb_run_go(), the figures, sb_run_release(), sb_run_config_release().
  */
 #ifndef SB_RUN_RUN_H
 #define SB_RUN_RUN_H
@@ -187,7 +188,8 @@ struct sb_run {
 
 /* Set up malloc() so that a process that runs for months does not keep much freed memory. */
 void sb_run_save_memory(void);
-/* Initialise a run, and call sb_run_save_memory(). */
+/* Initialise a run, and call sb_run_save_memory(). @run is overwritten, and may not be moved until
+ * sb_run_release(). */
 void sb_run_init(struct sb_run *run);
 
 /**
@@ -262,7 +264,9 @@ struct sb_run_figures {
 	uint64_t nr_frames, nr_unnamed; /* native ones and those of interpreters */
 	uint64_t wall_ns;		/* from the start of sampling to its end, or up to now */
 };
-/* Get the figures up to now, or to the end of the run. @view: its index in config->views. */
+/* Get the figures up to now, or to the end of the run. @view: its index in config->views, which is
+ * not checked. @ret_figures: overwritten; borrows nothing that has to be freed. If the kernel's
+ * counters could not be read, ret_figures->session.err is the negative errno. */
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
 /* Return: how much of the expected weight is accounted for, in percent, which can be slightly above
  * 100; 0 when none is expected. */
