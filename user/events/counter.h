@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Counters of the kernel and of the hardware, as perf_event_open(2) takes them: those that "trace"
- * traces, and those that trigger the samples of "oncpu" (--event). Thread: any.
+ * traces, and those that trigger the samples of "oncpu" (--event). Thread: any. Pointers are not
+ * NULL; only @reason may be, and then no reason is kept. There is nothing to free.
  */
 #ifndef SB_EVENTS_COUNTER_H
 #define SB_EVENTS_COUNTER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names that an administrator gives to events and spans, for `stackbpf record --kinds trace:NAME`. They are in
- * a text file, a line each:
+ * Names that an administrator gives to events and spans, for `stackbpf record --kinds trace:NAME`.
+ * They are in a text file, a line each:
  *
  *	# Calls of OpenSSL, by the bytes that they wrote.
  *	ssl: r:ssl:SSL_write --when 'retval > 0' --weight retval
@@ -12,7 +12,8 @@
  * The last line defines spans: `--kinds oncpu:slow` records samples in them alone.
  *
  * Words are separated by blanks; '...' and "..." hold blanks together; # begins a comment. The file
- * decides what a privileged process attaches to, so nobody else may be able to write it. Thread: any.
+ * decides what a privileged process attaches to, so nobody else may be able to write it. Thread:
+ * any. Pointers are not NULL; only @reason may be, and then no reason is kept.
  */
 #ifndef SB_EVENTS_DEFINITION_H
 #define SB_EVENTS_DEFINITION_H
@@ -36,8 +37,8 @@ struct sb_definition_events {
 };
 
 /* One line. Strings are parts of sb_definitions.text; NULL: not said. At least one
- * of the lists of events has an event, or there are spans, and then nothing else is said; which of the
- * other options go together is not checked yet. */
+ * of the lists of events has an event, or there are spans, and then nothing else is said; which of
+ * the other options go together is not checked yet. */
 struct sb_definition {
 	const char *name;
 	struct sb_definition_events events, from, to;
@@ -66,13 +67,14 @@ struct sb_definitions {
 int sb_definitions_parse(char *text, const char *path, struct sb_definitions *list,
 			 struct sb_reason *reason);
 
-/* Read and parse the file @path. Parameters as above. Return: as above; -EPERM: others than root and
- * this user can write the file; -EFBIG; another negative errno of reading. All with @reason, but
- * -ENOMEM. */
+/* Read and parse the file @path. Parameters as above. Return: as above; -EPERM: others than root
+ * and this user can write the file; -EFBIG; another negative errno of reading. All with @reason,
+ * but -ENOMEM. */
 int sb_definitions_read(const char *path, struct sb_definitions *list, struct sb_reason *reason);
 
-/* Return: the definition of @name, which lives as long as @list; NULL with @reason, which offers the
- * nearest name, if there is none. */
+/* Find the definition of a name. @path: of the file that @list was read from, for @reason; not
+ * kept. Return: the definition, which lives until @list is released; NULL if there is none, with
+ * @reason, which names @path and the nearest name. */
 const struct sb_definition *sb_definitions_find(const struct sb_definitions *list, const char *name,
 						const char *path, struct sb_reason *reason);
 

@@ -3,7 +3,7 @@
  * Events as users spell them. perf, bcc and bpftrace each have names for tracepoints, functions,
  * USDT probes and counters; sb_event_parse() takes all of them (the table is in
  * stackbpf-trace(8)) and looks at nothing but the text. What a spelling means on this machine is
- * found out by sb_probes_add() (probe.h). Thread: any.
+ * found out by sb_probes_add() (probe.h). Pointers are not NULL unless it says so. Thread: any.
  */
 #ifndef SB_EVENTS_EVENT_H
 #define SB_EVENTS_EVENT_H
@@ -31,8 +31,8 @@ enum sb_probe_kind {
 struct sb_event_spec {
 	enum sb_probe_kind kind;
 	bool is_return; /* at the end of the function */
-	/* "A:B", a tracepoint for perf and a user function for bcc: @kind is SB_PROBE_TRACEPOINT, and
-	 * SB_PROBE_USER is meant if there is no category of tracepoints named A. */
+	/* "A:B", a tracepoint for perf and a user function for bcc: @kind is SB_PROBE_TRACEPOINT,
+	 * and SB_PROBE_USER is meant if there is no category of tracepoints named A. */
 	bool is_either;
 	/* The category of a tracepoint; the program or library of a function or USDT probe, a path
 	 * or a name such as "c"; the PMU of a counter. */

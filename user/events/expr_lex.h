@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Internal to expr.c: the text of an expression as tokens. Thread: one for each lexer. */
+/* Internal to expr.c: the text of an expression as tokens. Thread: any, one at a time for each
+ * lexer. There is nothing to free. */
 #ifndef SB_EVENTS_EXPR_LEX_H
 #define SB_EVENTS_EXPR_LEX_H
 

@@ -3,7 +3,8 @@
  * Descriptions of the arguments of events, as fields that expressions can name (expr.h): of a
  * tracepoint's record as tracefs has it in the file "format", and of a USDT probe as its note has
  * it. Both are text from elsewhere and may be any string. All functions append to @fields, which
- * the caller owns; after -ENOMEM it has a part of them. Thread: any.
+ * the caller owns and ends by sb_vec_release(); after -ENOMEM it has a part of them. Pointers are
+ * not NULL. Thread: any, one at a time for each @fields.
  */
 #ifndef SB_EVENTS_FORMAT_H
 #define SB_EVENTS_FORMAT_H
@@ -45,9 +46,9 @@ int sb_usdt_parse(const char *text, struct sb_trace_arg *args, sb_vec_expr_field
  * which are registers in a BPF program's context. Names are constants. Return: 0; -ENOMEM. */
 int sb_function_fields(bool is_return, sb_vec_expr_field *fields);
 
-/* Append arg0 to arg5, retval and elapsed of a call, which are in struct sb_call_context. A Go function has
- * its arguments in other registers than C, so it gets no arg0 to arg5. Names are constants. Return: 0;
- * -ENOMEM. */
+/* Append arg0 to arg5, retval and elapsed of a call, which are in struct sb_call_context. A Go
+ * function has its arguments in other registers than C, so it gets no arg0 to arg5. Names are
+ * constants. Return: 0; -ENOMEM. */
 int sb_call_fields(bool is_of_go, sb_vec_expr_field *fields);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Presets: `stackbpf trace syscalls` is short for the events and expressions that the preset "syscalls"
- * stands for. The presets are the rows of presets.def. Thread: any.
+ * Presets: `stackbpf trace syscalls` is short for the events and expressions that the preset
+ * "syscalls" stands for. The presets are the rows of presets.def, constants. Thread: any.
  */
 #ifndef SB_EVENTS_PRESET_H
 #define SB_EVENTS_PRESET_H
@@ -17,10 +17,10 @@ struct sb_preset {
 	const char *summary; /* one line for lists */
 };
 
-/* Get the @i-th row, a constant. Return: NULL past the last one. */
+/* Return: row @i of the table, from 0; NULL past the end. */
 const struct sb_preset *sb_preset_at(unsigned int i);
 
-/* Return: the row with the name @name, which is not NULL, a constant; NULL if there is none. */
+/* Return: the row with the name @name, which is not NULL; NULL if there is none. */
 const struct sb_preset *sb_preset_find(const char *name);
 
 #endif

@@ -5,8 +5,12 @@
  * of ELF files, counters by sysfs. The command line makes a list of them, and the view "trace"
  * attaches to it.
  *
- * Thread: one at a time for each struct sb_probes. Files and processes that are named are read by
- * the calling thread if sb_reader_begin() was not called.
+ * Thread: any, one at a time for each struct sb_probes. Files and processes that are named are read
+ * by the calling thread if sb_reader_begin() was not called. Pointers are not NULL unless it says
+ * so; only @reason may be in any case, and then no reason is kept.
+ *
+ * For each event sb_probes_add(), then sb_probes_compile() once, and for pairs
+ * sb_probes_compile_keys(); the view attaches; sb_probes_release().
  */
 #ifndef SB_EVENTS_PROBE_H
 #define SB_EVENTS_PROBE_H
@@ -61,10 +65,10 @@ struct sb_probes {
 	uint32_t tgid;
 	/* In: user functions are hooked in the address space of @tgid only. */
 	bool is_of_tgid_only;
-	/* In: beginning and return of each place are hooked, so only functions of programs will do; and of
-	 * the kernel. */
+	/* In: beginning and return of each place are hooked, so only functions of programs will do;
+	 * and of the kernel. */
 	bool is_of_calls, is_of_kernel_calls;
-	/* In: calls are told apart by goroutine where there are any, so Go functions will do, too. */
+	/* In: calls are told apart by goroutine if there are any, so Go functions will do, too. */
 	bool is_of_goroutines;
 	/* In: no stacks are taken, so names tell the functions of a pattern apart. */
 	bool is_without_stacks;
@@ -74,8 +78,8 @@ struct sb_probes {
 	SB_VEC(struct sb_probe) places;
 	SB_VEC(char *) names;	      /* as frames: "[c:malloc]"; owned */
 	SB_VEC(struct sb_expr) exprs; /* of all places, each once */
-	/* By sb_probes_compile(): the text of the values, borrowed from the caller or a preset; NULL:
-	 * there are none, or those of several presets. */
+	/* By sb_probes_compile(): the text of the values, borrowed from the caller or a preset;
+	 * NULL: there are none, or those of several presets. */
 	const char *value_name;
 };
 
@@ -98,11 +102,12 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
  * sb_probes_compile() - compile expressions for each place, with the names of its arguments
  * @when: of whether an event is a sample; NULL: as the place's preset says, else it always is
  * @weight: of the weight of a sample; NULL: as the preset says, else the number of events
- * @value: of what samples are told apart by; may be a string; NULL: as the preset says, else nothing
+ * @value: of what samples are told apart by; may be a string; NULL: as the preset says, else
+ *	nothing
  * @reason: why not, a sentence that names the option and the event
  *
- * Where a pair ends, they are not needed. All places have comm, pid, tid and cpu; a tracepoint has the
- * fields of its record, a function arg0 to arg5 or, at its return, retval, and a USDT probe its
+ * Where a pair ends, they are not needed. All places have comm, pid, tid and cpu; a tracepoint has
+ * the fields of its record, a function arg0 to arg5 or, at its return, retval, and a USDT probe its
  * arguments as arg0, arg1, ... Calls have arg0 to arg5, retval, and elapsed, in nanoseconds.
  *
  * Return: 0; -EINVAL: an expression is wrong, or no number; or a negative errno of reading tracefs.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of this folder share that find the places of an event. */
+/* What the files of this folder share that find the places of an event. Thread: that of
+ * sb_probes_add() and sb_probes_list(), which call it. Pointers are not NULL unless it says so. */
 #ifndef SB_EVENTS_PROBE_PRIV_H
 #define SB_EVENTS_PROBE_PRIV_H
 
@@ -11,6 +12,8 @@ struct sb_nearest_copy {
 	struct sb_nearest nearest;
 	char name[SB_EVENT_NAME_BYTES];
 };
+/* Offer a name as sb_nearest_offer() does, and copy it if it is the nearest so far: copy->name, cut
+ * to its size, is what copy->nearest.name points to. @copy may not be moved afterwards. */
 void sb_nearest_offer_copy(struct sb_nearest_copy *copy, const char *name);
 
 /* What is being resolved. */
@@ -31,16 +34,18 @@ struct sb_resolving {
 };
 
 /* library.c: find the file of a program or library that was named by its path or by a word such as
- * "c". @ret_path: owned by the caller, a path that we can open. Return: 0; -ENOENT, -ESRCH or
- * another negative errno with to->reason. */
+ * "c". @ret_path: a path that we can open, freed by the caller with free(); untouched on error.
+ * Return: 0; -ENOENT if there is none, -ESRCH if there is no process to->tgid, or another negative
+ * errno, with to->reason. */
 int sb_library_find(struct sb_resolving *to, char **ret_path);
 
 /* elf_probe.c: find the functions, or the USDT probes, of the file in to->spec. Return: 0, and
- * to->found() was called for each; or a negative errno with to->reason. */
+ * to->found() was called for each; or a negative errno with to->reason, and it may have been called
+ * for some. */
 int sb_resolve_user(struct sb_resolving *to);
 int sb_resolve_usdt(struct sb_resolving *to);
 
-/* counter.c: find a counter. Return: as above. */
+/* counter.c: find the counter of to->spec, and call to->found() for it. Return: as above. */
 int sb_resolve_counter(struct sb_resolving *to);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Spans of --in: which programs note their beginnings and ends, for a run with sb_view_opts.in. They
- * run beside those of the views. The user half of bpf/core/span.bpf.c; what samples in spans are
- * worth is decided in capture/spans.h.
+ * Spans of --in: which programs note their beginnings and ends, for a run with sb_view_opts.in.
+ * They run beside those of the views. The user half of bpf/core/span.bpf.c; what samples in spans
+ * are worth is decided in capture/spans.h.
  *
- * Thread: the session's.
+ * Thread: the session's. Pointers are not NULL. After an error the BPF object is only to be
+ * destroyed.
  */
 #ifndef SB_VIEWS_SPAN_H
 #define SB_VIEWS_SPAN_H
@@ -14,8 +15,8 @@
 /* Between open and load: switch on the programs, write the settings. Does nothing without spans.
  * Return: 0 or a negative errno. */
 int sb_span_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
-/* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0 or a
- * negative errno, with @reason. */
+/* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0 or
+ * a negative errno, with @reason. */
 int sb_span_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		   struct sb_reason *reason);
 /* Return: whether sb_span_attach() attaches this program, so that the session does not. */

@@ -5,8 +5,10 @@
  * type. What the view is called and what its weights mean is the other half, struct sb_view_kind.
  *
  * Thread: functions that take a skel (struct sampler_bpf, the BPF object), and sb_view.check(), are
- * called by the session's thread; all others by any. "Weight in the BPF side's unit" is what the
- * programs count: nanoseconds, bytes, events; divided by the divisor it is in the view's unit.
+ * called by the session's thread; all others by any. Pointers are not NULL unless it says so. After
+ * an error of a function that takes a skel and returns an int, some programs or settings may be
+ * changed: the caller destroys the object. "Weight in the BPF side's unit" is what the programs
+ * count: nanoseconds, bytes, events; divided by the divisor it is in the view's unit.
  *
  * To add one: bpf/views/NAME.bpf.c (programs NAME_*, all SEC("?...")), user/views/NAME.c which
  * defines sb_view_NAME, and a row in user/kinds/views.def. See docs/adding-a-view.md. The views
@@ -130,8 +132,8 @@ struct sb_view {
 	/* Whether attach() attaches this program, so that the session does not. NULL: it attaches
 	 * none. */
 	bool (*attaches)(struct sampler_bpf *skel, const struct bpf_program *prog);
-	/* Whether no sample is lost where the kernel skips a program because it runs already: it can
-	 * trigger its own event, or another one counts such events. NULL: none is like that. */
+	/* Whether no sample is lost where the kernel skips a program because it runs already: it
+	 * can trigger its own event, or another one counts such events. NULL: none is like that. */
 	bool (*nests)(const struct sampler_bpf *skel, const struct bpf_program *prog);
 	/* Get the iterators over tasks that account for waits which began before the run, or are
 	 * not over at its end. `begin` runs when all is attached, `settle` at the end of the run or
@@ -205,24 +207,28 @@ int sb_iter_run(const struct bpf_program *iter, struct sb_str *bytes);
 /* Return: what is missing from a run's results when the kernel refuses to load the program named
  * @program, as a clause for a message, a constant; NULL when no run is possible without it. */
 const char *sb_view_lacks_without(const char *program);
-/* Switch off @program, and the programs that depend on it, in an open object that is not loaded.
- * Return: 0; -ENOENT when no run is possible without it; or another negative errno. */
+/* Switch off @program, and the programs that depend on it, in an object of sb_views_open() that is
+ * not loaded. When the kernel has refused to load an object, that is destroyed and another one
+ * opened, prepared, and told to do without. Return: 0; -ENOENT when no run is possible without the
+ * program, and nothing is switched off; or the negative errno of libbpf, when the object was loaded
+ * already. */
 int sb_view_do_without(struct sampler_bpf *skel, const char *program);
 
 /* Append @link, as an attach function of libbpf returned it, to @links, which owns it then. NULL
  * stands for a failed attach, whose error is in errno. Return: 0; -ENOMEM, and @link is destroyed;
  * or -errno for NULL. */
 int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link);
-/* Append a link by its descriptor, as bpf(2) returned it, to @links, which owns it then. Return: 0; or
- * -ENOMEM, and @fd is closed. */
+/* Append a link by its descriptor, as bpf(2) returned it, to @links, which owns it then. Return: 0;
+ * or -ENOMEM, and @fd is closed. */
 int sb_view_keep_link_fd(sb_vec_link *links, int fd);
 /* Return: the link's descriptor, which stays the link's. */
 int sb_view_link_fd(const struct sb_link *link);
-/* Detach the program of a link. */
+/* Detach the program of a link, and close its descriptor. The element of a list of links stays, and
+ * is not to be used any more. */
 void sb_view_destroy_link(struct sb_link *link);
 
-/* Return: whether programs can attach to this tracepoint (tp_btf). Takes 15 ms, since it reads all
- * kernel types. */
+/* Return: whether programs can attach to this tracepoint (tp_btf), by its name without a category;
+ * false also when the kernel's types cannot be read. Takes 15 ms, since it reads all of them. */
 bool sb_view_has_tracepoint(const char *name);
 
 /* Return: the view named @name, which is not NULL, a constant; NULL if there is none. */

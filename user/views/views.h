@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the views share: their definitions, and helpers for the functions of struct sb_view. Used in
- * this folder only. */
+/*
+ * What the views share: their definitions, and helpers for the functions of struct sb_view. Used in
+ * this folder only. Thread: the session's, for all that take a skel, a program or a list of links;
+ * any for the others. Pointers are not NULL unless it says so. "A negative errno" is -ENOMEM, or
+ * what libbpf or bpf(2) returned; after it the caller destroys the BPF object, with all links.
+ */
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
 
@@ -115,8 +119,9 @@ struct sb_probe_hook {
 	int cpu;
 };
 
-/* Attach a program to one event of the kernel. The link is appended to @links, which owns it. Return:
- * 0; -EOPNOTSUPP if this kernel has no such probes; -SB_ENOTSUPP; or a negative errno. */
+/* Attach a program to one event of the kernel. The link is appended to @links, which owns it.
+ * Return: 0; -EOPNOTSUPP if this kernel has no such probes; -SB_ENOTSUPP if it cannot replace the
+ * instruction; or a negative errno of perf_event_open(2). On error nothing is attached. */
 int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *hook,
 		    sb_vec_link *links);
 
@@ -125,7 +130,8 @@ int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *ho
 int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *probe, int err,
 		     struct sb_reason *reason);
 
-/* Write the name @idx of @probes as it was spelled, without the brackets of its frame. */
+/* Write the name @idx of @probes as it was spelled, without the brackets of its frame, to the @size
+ * bytes at @ret, with NUL; it is cut if it is longer. */
 void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size_t size);
 
 /* attach.c: attaching to all places of a list. */
@@ -144,8 +150,8 @@ struct sb_attaching {
 	const struct sb_probes *probes; /* in */
 	struct sb_programs programs;	/* in */
 	bool at_returns; /* in: functions are hooked where they return, not where they begin */
-	/* In and out: by index of the place. A function that a glob matched, and that the kernel cannot
-	 * hook, is left out, and so is one that another sb_attach() left out before. */
+	/* In and out: by index of the place. A function that a glob matched, and that the kernel
+	 * cannot hook, is left out, and so is one that another sb_attach() left out before. */
 	bool is_left_out[SB_PROBES_MAX];
 };
 
@@ -153,8 +159,8 @@ struct sb_attaching {
  * what this kernel can do. Return: 0 or a negative errno. */
 int sb_attach_prepare(const struct sb_attaching *job);
 
-/* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0; or a
- * negative errno with @reason. */
+/* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0; or
+ * a negative errno with @reason. */
 int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *reason);
 
 /* Warn of functions that were left out. Return: 0; -EOPNOTSUPP with @reason if all were. */
@@ -164,22 +170,22 @@ int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason);
 
 /* Return: the cookie of a program at @probe, the place @idx. */
 uint64_t sb_probe_cookie(const struct sb_probe *probe, uint32_t idx);
-/* Return: whether the program is attached to the return instructions of @probe, which is a function of
- * Go, instead of one place. */
+/* Return: whether the program is attached to the return instructions of @probe, which is a function
+ * of Go, instead of one place. */
 bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_probe *probe);
 
 /* probe_multi.c, for attach.c: one BPF link attaches a program to many functions. */
 
-/* Return: whether the program for the places of @kind may be loaded for such links: a few places of that
- * kind are in @probes, and each of them can be in such a link. */
+/* Return: whether the program for the places of @kind may be loaded for such links: a few places of
+ * that kind are in @probes, and each of them can be in such a link. */
 bool sb_probe_multi_can(enum sb_probe_kind kind, const struct sb_probes *probes);
-/* Between open and load: have @program loaded for such links if this kernel has them. Return: 0, also if
- * it has none; or a negative errno. */
+/* Between open and load: have @program loaded for such links if this kernel has them. Return: 0,
+ * also if it has none; or a negative errno. */
 int sb_probe_multi_prepare(struct bpf_program *program, enum sb_probe_kind kind);
 /* Return: whether @program is loaded for such links. Then it can be attached by them only. */
 bool sb_probe_multi_is_on(const struct bpf_program *program);
-/* Attach to @nr places, at least one, which are functions of the kernel, or of the same file; all are
- * hooked at the beginning, or all at the return. The link is appended to @links, which owns it.
+/* Attach to @nr places, at least one, which are functions of the kernel, or of the same file; all
+ * are hooked at the beginning, or all at the return. The link is appended to @links, which owns it.
  * Return: 0; or a negative errno, and none is hooked. */
 int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, size_t nr,
 			  sb_vec_link *links);
@@ -200,8 +206,8 @@ bool sb_places_have_weight(const struct sb_probes *probes);
 int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 		      const struct sb_programs *programs);
 
-/* Say to the BPF side that another program, which is attached now, takes the stacks at the place @idx
- * (SB_EVENT_LATER). Return: 0 or a negative errno. */
+/* Say to the BPF side that another program, which is attached now, takes the stacks at the place
+ * @idx (SB_EVENT_LATER). Return: 0 or a negative errno. */
 int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
 			 uint32_t idx);
 
