@@ -6,7 +6,9 @@
  * curses cannot be left from a signal handler.
  *
  * Text is untrusted (names of processes and functions): bytes that are not printable in the locale
- * (setlocale(LC_CTYPE)) are shown as '?', so that they cannot control the terminal. One thread.
+ * (setlocale(LC_CTYPE)) are shown as '?', so that they cannot control the terminal. One thread. A
+ * canvas is drawn with sb_canvas_text() and sb_canvas_fill(), and shown by sb_term_show() (term.h)
+ * or turned into bytes by sb_canvas_render().
  */
 #ifndef SB_CLI_CANVAS_H
 #define SB_CLI_CANVAS_H
@@ -74,7 +76,8 @@ void sb_canvas_fill(struct sb_canvas *canvas, struct sb_place at, enum sb_ink in
 /*
  * Append the escape sequences that draw @canvas to @out. @before: what the terminal shows, a canvas
  * of the same size, of which equal rows are not drawn again; NULL: draw all. @has_colour: false:
- * only bold, underlined, reverse and the like. Return: 0 or -ENOMEM.
+ * only bold, underlined, reverse and the like. Return: 0; -ENOMEM, and a part may have been
+ * appended: discard it.
  */
 int sb_canvas_render(const struct sb_canvas *canvas, const struct sb_canvas *before,
 		     bool has_colour, struct sb_str *out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The commands of stackbpf. Each is a row in cmd_table.c, or a view, for which sb_cmd_view()
- * (record.c) is called. A new command is one file and one row; a new view needs no change here. main.c finds the
- * command and runs it. Exit statuses are enum sb_exit (exit.h). One thread.
+ * (record.c) is called. A new command is one file and one row; a new view needs no change here.
+ * main.c finds the command and runs it. Exit statuses are enum sb_exit (exit.h). Thread: the main
+ * thread. Pointers are not NULL unless it says so.
  */
 #ifndef SB_CLI_COMMAND_H
 #define SB_CLI_COMMAND_H
@@ -62,6 +63,7 @@ extern const struct sb_opt sb_doctor_rows[];
 extern const struct sb_opt sb_export_rows[];
 extern const struct sb_opt sb_help_rows[];
 
+/* Printing: errors are left to @out, which the caller checks with ferror() or fflush(). */
 /* Print what 'stackbpf' prints without a command: examples. */
 void sb_print_usage(FILE *out);
 /* Print the list of commands, for 'stackbpf help'. */
@@ -107,10 +109,11 @@ enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
 	}
 
 /*
- * Parse @argv into opts->fields, which the caller has set, and which begins with a struct
- * sb_common_opts. Answers --help and --version, and sets the log level. Return: -1 to go on;
- * SB_EXIT_DATA if it was an answer; or another exit status, and errors were logged. The caller
- * releases @opts in any case.
+ * Parse @argv (opts.h) into opts->fields, which the caller has set, and which begins with a struct
+ * sb_common_opts; the other members of @opts are zeroed before. Operands are in opts->operands
+ * then, the words after "--" in opts->tail; all of it borrows from @argv. Answers --help and
+ * --version, and sets the log level. Return: -1 to go on; SB_EXIT_DATA if it was an answer; or
+ * another exit status, and errors were logged. The caller calls sb_opts_release() in any case.
  */
 int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv);
 /* Do as sb_command_parse() for a command without operands. @instead: a sentence that is logged if

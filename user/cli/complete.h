@@ -9,7 +9,8 @@
  *				follows "--" is a command line; or "none"
  *	WORD[<Tab>DESCRIPTION]	a possible completion of the word; any number of lines
  *
- * All functions add to the answer in @to, and report errors in to->err only. One thread.
+ * All functions add to the answer in @to, and report errors in to->err only, after which they add
+ * nothing more. Pointers are not NULL unless it says so. One thread.
  */
 #ifndef SB_CLI_COMPLETE_H
 #define SB_CLI_COMPLETE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Shared by the parts of `stackbpf doctor`: cmd_doctor.c is the command and prints,
  * doctor_kernel.c, doctor_process.c and doctor_runtime.c check. They print to doctor->out; the
- * caller checks it for errors. One thread. */
+ * caller checks it for errors with ferror(). Texts are not kept; @fmt is as for printf(). Pointers
+ * are not NULL unless it says so. One thread. */
 #ifndef SB_CLI_DOCTOR_H
 #define SB_CLI_DOCTOR_H
 
@@ -41,8 +42,10 @@ void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
 /* Check the kernel, and our privileges. */
 void sb_doctor_kernel(struct sb_doctor *doctor);
 void sb_doctor_privileges(struct sb_doctor *doctor);
-/* Check a process, with trial samples. Return: 0; -ESRCH when there is no such process; or another
- * negative errno. */
+/* Check a process, with trial samples, and print what was found. Return: 0, also if the trial
+ * failed, which was logged; -ESRCH when there is no such process; -ETIMEDOUT when reading it hangs;
+ * or another negative errno of reading it, and a part may have been printed. Call
+ * sb_reader_begin() before. */
 int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid);
 
 /*

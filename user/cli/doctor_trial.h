@@ -33,7 +33,7 @@ struct sb_trial {
  * run; a negative errno; if there is a reason beyond it, it was logged.
  */
 int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser);
-/* Free the list of mappings. */
+/* Free the list of mappings, also after an error or without a trial. */
 void sb_trial_release(struct sb_trial *trial);
 
 #endif

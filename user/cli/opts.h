@@ -6,7 +6,8 @@
  * Accepted forms are -p 1, -p1, --pid 1, --pid=1, bundled flags (-uk, -ukp1), and "--" before a
  * command. A value that begins with '-' must be attached to its option; otherwise a forgotten value
  * would swallow the next option. Names cannot be abbreviated; the nearest one is suggested. Nothing
- * is logged here. Thread: any, one for each struct sb_opts.
+ * is logged here. Thread: any, one for each struct sb_opts. Pointers are not NULL unless it says
+ * so.
  */
 #ifndef SB_CLI_OPTS_H
 #define SB_CLI_OPTS_H
@@ -115,11 +116,12 @@ struct sb_opts {
 /*
  * Parse @argv, which is NULL-terminated and begins with the first word after the command. What is
  * stored points into @argv, which must live as long as opts->fields.
- * Return: 0; -EINVAL for wrong usage, with opts->error; -ENOMEM. After an error the options before
- * the wrong one are in the fields. The caller releases @opts, and what the fields own, in any case.
+ * Return: 0; -EINVAL for wrong usage, with opts->error; -ENOMEM. Operands are in opts->operands,
+ * what follows "--" in opts->tail. After an error the options before the wrong one are in the
+ * fields. The caller releases @opts by sb_opts_release(), and what the fields own, in any case.
  */
 int sb_opts_parse(struct sb_opts *opts, char **argv);
-/* Free the operands and the error, not the fields. */
+/* Free the operands and the error, not the fields; allowed also before sb_opts_parse(). */
 void sb_opts_release(struct sb_opts *opts);
 
 /* Set opts->error to "command: <sentence>", for -EINVAL that the caller then returns. Return:
@@ -131,9 +133,10 @@ int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...) __attribute__((form
 bool sb_opt_is_for(const struct sb_opt *row, const char *command);
 /* Return: whether the row ends its table. */
 bool sb_opt_is_end(const struct sb_opt *row);
-/* Return: whether the option can have a value. */
+/* Return: whether the option can have a value, in the next word or attached. */
 bool sb_opt_takes_value(const struct sb_opt *row);
-/* Return: whether the value may be the next word; else it must be attached. */
+/* Return: whether the value may be the next word. Of an option with a preset it must be attached;
+ * an option that takes no value gives false, too. */
 bool sb_opt_takes_next(const struct sb_opt *row);
 /* Find an option of @command by name (without dashes, @len bytes) or by letter. Return: its row of
  * @rows; NULL: there is none. */

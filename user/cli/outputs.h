@@ -2,7 +2,9 @@
 /*
  * The output files of a run, and the sink that writes the result to them: at the end, and on
  * SIGUSR1 what there is so far. When stackbpf runs as root, a separate process creates the files,
- * because the run itself has dropped that right. One thread: that of the run.
+ * because the run itself has dropped that right. One thread: that of the run. Pointers are not NULL
+ * unless it says so. The order: sb_outputs_choose(), sb_outputs_prepare(), sb_outputs_write() once
+ * or several times, sb_outputs_release().
  */
 #ifndef SB_CLI_OUTPUTS_H
 #define SB_CLI_OUTPUTS_H
@@ -47,7 +49,7 @@ int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
  * logged. */
 int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts);
-/* End the writer process, and free the list. */
+/* End the writer process, and free the list. Safe at any stage, also for a zero-initialized one. */
 void sb_outputs_release(struct sb_outputs *outputs);
 
 /* The sink that writes the result of a run with one view. */

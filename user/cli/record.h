@@ -3,7 +3,12 @@
  * What the sampling commands have in common. Their options become the configuration of a run
  * (run/run.h), and how the run ended becomes messages and an exit status. Called on the main
  * thread, while there is no other one. For each command: sb_record_init(), sb_record_parse() into
- * record->opts, sb_record_go(), sb_record_release().
+ * record->opts, sb_record_find_events(), sb_record_go(), sb_record_release(). Pointers are not NULL
+ * unless it says so.
+ *
+ * Functions that append lines for the closing report append to @list, whose lines are separated by
+ * '\n' without one at the end, and nothing if there is nothing to report. They return no error:
+ * without memory the lines are shorter or missing.
  */
 #ifndef SB_CLI_RECORD_H
 #define SB_CLI_RECORD_H
@@ -25,9 +30,9 @@ void sb_record_init(struct sb_record *record);
  * sb_record_release() or sb_record_opts_release(). Return: -1 to go on, or the exit status; errors
  * were logged. */
 int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *command, char **argv);
-/* In record_events.c: list the events that --list asks for; or add the view of --kind to opts->run.views
- * if there is none yet, and find the places of the events and spans for opts->run.view_opts. Return: -1 to go on, or the exit status; errors were
- * logged. */
+/* In record_events.c: list the events that --list asks for; or add the view of --kind to
+ * opts->run.views if there is none yet, and find the places of the events and spans for
+ * opts->run.view_opts. Return: -1 to go on, or the exit status; errors were logged. */
 int sb_record_find_events(struct sb_record_opts *opts);
 /* In record_kinds.c, for `stackbpf record`: find the definitions that --kinds names, and check that
  * their events can be traced now. Return: -1 to go on, or the exit status; errors were logged. */
@@ -55,14 +60,14 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 			     struct sb_reason *reason);
 /*
  * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY".
- * Return: 0 and *ret_key, a part of @in, or NULL if it names an event; -EINVAL with @reason: KEY is no
- * key, or @until is not NULL.
+ * Return: 0 and *ret_key, a part of @in, or NULL if it names an event; -EINVAL with @reason: KEY is
+ * no key, or @until is not NULL.
  */
 int sb_record_span_label(const char *in, const char *until, const char **ret_key,
 			 struct sb_reason *reason);
 /* In record_events.c: find the places where spans begin and end, in opts->in_probes and
- * opts->until_probes, which are overwritten and which *view_opts borrows; or the label, which it borrows,
- * too. @until: NULL: spans are calls. Return: 0; a negative errno with @reason. */
+ * opts->until_probes, which are overwritten and which *view_opts borrows; or the label, which it
+ * borrows, too. @until: NULL: spans are calls. Return: 0; a negative errno with @reason. */
 int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const char *until,
 			    struct sb_view_opts *view_opts, struct sb_reason *reason);
 /* Log why events cannot be traced. Return: the exit status that fits @err. */
@@ -81,17 +86,18 @@ void sb_record_release(struct sb_record *record);
 int sb_record_status(const struct sb_run *run, enum sb_run_status status);
 
 /*
- * In report.c: log the closing report of each view, which docs/loss.md explains. @all_figures: log
- * all statistics instead (--stats).
+ * In report.c, after sb_run_go(): log the closing report of each view, which docs/loss.md explains.
+ * @all_figures: log all statistics instead (--stats).
  */
 void sb_report_run(const struct sb_run *run, bool all_figures);
 /* In report_slowest.c: log the slowest calls with their stacks, if the run has any (--slowest). */
 void sb_report_slowest(const struct sb_run *run);
-/* Log why nothing was sampled. */
+/* After sb_run_go() returned SB_RUN_EMPTY: log why nothing was sampled. */
 void sb_report_empty(const struct sb_run *run);
 
-/* report_spans.c: what there is to report on spans: append lines for the closing report to @list;
- * call @row, whose strings are valid during the call, for all figures of a run with spans. */
+/* report_spans.c: what there is to report on spans, nothing for a run without them: append lines
+ * for the closing report to @list; call @row, whose strings are valid during the call, for all
+ * figures. */
 void sb_report_span_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_str *list);
 /* Log why a run whose samples are restricted to spans has none. */
@@ -99,9 +105,9 @@ void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures
 void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 		     void (*row)(const char *name, const char *value));
 
-/* report_interp.c: what there is to report on interpreters: append lines for the closing report to
- * @list; call @row, whose strings are valid during the call, for all figures; log warnings about
- * what is missing. */
+/* report_interp.c: what there is to report on interpreters, nothing for a run without them: append
+ * lines for the closing report to @list; call @row, whose strings are valid during the call, for
+ * all figures; log warnings about what is missing. */
 void sb_report_interp_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
 void sb_report_interps(const struct sb_run *run, const struct sb_run_figures *figures,

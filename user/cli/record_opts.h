@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The options of the sampling commands: views, record, run, snap, top. One thread. */
+/* The options of the sampling commands: views, record, run, snap, top. One thread. Pointers are not
+ * NULL unless it says so. */
 #ifndef SB_CLI_RECORD_OPTS_H
 #define SB_CLI_RECORD_OPTS_H
 
@@ -58,7 +59,7 @@ struct sb_record_opts {
  * Return: 0; -EINVAL with opts->error; -ENOMEM. The caller releases @fields in any case.
  */
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
-/* Free what @fields owns. */
+/* Free what @fields owns, also after an error of parsing; strings of argv stay. */
 void sb_record_opts_release(struct sb_record_opts *fields);
 
 /* Return: whether @command has a sampling option of this name, without dashes. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Parsers for options that only `stackbpf record` has; their rows are in record_opts.c. They add to
  * the field what @value says. @ret_why: points to NULL before the call. Return: 0; -EINVAL, and
- * *ret_why, static, is the end of a sentence about the value; -ENOMEM. One thread. */
+ * *ret_why, static, is the end of a sentence about the value; -ENOMEM. One thread. Pointers are not
+ * NULL. */
 #ifndef SB_CLI_RECORDER_OPTS_H
 #define SB_CLI_RECORDER_OPTS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Writes results to standard output, or to a file that appears only when it is complete. One
- * thread. */
+ * thread. Pointers are not NULL unless it says so, and nothing is kept. */
 #ifndef SB_CLI_RESULT_H
 #define SB_CLI_RESULT_H
 
@@ -10,8 +10,9 @@
  * constant; NULL when there is none, after that was logged with a list of all formats. */
 const struct sb_output *sb_result_format(const char *path, const char *name);
 
-/* Write a profile to @out and flush it. Return: 0; -EPIPE when the reader has closed it; or another
- * negative errno. Nothing is logged. */
+/* Write a sealed profile to @out and flush it; @out is not closed. Return: 0; -EPIPE when the
+ * reader has closed it; or another negative errno of the format or of @out, which may have a part
+ * then. Nothing is logged. */
 int sb_result_write_stream(const struct sb_output *format, const struct sb_profile *profile,
 			   const struct sb_output_opts *opts, FILE *out);
 
@@ -19,7 +20,7 @@ int sb_result_write_stream(const struct sb_output *format, const struct sb_profi
 typedef int (*sb_result_writer)(const void *arg, FILE *out);
 
 /* Write by a function to the file @path, "-" is standard output. Return: 0, also when the reader of
- * a pipe has closed it; or a negative errno, logged. */
+ * a pipe has closed it; or a negative errno, logged, and a regular file is as it was before. */
 int sb_result_write_by(const char *path, sb_result_writer writer, const void *arg);
 /* Write a sealed profile to the file @path as sb_result_write_by() does, with the same errors. */
 int sb_result_write(const struct sb_output *format, const char *path,

@@ -2,7 +2,8 @@
 /*
  * Options of the commands that query a store: which store, time range, kind and tags. Also what
  * they have in common. Functions return -1 for the command to go on, or the exit status (exit.h)
- * with which it ends; then the error was logged. @command: its name, for messages. One thread.
+ * with which it ends; then the error was logged. @command: its name, for messages. Pointers are not
+ * NULL unless it says so. One thread.
  */
 #ifndef SB_CLI_STORE_OPTS_H
 #define SB_CLI_STORE_OPTS_H

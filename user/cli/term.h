@@ -2,7 +2,8 @@
 /*
  * The terminal: its size, its keys, and its settings (termios(3)). The settings are restored by
  * sb_term_leave(), and by sb_term_restore() when a signal ends the program. One struct sb_term at a
- * time, one thread.
+ * time, one thread. Pointers are not NULL unless it says so. Loop: poll sb_term_fd(),
+ * sb_term_read(), sb_term_key() until there is none, sb_term_show().
  */
 #ifndef SB_CLI_TERM_H
 #define SB_CLI_TERM_H

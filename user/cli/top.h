@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by the parts of `top`: cmd_top.c runs it, top_keys.c handles keys, top_draw.c draws the
- * screen. One thread. */
+/*
+ * Shared by the parts of `top`: cmd_top.c runs it, top_keys.c handles keys, top_draw.c draws the
+ * screen. One thread. Pointers are not NULL. Zero a struct sb_top, set data.nr_slots and the facts,
+ * and for each period: sb_top_data_add(), sb_top_update(), then sb_top_draw() and sb_term_show(),
+ * or sb_top_print(). After -ENOMEM or -E2BIG only sb_top_release() may follow.
+ */
 #ifndef SB_CLI_TOP_H
 #define SB_CLI_TOP_H
 
@@ -59,9 +63,11 @@ int sb_top_update(struct sb_top *top);
 int sb_top_press(struct sb_top *top, int key);
 
 /* Draw into top->canvas, which is resized to the nr_cols and nr_rows that the caller has set in it,
- * and blanked before. Return: 0 or -ENOMEM. */
+ * and blanked before; sb_term_show() shows it. After sb_top_update(). Return: 0; -ENOMEM, and the
+ * canvas is not to be shown. */
 int sb_top_draw(struct sb_top *top);
-/* Print the list as text, with at most @nr_max functions. The caller checks @out for errors. */
+/* Print the list as text, with at most @nr_max functions; 0: none. A line tells the weight of the
+ * rest. After sb_top_update(). The caller checks @out for errors with ferror(). */
 void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out);
 
 /* Return: whether @name contains the filter text; true without a filter. */

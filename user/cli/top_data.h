@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The data of `top`: weights of the last periods and since the start, by call path and by function.
- * A period is one refresh of the screen. One thread. */
+ * A period is one refresh of the screen. One thread. Pointers are not NULL. */
 #ifndef SB_CLI_TOP_DATA_H
 #define SB_CLI_TOP_DATA_H
 

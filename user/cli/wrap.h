@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Text for people: lines that fit the terminal, broken between words, and nouns that agree with
- * their number. Thread: any. */
+ * their number. Thread: any. Pointers are not NULL. */
 #ifndef SB_CLI_WRAP_H
 #define SB_CLI_WRAP_H
 
@@ -8,7 +8,8 @@
 
 #include "base/str.h"
 
-/* Return: the columns of the terminal at @fd, 40 at least; 80 if it is no terminal or does not say. */
+/* Return: the columns of the terminal at @fd, 40 at least; 80 if it is no terminal or does not say.
+ */
 unsigned int sb_wrap_columns(int fd);
 
 /*
@@ -18,14 +19,15 @@ unsigned int sb_wrap_columns(int fd);
  * @nr_columns: no line gets longer, unless a single word is
  * @indent: spaces before each line that continues another one
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM, and a part may have been appended: discard it.
  */
 int sb_wrap(struct sb_str *out, const char *text, unsigned int nr_columns, unsigned int indent);
 
 /*
- * Log @text at the level info, broken to the width of the terminal at stderr: one message for each line, so that
- * each has the name of the program before it. Lines that continue another one are indented by four more spaces
- * than a row of the closing report. Without memory the text is logged as it is.
+ * Log @text at the level info, broken to the width of the terminal at stderr: one message for each
+ * line, so that each has the name of the program before it. Lines that continue another one are
+ * indented by four more spaces than a row of the closing report. Without memory the text is logged
+ * as it is.
  */
 void sb_wrap_info(const char *text);
 
