@@ -4,7 +4,7 @@
  * .debug_frame; for a Go program also .gopclntab). A stripped file has lost its names but not
  * these tables, without which no exception could be thrown. They give all addresses of one
  * function the same stand-in for a name, and say how far a symbol without a size can reach.
- * Internal to the symbolizer.
+ * For the symbolizer, and for user/events, which checks addresses of probes.
  *
  * A function here is what one entry (FDE) covers: a function with a cold part has two, and the PLT
  * has one for all its stubs.

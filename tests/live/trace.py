@@ -81,6 +81,27 @@ def rate():
     check(result.status == 2 and '--rate takes no stacks' in result.err, f'{result.err}')
 
 
+def instructions():
+    """A probe within an instruction would make the program crash; objdump says where they begin."""
+    if os.uname().machine != 'x86_64':
+        return
+    text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', PROGRAM], capture_output=True, text=True, check=True).stdout
+    start, body = re.search(r'^([0-9a-f]+) <named>:\n(.*?)\n\n', text, re.M | re.S).groups()
+    begins = [int(at, 16) - int(start, 16) for at in re.findall(r'^ +([0-9a-f]+):', body, re.M)]
+    for offset in range(1, begins[-1]):
+        if offset in begins:
+            continue
+        before = max(at for at in begins if at < offset)
+        for event, begin in ((f'named+{offset}', f'+{before:#x}'), (f'{int(start, 16) + offset:#x}', f'{int(start, 16) + before:#x}')):
+            result = trace(f'{PROGRAM}:{event}', '--', PROGRAM, '10')
+            check(result.status == 2 and f'the instruction begins at {begin}\n' in result.err, f'{event}: {result.err}')
+    for event in (f'named+{begins[1]}', f'{int(start, 16) + begins[1]:#x}'):
+        result = trace(f'{PROGRAM}:{event}', '--', PROGRAM, str(NR))
+        check(result.total == NR, f'the second instruction: {event}: {result.total}, {result.err}')
+    result = trace(f'{PROGRAM}:0x10', '--', PROGRAM, '10')
+    check(result.status == 2 and 'no function is known to be at this address' in result.err, f'{result.err}')
+
+
 def usdt():
     result = trace(f'u:{PROGRAM}:traced:turn', '--', PROGRAM, str(NR))
     check((result.total, of(result, 'probed')) == (NR, NR), f'a USDT probe, with its semaphore: {dict(result.stacks)}')
@@ -312,6 +333,6 @@ def listing():
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, rate, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
+run_parts([user, several, rate, instructions, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
            kernel_functions, kernel_functions_at_once, bad_expressions, bad_input, listing], sys.argv[3:])
 done()

@@ -123,6 +123,7 @@ static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const cha
 {
 	const struct sb_event_spec *spec = search->to->spec;
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+	int err = 0;
 
 	if (!sym->st_value || sym->st_shndx == SHN_UNDEF ||
 	    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
@@ -145,7 +146,10 @@ static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const cha
 			      search->to->text, (unsigned long long)sym->st_size);
 		return -EINVAL;
 	}
-	return found_address(search, name, sym->st_value + spec->offset);
+	if (spec->offset)
+		err = sb_boundary_check(search->to, search->elf, sym->st_value,
+					sym->st_value + spec->offset);
+	return err ? err : found_address(search, name, sym->st_value + spec->offset);
 }
 
 static int look_at_table(struct search *search, uint32_t type)
@@ -249,7 +253,9 @@ int sb_resolve_user(struct sb_resolving *to)
 	if (!err)
 		err = prepare_returns(&search);
 	if (!err && !*to->spec->name) {
-		err = found_address(&search, "", to->spec->offset);
+		err = sb_boundary_check_address(to, search.elf, to->spec->offset);
+		if (!err)
+			err = found_address(&search, "", to->spec->offset);
 	} else if (!err) {
 		err = look_at_table(&search, SHT_SYMTAB);
 		if (!err)

@@ -45,6 +45,21 @@ int sb_library_find(struct sb_resolving *to, char **ret_path);
 int sb_resolve_user(struct sb_resolving *to);
 int sb_resolve_usdt(struct sb_resolving *to);
 
+struct sb_elf;
+
+/**
+ * sb_boundary_check() - check that an instruction begins where a user function is to be probed (boundary.c)
+ * @begin: where the function begins
+ * @addr: where the probe is to be, not below @begin; both ELF addresses in @elf
+ *
+ * Return: 0; -EINVAL: none begins there, or this cannot be told; -ENOMEM or another negative errno of
+ * reading @elf. All with to->reason.
+ */
+int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_t begin,
+		      uint64_t addr);
+/* The same, where the function that contains @addr is found by the unwind tables. Return: as above. */
+int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf, uint64_t addr);
+
 /* counter.c: find the counter of to->spec, and call to->found() for it. Return: as above. */
 int sb_resolve_counter(struct sb_resolving *to);
 
