@@ -71,6 +71,10 @@ def beside(command, program):
         time.sleep(1)
         yield
         tool.send_signal(signal.SIGINT)
+        try:
+            tool.wait(SECONDS_MAX)
+        except subprocess.TimeoutExpired:  # as bpftrace 0.17 does at times
+            tool.kill()
 
 
 def measure(path, depth, stacks):
