@@ -102,6 +102,36 @@ def instructions():
     check(result.status == 2 and 'no function is known to be at this address' in result.err, f'{result.err}')
 
 
+SCOPES = """
+#include <string>
+namespace app {
+struct Worker {
+    __attribute__((noipa)) int run(int i) { return i; }
+    __attribute__((noipa)) int run(const std::string &s) { return (int)s.size(); }
+};
+template <class T> __attribute__((noipa)) T twice(T i) { return 2 * i; }
+}
+int main()
+{
+    app::Worker worker;
+    for (int i = 0; i < 100; i++)
+        app::twice<long>(worker.run(i) + worker.run("text"));
+}
+"""
+
+
+def scopes():
+    """Functions of C++ by the names that stacks have."""
+    program = f'{WORK.name}/scopes'
+    subprocess.run(['g++', '-O2', '-g', '-x', 'c++', '-o', program, '-'], input=SCOPES, text=True, check=True)
+    for event, want in (('app::Worker::run', {'app::Worker::run': 200}), ('app::twice<long>', {'app::twice<long>': 100}),
+                        ('app::*', {'app::Worker::run': 200, 'app::twice<long>': 100})):
+        result = trace(f'{program}:{event}', '--', program)
+        check({stack[-1]: of(result, stack[-1]) for stack in result.stacks} == want, f'{event}: {dict(result.stacks)} {result.err}')
+    result = trace(f'{program}:app::Worker::ran', '-t', '1')
+    check(result.status == 2 and "did you mean 'app::Worker::run'?" in result.err, f'{result.err}')
+
+
 def usdt():
     result = trace(f'u:{PROGRAM}:traced:turn', '--', PROGRAM, str(NR))
     check((result.total, of(result, 'probed')) == (NR, NR), f'a USDT probe, with its semaphore: {dict(result.stacks)}')
@@ -216,8 +246,8 @@ def bad_expressions():
     for args, said in (
             ((traced, '--when', 'arg0 >'), f"--when at '{traced}': column 7: "),
             ((traced, '--weight', '1 + agr0'), "column 5: there is no 'agr0'; did you mean 'arg0'?"),
-            ((traced, '--weight', 'retval'), "there is no 'retval'"),
-            ((f'r:{traced}', '--weight', 'arg0'), "there is no 'arg0'"),
+            ((traced, '--weight', 'retval'), 'the return of a function has it, spelled r:FILE:FUNCTION'),
+            ((f'r:{traced}', '--weight', 'arg0'), "'stackbpf latency' has both"),
             ((traced, '--weight', 'comm'), 'a number is needed'),
             ((traced, '--when', 'comm'), 'a number is needed'),
             ((traced, '--value', 'str(comm)'), '--value at '),
@@ -310,6 +340,7 @@ def bad_input():
             (('c:memcpy',), 2, 'IFUNC'),
             (('c:malloc', '-p', '4194000'), 5, '4194000'),
             (('nosuchpmu/event=1/',), 2, 'no PMU'),
+            (('c:malloc', '--by', 'arg0'), 2, '--value of trace and latency takes an expression'),
     ):
         result = trace(*args, '-t', '1')
         lines = result.err.splitlines()
@@ -318,21 +349,31 @@ def bad_input():
     if not os.path.exists('/sys/bus/event_source/devices/kprobe'):
         result = trace('vfs_read', '-t', '1')
         check(result.status == 4 and 'CONFIG_KPROBE_EVENTS' in result.err, f'a kernel without kprobes: {result.err.strip()}')
+    with running(PROGRAM, '-1') as process:
+        for word, meant in (('malloc', 'c:malloc'), ('traced', 'traced:traced'), ('r:traced', 'r:traced:traced'),
+                            ('sched_process_exec', 'sched:sched_process_exec')):
+            result = trace(word, '-p', str(process.pid), '-t', '1')
+            check(f"did you mean '{meant}'?" in result.err, f'{word}: {result.err}')
+        result = trace('/bin/true:exit', '-p', str(process.pid), '-t', '1')
+        check(f"process {process.pid} does not map '/bin/true' now" in ' '.join(result.err.split()), f'{result.err}')
 
 
 def listing():
     def listed(*patterns):
-        return subprocess.run([BINARY, 'trace', '--list', *patterns], capture_output=True, text=True, check=False).stdout.splitlines()
+        out = subprocess.run([BINARY, 'trace', '--list', *patterns], capture_output=True, text=True, check=False).stdout
+        return [line.split('\t')[0] for line in out.splitlines()]
     check({'minor-faults', 'sched:sched_process_exec'} <= set(listed()), 'everything')
     check(set(listed(f'{PROGRAM}:traced*')) == {f'{PROGRAM}:traced', f'{PROGRAM}:traced_too'}, 'functions of a file')
     mutexes = listed('c:pthread_mutex*')
     check(mutexes and len(mutexes) == len(set(mutexes)), f'a symbol with versions is listed once: {mutexes}')
     check('sched:sched_process_exec' in listed('sched:*exec'), 'tracepoints of a category')
+    fields = subprocess.run([BINARY, 'trace', '--list', 'sched:sched_process_exec'], capture_output=True, text=True, check=False).stdout
+    check(fields == 'sched:sched_process_exec\tchar[] filename, pid_t pid, pid_t old_pid\n', f'with its fields: {fields!r}')
     words = subprocess.run([BINARY, 'completion', '--', 'trace', 'sched:sched_process_e'], capture_output=True, text=True,
                            check=False).stdout
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, rate, instructions, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
+run_parts([user, several, rate, instructions, scopes, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
            kernel_functions, kernel_functions_at_once, bad_expressions, bad_input, listing], sys.argv[3:])
 done()

@@ -43,10 +43,11 @@ static int attach_timer(struct sb_session *session, uint32_t cpu)
 	if (fd == -ENODEV)
 		return fd;
 	if (fd == -EINVAL) {
-		sb_reason_set(session->opts.reason, 0,
-			      "cannot sample '%s' at %u Hz; choose a lower -F, another -e, "
-			      "or raise sysctl kernel.perf_event_max_sample_rate",
-			      counter->text, session->opts.freq_hz);
+		sb_reason_set(
+			session->opts.reason, 0,
+			"cannot sample '%s' at %u Hz; choose a lower -F, another -e "
+			"(some PMUs only count), or raise sysctl kernel.perf_event_max_sample_rate",
+			counter->text, session->opts.freq_hz);
 		return fd;
 	}
 	if (fd < 0 && sb_counter_explain(counter->text, fd, session->opts.reason))

@@ -83,7 +83,10 @@ static int list_matching(const struct sb_record_opts *opts, const char *pattern)
 		return sb_record_explain_events(&reason, err);
 	if (nr)
 		return SB_EXIT_DATA;
-	sb_err(0, "no event matches '%s'", pattern);
+	if (sb_event_is_glob(pattern))
+		sb_err(0, "no event matches '%s'", pattern);
+	else
+		sb_err(0, "no event matches '%s'; try '*%s*'", pattern, pattern);
 	return SB_EXIT_EMPTY;
 }
 
@@ -251,6 +254,9 @@ static int complete_event(void *arg, const char *event, const char *detail)
 
 	if (++completing->nr > COMPLETIONS_MAX)
 		return -E2BIG;
+	/* The fields of tracepoints are longer than a line. */
+	if (strchr(event, ':') && strncmp(event, "u:", 2))
+		detail = NULL;
 	sb_complete_add(completing->to, event, detail);
 	return 0;
 }

@@ -189,7 +189,8 @@ static int parse_roots(void *field, const char *value, const char **ret_why)
 			    !memcmp(sb_root_names[root], value, len))
 				break;
 		if (root > SB_ATTR_CONTAINER)
-			*ret_why = "is not a list of comm, pid, thread, cpu, cgroup, container";
+			*ret_why = "is not a list of comm, pid, thread, cpu, cgroup, container; "
+				   "--value of trace and latency takes an expression";
 		else if (roots->nr == SB_ROOTS_MAX)
 			*ret_why = "has too many root frames: the limit is 8";
 		if (*ret_why)

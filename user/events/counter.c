@@ -148,6 +148,14 @@ int sb_counter_explain(const char *name, int err, struct sb_reason *reason)
 {
 	if (err != -ENOENT && err != -EOPNOTSUPP && err != -ENODEV && err != -EINVAL)
 		return 0;
+	if (strchr(name, '/')) {
+		sb_reason_set(
+			reason, 0,
+			"the kernel takes no samples of '%s': its PMU only counts, or does not "
+			"know these terms",
+			name);
+		return -EOPNOTSUPP;
+	}
 	sb_reason_set(reason, 0,
 		      "this machine does not count '%s': it has no PMU that does, as most virtual "
 		      "machines; counters of the kernel, such as cpu-clock or page-faults, work "

@@ -12,6 +12,7 @@
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/goreturns.h"
 #include "symbolizer/process/procfs.h"
+#include "symbolizer/symbols/demangle.h"
 
 #define STRINGS_BYTES_MAX (256u << 20)
 #define NOTES_BYTES_MAX	  (16u << 20)
@@ -26,6 +27,7 @@ struct search {
 	struct sb_elf *elf;
 	char *path;
 	struct sb_nearest_copy nearest;
+	struct sb_str shown; /* a name as it is shown */
 	/* Functions of that name that are chosen when the file is loaded, and one of them. */
 	size_t nr_ifuncs;
 	char ifunc[SB_EVENT_NAME_BYTES];
@@ -39,6 +41,7 @@ struct search {
 
 static void release(struct search *search)
 {
+	sb_str_release(&search->shown);
 	sb_gopcln_release(&search->table);
 	sb_elf_free(search->elf);
 	free(search->path);
@@ -56,6 +59,8 @@ static int open_file(struct sb_resolving *to, struct search *ret)
 	fd = sb_procfs_open(-1, ret->path);
 	if (fd < 0)
 		return sb_reason_set(to->reason, fd, "'%s': cannot open '%s'", to->text, ret->path);
+	if (to->tgid && !to->is_list && !sb_library_is_mapped(to->tgid, ret->path, fd))
+		sb_warn("'%s': process %u does not map '%s' now", to->text, to->tgid, ret->path);
 	err = sb_elf_new_fd(fd, &ret->elf);
 	if (err == -ENOEXEC)
 		return sb_reason_set(to->reason, 0,
@@ -103,6 +108,7 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 				  .is_return = to->spec->is_return,
 				  .path = search->path,
 				  .function = (char *)name };
+	const char *shown = search->shown.s;
 	char text[2 * SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
 	int err = 0;
 
@@ -114,25 +120,63 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 	if (err)
 		return err == -EOPNOTSUPP ? 0 : err;
 	spell(to, to->spec->is_return ? "r:" : "", "", name, text, sizeof(text));
+	/* What a list says behind a name. */
+	if (to->is_list && shown && strcmp(shown, name))
+		probe.args = (char *)shown;
 	err = to->found(to, text, &probe);
 	sb_vec_release(&probe.returns);
 	return err;
+}
+
+/* Names of C++ and Rust are also known as they are shown in stacks, "node::Start", without parameters.
+ * *@ret_name: @name, or as it is shown, until the next call. */
+static int match(struct search *search, const char *name, const char **ret_name, bool *ret_matches)
+{
+	const char *pattern = search->to->spec->name;
+	int err = 0;
+
+	*ret_name = name;
+	*ret_matches = sb_glob_matches(pattern, strlen(pattern), name);
+	sb_str_clear(&search->shown);
+	if (*ret_matches ? !search->to->is_list : !strstr(pattern, "::"))
+		return 0;
+	err = sb_demangle(name, SB_SYM_DEMANGLE_SHORT, &search->shown);
+	if (err)
+		return sb_reason_set(search->to->reason, err, "cannot look for '%s'",
+				     search->to->text);
+	if (!search->shown.s)
+		return 0;
+	*ret_name = search->shown.s;
+	*ret_matches |= sb_glob_matches(pattern, strlen(pattern), *ret_name);
+	return 0;
+}
+
+/* A label without a type may be that of a table of constants, in which a probe would change a number. So
+ * it has to be named; a pattern stands for functions. */
+static bool is_function(const struct search *search, const Elf64_Sym *sym)
+{
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+
+	return sym->st_value && sym->st_shndx != SHN_UNDEF &&
+	       (type == STT_FUNC || type == STT_GNU_IFUNC ||
+		(type == STT_NOTYPE && !sb_event_is_glob(search->to->spec->name)));
 }
 
 static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const char *name)
 {
 	const struct sb_event_spec *spec = search->to->spec;
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
-	int err = 0;
+	const char *shown;
+	bool matches;
+	int err;
 
-	if (!sym->st_value || sym->st_shndx == SHN_UNDEF ||
-	    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+	if (!is_function(search, sym))
 		return 0;
-	if (!sb_glob_matches(spec->name, strlen(spec->name), name)) {
-		if (type == STT_FUNC)
-			sb_nearest_offer_copy(&search->nearest, name);
-		return 0;
-	}
+	err = match(search, name, &shown, &matches);
+	if (!err && !matches && type == STT_FUNC)
+		sb_nearest_offer_copy(&search->nearest, shown);
+	if (err || !matches)
+		return err;
 	/* The symbol is that of the function that chooses one, which is called once. */
 	if (type == STT_GNU_IFUNC) {
 		snprintf(search->ifunc, sizeof(search->ifunc), "%s", name);

@@ -24,6 +24,7 @@ static const struct {
 	const char *example;
 } prefixes[] = {
 	{ "t", SB_PROBE_TRACEPOINT, false, 2, 2, "t:sched:sched_process_exec" },
+	{ "rawtracepoint", SB_PROBE_TRACEPOINT, false, 1, 1, "rawtracepoint:sched_switch" },
 	{ "tracepoint", SB_PROBE_TRACEPOINT, false, 2, 2, "tracepoint:sched:sched_process_exec" },
 	{ "p", SB_PROBE_USER, false, 1, 2, "p:c:malloc" },
 	{ "r", SB_PROBE_USER, true, 1, 2, "r:c:malloc" },
@@ -64,9 +65,18 @@ static int refuse(struct sb_reason *reason, const char *text, const char *why)
 	return -EINVAL;
 }
 
+/* Return: where the field at @at ends; NULL: it is the last one. Names of C++ and Rust have "::". */
+static char *find_colon(char *at, bool may_have_scopes)
+{
+	for (at = strchr(at, ':'); at && may_have_scopes && at[1] == ':'; at = strchr(at + 2, ':'))
+		;
+	return at;
+}
+
 static int split(const char *text, struct fields *ret, struct sb_reason *reason)
 {
 	char *at = ret->copy, *colon;
+	bool may_have_scopes = false;
 
 	ret->text = text;
 	ret->nr = 0;
@@ -74,10 +84,12 @@ static int split(const char *text, struct fields *ret, struct sb_reason *reason)
 		return refuse(reason, text, "is too long");
 	memcpy(ret->copy, text, strlen(text) + 1);
 	for (; at && ret->nr < FIELDS_MAX; at = colon) {
-		colon = strchr(at, ':');
+		colon = find_colon(at, may_have_scopes);
 		if (colon)
 			*colon++ = '\0';
 		ret->at[ret->nr++] = at;
+		/* Names of USDT probes have none, and bpftrace spells any provider "PATH::NAME". */
+		may_have_scopes = !sb_streq(ret->at[0], "u") && !sb_streq(ret->at[0], "usdt");
 	}
 	return at ? refuse(reason, text, "has too many colons") : 0;
 }
@@ -219,7 +231,9 @@ static int take_prefixed(struct sb_event_spec *spec, const struct fields *fields
 
 	switch (spec->kind) {
 	case SB_PROBE_TRACEPOINT:
-		return take_tracepoint(fields->at[1], last, spec, fields, reason);
+		/* bpftrace: "rawtracepoint:sched_switch" has no category. */
+		return take_tracepoint(fields->nr == 3 ? fields->at[1] : "*", last, spec, fields,
+				       reason);
 	case SB_PROBE_USDT:
 		return take_usdt(spec, fields, reason);
 	case SB_PROBE_PERF:
@@ -302,6 +316,8 @@ int sb_event_parse(const char *text, struct sb_event_spec *ret_spec, struct sb_r
 		return take_counter(0, ret_spec, &fields, reason);
 	if (fields.nr == 1)
 		return take_function(fields.at[0], ret_spec, &fields, reason);
+	if (fields.nr == 3 && !*fields.at[1])
+		return refuse(reason, text, "names no file; write it as in ./server:Worker::run");
 	if (fields.nr > 2)
 		return refuse_prefix(&fields, reason);
 	err = take_user(fields.at[0], fields.at[1], ret_spec, &fields, reason);

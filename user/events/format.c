@@ -12,6 +12,8 @@
 /* The fields common_*, instead of which BPF programs have a pointer of the kernel's. */
 #define COMMON_BYTES 8u
 #define RECORD_BYTES 65536u
+/* The type of a field that says where in the record the value is begins so. */
+#define DATA_LOC     "__data_loc "
 
 static char *skip_blanks(char *at)
 {
@@ -94,8 +96,9 @@ static bool is_number(const struct sb_expr_field *field, const char *type)
 static void set_kind(struct sb_expr_field *field, const char *type, bool is_array, bool has_strings)
 {
 	field->kind = SB_EXPR_OTHER;
-	if (!strncmp(type, "__data_loc ", 11)) {
-		if (!has_strings || field->size != 4 || !sb_streq(type + 11, "char[]"))
+	if (!strncmp(type, DATA_LOC, strlen(DATA_LOC))) {
+		if (!has_strings || field->size != 4 ||
+		    !sb_streq(type + strlen(DATA_LOC), "char[]"))
 			return;
 		field->kind = SB_EXPR_STRING;
 		field->source = SB_EXPR_FROM_DATA_LOC;
@@ -129,6 +132,23 @@ static bool parse_line(char *line, bool has_strings, struct sb_expr_field *ret)
 	set_kind(&field, declaration, is_array, has_strings);
 	*ret = field;
 	return true;
+}
+
+int sb_format_describe(char *text, struct sb_str *str)
+{
+	char *line, *rest, *declaration;
+	uint32_t at;
+	int err = 0;
+
+	for (line = strtok_r(text, "\n", &rest); line && !err; line = strtok_r(NULL, "\n", &rest)) {
+		declaration = take(&line, "field:");
+		if (!declaration || !take_number(&line, "offset:", &at) || at < COMMON_BYTES)
+			continue;
+		if (!strncmp(declaration, DATA_LOC, strlen(DATA_LOC)))
+			declaration += strlen(DATA_LOC);
+		err = sb_str_addf(str, "%s%s", str->len ? ", " : "", declaration);
+	}
+	return err;
 }
 
 int sb_format_parse(char *text, bool has_strings, sb_vec_expr_field *fields)

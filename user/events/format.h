@@ -9,6 +9,7 @@
 #ifndef SB_EVENTS_FORMAT_H
 #define SB_EVENTS_FORMAT_H
 
+#include "base/str.h"
 #include "base/vec.h"
 #include "bpf/abi/sb_abi_trace.h"
 #include "events/expr.h"
@@ -28,6 +29,16 @@ typedef SB_VEC(struct sb_expr_field) sb_vec_expr_field;
  * Return: 0; -ENOMEM.
  */
 int sb_format_parse(char *text, bool has_strings, sb_vec_expr_field *fields);
+
+/**
+ * sb_format_describe() - append the fields of a tracepoint's record for people to read
+ * @text: as above; it is cut up
+ *
+ * They are separated by commas, as they are declared: "const char * filename, int flags".
+ *
+ * Return: 0; -ENOMEM, and a part of them may have been appended.
+ */
+int sb_format_describe(char *text, struct sb_str *str);
 
 /**
  * sb_usdt_parse() - append the arguments of a USDT probe, as arg0, arg1, ...

@@ -4,6 +4,7 @@
  * process maps, opened below the root of the process, so that a container's library is found. Without
  * one, it is what the dynamic linker would take (/etc/ld.so.cache), or a program in $PATH.
  */
+#include <elf.h>
 #include <endian.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/reason.h"
+#include "base/str.h"
 #include "events/probe_priv.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader.h"
@@ -39,7 +41,23 @@ struct cache_entry {
 	uint64_t hwcap;
 };
 
-/* Whether the base name of @path, @len bytes, is "libNAME.so...", "libNAME-2.31.so" or NAME. */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Whether what follows the name of a library, @len bytes, is ".so", ".so.6" or "-2.31.so". */
+static bool is_end_of_library(const char *end, size_t len)
+{
+	if (len < 3)
+		return false;
+	if (!memcmp(end, ".so", 3))
+		return len == 3 || end[3] == '.';
+	return end[0] == '-' && is_digit(end[1]) && !memcmp(end + len - 3, ".so", 3);
+}
+
+/* Whether the base name of @path, @len bytes, is "libNAME.so..." or "libNAME-2.31.so", as for bcc, the
+ * same without "lib", as "libc" is for bpftrace, or NAME. */
 static bool is_library(const char *path, size_t len, const char *name)
 {
 	const char *base = path + len;
@@ -48,16 +66,27 @@ static bool is_library(const char *path, size_t len, const char *name)
 	while (base > path && base[-1] != '/')
 		base--;
 	base_len = (size_t)(path + len - base);
-	if (base_len == name_len && !memcmp(base, name, base_len))
-		return true;
-	if (base_len < name_len + 6 || memcmp(base, "lib", 3) || memcmp(base + 3, name, name_len))
+	if (base_len >= name_len && !memcmp(base, name, name_len))
+		return base_len == name_len ||
+		       is_end_of_library(base + name_len, base_len - name_len);
+	if (base_len < name_len + 3 || memcmp(base, "lib", 3) || memcmp(base + 3, name, name_len))
 		return false;
-	base += 3 + name_len;
-	base_len -= 3 + name_len;
-	if (!memcmp(base, ".so", 3))
-		return base_len == 3 || base[3] == '.';
-	return base[0] == '-' && base[1] >= '0' && base[1] <= '9' &&
-	       !memcmp(base + base_len - 3, ".so", 3);
+	return is_end_of_library(base + 3 + name_len, base_len - 3 - name_len);
+}
+
+/* Whether @path, @len bytes, is the program NAME with a version, as "python3.11" is "python3". */
+static bool is_versioned(const char *path, size_t len, const char *name)
+{
+	size_t name_len = strlen(name), i = len;
+
+	while (i && path[i - 1] != '/')
+		i--;
+	if (len - i <= name_len || memcmp(path + i, name, name_len))
+		return false;
+	for (i += name_len; i < len; i++)
+		if (!is_digit(path[i]) && path[i] != '.')
+			return false;
+	return true;
 }
 
 struct mapped {
@@ -72,7 +101,8 @@ static int look_at_mapping(void *arg, const struct sb_maps_line *line)
 
 	if (mapped->path[0] || !line->is_exec || line->path[0] != '/' ||
 	    line->path_len >= sizeof(mapped->path) ||
-	    !is_library(line->path, line->path_len, mapped->name))
+	    !(is_library(line->path, line->path_len, mapped->name) ||
+	      is_versioned(line->path, line->path_len, mapped->name)))
 		return 0;
 	memcpy(mapped->path, line->path, line->path_len);
 	mapped->path[line->path_len] = '\0';
@@ -177,6 +207,35 @@ static int find_mapped(struct sb_resolving *to, char **ret_path)
 		       : -ENOENT;
 }
 
+struct wanted {
+	const char *base;
+	uint64_t ino;
+	bool is_mapped;
+};
+
+static int look_for_file(void *arg, const struct sb_maps_line *line)
+{
+	struct wanted *wanted = arg;
+	size_t len = strlen(wanted->base);
+	bool is_named = line->path_len > len && line->path[line->path_len - len - 1] == '/' &&
+			!memcmp(line->path + line->path_len - len, wanted->base, len);
+
+	/* The inode of overlayfs is not always the one that stat(2) has. */
+	wanted->is_mapped |= line->is_exec && (line->ino == wanted->ino || is_named);
+	return 0;
+}
+
+bool sb_library_is_mapped(uint32_t tgid, const char *path, int fd)
+{
+	struct wanted wanted = { .base = sb_base_name(path) };
+	struct stat st;
+
+	if (sb_reader_fstat(fd, &st))
+		return true;
+	wanted.ino = st.st_ino;
+	return sb_procfs_code(tgid, look_for_file, &wanted) || wanted.is_mapped;
+}
+
 static int find_in_cache(const char *name, char **ret_path)
 {
 	sb_cleanup(sb_freep) char *data = NULL;
@@ -205,6 +264,15 @@ static int find_in_cache(const char *name, char **ret_path)
 	return -ENOENT;
 }
 
+static bool is_elf(const char *path)
+{
+	sb_cleanup(sb_closep) int fd = sb_procfs_open(-1, path);
+	char magic[SELFMAG];
+
+	return fd >= 0 && read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
+}
+
 static int find_program(const char *name, char **ret_path)
 {
 	const char *at = getenv("PATH");
@@ -216,7 +284,8 @@ static int find_program(const char *name, char **ret_path)
 		if (!len || (size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)len, at, name) >=
 				    sizeof(path))
 			continue;
-		if (!sb_can_access(path, X_OK))
+		/* A script of the same name only starts the program. */
+		if (!sb_can_access(path, X_OK) || !is_elf(path))
 			continue;
 		*ret_path = strdup(path);
 		return *ret_path ? 0 : -ENOMEM;

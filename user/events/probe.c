@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "events/format.h"
 #include "events/preset.h"
 #include "events/probe_priv.h"
 #include "events/tracefs.h"
@@ -33,13 +34,26 @@ static int explain_tracefs(struct sb_resolving *to, int err)
 	return -EOPNOTSUPP;
 }
 
+/* Return: the fields of a tracepoint, in @fields; NULL: they cannot be read. */
+static char *describe(int events_fd, const char *name, struct sb_str *fields)
+{
+	sb_cleanup(sb_freep) char *format = NULL;
+
+	if (sb_tracefs_read_format(events_fd, name, &format) || sb_format_describe(format, fields))
+		return NULL;
+	return fields->s;
+}
+
 static int found_tracepoint(void *arg, const char *category, const char *name, uint64_t id)
 {
 	struct sb_resolving *to = arg;
 	char text[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
 	struct sb_probe probe = { .kind = SB_PROBE_TRACEPOINT, .function = text, .id = id };
+	sb_cleanup(sb_str_release) struct sb_str fields = {};
 
 	snprintf(text, sizeof(text), "%s:%s", category, name);
+	if (to->is_list)
+		probe.args = describe(to->events_fd, text, &fields);
 	return to->found(to, text, &probe);
 }
 
@@ -56,7 +70,8 @@ static int no_tracepoint(struct sb_resolving *to, int events_fd)
 	struct sb_nearest_copy copy = { .nearest.typed = to->spec->name };
 	const char *category = to->spec->file;
 
-	if (sb_event_is_glob(to->spec->name) || sb_event_is_glob(category))
+	if (sb_event_is_glob(to->spec->name) ||
+	    (sb_event_is_glob(category) && !sb_streq(category, "*")))
 		return sb_reason_set(
 			       to->reason, 0,
 			       "no tracepoint matches '%s'; 'stackbpf trace --list' shows them",
@@ -84,6 +99,7 @@ static int resolve_tracepoint(struct sb_resolving *to)
 	    (events_fd < 0 || (!sb_event_is_glob(to->spec->file) &&
 			       !sb_tracefs_has_category(events_fd, to->spec->file))))
 		return sb_resolve_user(to);
+	to->events_fd = events_fd;
 	err = sb_tracefs_each(events_fd, to->spec->file, to->spec->name, found_tracepoint, to);
 	if (err)
 		return sb_reason_set(to->reason, err, "cannot read the list of tracepoints");
@@ -122,8 +138,12 @@ static void offer_words(struct sb_nearest *nearest)
 static int no_kprobes(struct sb_resolving *to)
 {
 	struct sb_nearest nearest = { .typed = to->text };
+	char elsewhere[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
 
-	offer_words(&nearest);
+	if (sb_elsewhere_find(to, elsewhere, sizeof(elsewhere)))
+		nearest.name = elsewhere;
+	else
+		offer_words(&nearest);
 	sb_reason_set(to->reason, 0,
 		      "this kernel has no probes at its functions (CONFIG_KPROBE_EVENTS), so '%s' "
 		      "cannot be traced; %s%s%s",
@@ -140,6 +160,7 @@ static int resolve_kernel(struct sb_resolving *to)
 	struct sb_nearest_copy copy = { .nearest.typed = to->spec->name };
 	sb_cleanup(sb_fclosep) FILE *file = NULL;
 	char line[1024], name[SB_EVENT_NAME_BYTES], type;
+	char elsewhere[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
 	int err = 0;
 
 	offer_words(&copy.nearest);
@@ -153,6 +174,8 @@ static int resolve_kernel(struct sb_resolving *to)
 			err = offer_kernel(to, name, &copy);
 	if (err || to->nr_found)
 		return err;
+	if (sb_elsewhere_find(to, elsewhere, sizeof(elsewhere)))
+		copy.nearest.name = elsewhere;
 	sb_reason_set(to->reason, 0, "the kernel has no function '%s'%s%s%s", to->spec->name,
 		      copy.nearest.name ? "; did you mean '" : "",
 		      copy.nearest.name ? copy.nearest.name : "", copy.nearest.name ? "'?" : "");
@@ -372,6 +395,7 @@ struct listing {
 	int (*fn)(void *arg, const char *event, const char *detail);
 	void *arg;
 	char last[3 * SB_EVENT_FILE_BYTES]; /* the place that was listed last */
+	int events_fd;			    /* of tracefs */
 };
 
 static int list_place(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
@@ -412,11 +436,12 @@ static int list_tracepoint(void *arg, const char *category, const char *name, ui
 {
 	struct listing *listing = arg;
 	char text[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
+	sb_cleanup(sb_str_release) struct sb_str fields = {};
 
 	snprintf(text, sizeof(text), "%s:%s", category, name);
 	if (!is_listed(listing, text) && !is_listed(listing, name))
 		return 0;
-	return listing->fn(listing->arg, text, NULL);
+	return listing->fn(listing->arg, text, describe(listing->events_fd, text, &fields));
 }
 
 static int list_bare(struct listing *listing, struct sb_resolving *to)
@@ -429,6 +454,7 @@ static int list_bare(struct listing *listing, struct sb_resolving *to)
 	events_fd = sb_tracefs_open();
 	if (events_fd < 0)
 		return explain_tracefs(to, events_fd);
+	listing->events_fd = events_fd;
 	return sb_tracefs_each(events_fd, "*", "*", list_tracepoint, listing);
 }
 

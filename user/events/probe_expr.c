@@ -99,6 +99,24 @@ static bool has_user_addresses(const struct sb_probe *place)
 	       is_system_call(place);
 }
 
+/* Return: what to do about a name that the place does not have but another one has: the end of a
+ * sentence. */
+static const char *advice(const struct compiling *to, const char *option, const char *why)
+{
+	const struct sb_probe *place = to->place;
+	bool is_function = place->kind == SB_PROBE_USER || place->kind == SB_PROBE_KERNEL;
+
+	if (to->probes->is_of_calls || !strstr(why, "there is no '"))
+		return "";
+	if (sb_streq(option, "--key") && place->roles == SB_EVENT_ENDS)
+		return "; --to-key is the expression at the end, if it is another one";
+	if (is_function && !place->is_return && strstr(why, "there is no 'retval'"))
+		return "; the return of a function has it, spelled r:FILE:FUNCTION or kr:FUNCTION";
+	if (is_function && place->is_return && strstr(why, "there is no 'arg"))
+		return "; the beginning of a function has it, and 'stackbpf latency' has both";
+	return "";
+}
+
 static int compile(struct compiling *to, const char *option, const char *text, bool may_be_text,
 		   uint32_t *ret_nr)
 {
@@ -118,8 +136,8 @@ static int compile(struct compiling *to, const char *option, const char *text, b
 	if (!err && expr.kind == SB_EXPR_STRING && !may_be_text)
 		err = sb_reason_set(&why, -EINVAL, "this is a string, but a number is needed");
 	if (err) {
-		sb_reason_set(to->reason, 0, "%s at '%.*s': %s", option, (int)strlen(frame) - 2,
-			      frame + 1, why.text);
+		sb_reason_set(to->reason, 0, "%s at '%.*s': %s%s", option, (int)strlen(frame) - 2,
+			      frame + 1, why.text, advice(to, option, why.text));
 		return err;
 	}
 	return add_expr(to->probes, &expr, ret_nr);

@@ -31,6 +31,7 @@ struct sb_resolving {
 	void *arg;
 	struct sb_reason *reason;
 	size_t nr_found;
+	int events_fd; /* of tracefs, while tracepoints are looked for */
 };
 
 /* library.c: find the file of a program or library that was named by its path or by a word such as
@@ -38,6 +39,10 @@ struct sb_resolving {
  * Return: 0; -ENOENT if there is none, -ESRCH if there is no process to->tgid, or another negative
  * errno, with to->reason. */
 int sb_library_find(struct sb_resolving *to, char **ret_path);
+
+/* library.c: Return: whether process @tgid maps the file that is open as @fd, whose path is @path, as
+ * code. True also when this cannot be told, or if it maps another file with the same base name. */
+bool sb_library_is_mapped(uint32_t tgid, const char *path, int fd);
 
 /* elf_probe.c: find the functions, or the USDT probes, of the file in to->spec. Return: 0, and
  * to->found() was called for each; or a negative errno with to->reason, and it may have been called
@@ -59,6 +64,16 @@ int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_
 		      uint64_t addr);
 /* The same, where the function that contains @addr is found by the unwind tables. Return: as above. */
 int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf, uint64_t addr);
+
+/**
+ * sb_elsewhere_find() - find what has the name of a function that the kernel does not have (elsewhere.c)
+ * @ret: the spelling of a tracepoint, or of a function of the process or the C library, NUL-terminated;
+ *	undefined if there is none
+ * @size: bytes of @ret; a longer spelling is cut
+ *
+ * Return: whether there is one.
+ */
+bool sb_elsewhere_find(const struct sb_resolving *to, char *ret, size_t size);
 
 /* counter.c: find the counter of to->spec, and call to->found() for it. Return: as above. */
 int sb_resolve_counter(struct sb_resolving *to);

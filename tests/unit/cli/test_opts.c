@@ -221,7 +221,8 @@ static void test_wrong_values(void **state)
 		"-n[ab]");
 	refused("option '--uid': 'no-such-user' is neither a user ID nor the name of a user",
 		"--uid", "no-such-user");
-	refused("option '--by': 'cpu,moon' is not a list of comm, pid, thread, cpu, cgroup, container",
+	refused("option '--by': 'cpu,moon' is not a list of comm, pid, thread, cpu, cgroup, container; "
+		"--value of trace and latency takes an expression",
 		"--by", "cpu,moon");
 	refused("option '--by': 'cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu' has too many root frames: the limit is 8",
 		"--by", "cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu");

@@ -48,6 +48,13 @@ static void test_spellings(void **state)
 		{ "usdt:/bin/x:lib:probe", SB_PROBE_USDT, "/bin/x", "lib", "probe", 0, false,
 		  false },
 		{ "page-faults", SB_PROBE_PERF, "", "", "page-faults", 0, false, false },
+		{ "rawtracepoint:sched_switch", SB_PROBE_TRACEPOINT, "*", "", "sched_switch", 0,
+		  false, false },
+		{ "app:ns::Worker::run", SB_PROBE_TRACEPOINT, "app", "", "ns::Worker::run", 0,
+		  false, true },
+		{ "./app:ns::*", SB_PROBE_USER, "./app", "", "ns::*", 0, false, false },
+		{ "r:app:ns::f<int>", SB_PROBE_USER, "app", "", "ns::f<int>", 0, true, false },
+		{ "usdt:/bin/x::probe", SB_PROBE_USDT, "/bin/x", "", "probe", 0, false, false },
 		{ "cpu/event=0xa8/", SB_PROBE_PERF, "cpu", "", "event=0xa8", 0, false, false },
 	};
 	struct sb_reason reason = {};
@@ -122,6 +129,7 @@ static void test_refused(void **state)
 		{ "cycles:0", "a number above 0" },
 		{ "software:fault", "did you mean 'faults'" },
 		{ "u::x", "names no program or no probe" },
+		{ "ns::Worker::run", "names no file; write it as in ./server:Worker::run" },
 	};
 	struct sb_event_spec spec;
 	size_t i;

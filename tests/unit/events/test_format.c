@@ -69,6 +69,18 @@ static void test_format(void **state)
 	sb_vec_release(&fields);
 }
 
+static void test_described(void **state)
+{
+	char text[] = "name: x\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+		      "\n\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		      "\tfield:__data_loc char[] path;\toffset:24;\tsize:4;\tsigned:0;\n"
+		      "\tfield:broken\n";
+	sb_cleanup(sb_str_release) struct sb_str str = {};
+
+	assert_int_equal(sb_format_describe(text, &str), 0);
+	assert_string_equal(str.s, "char comm[16], char[] path");
+}
+
 /* The record of a system call: what some kernels say to be behind its arguments is not there. */
 static void test_format_of_a_call(void **state)
 {
@@ -231,12 +243,15 @@ static void test_function(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_format),	   cmocka_unit_test(test_format_of_a_call),
+		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_described),
+		cmocka_unit_test(test_format_of_a_call),
 		cmocka_unit_test(test_bad_format),
 #ifdef SB_MACHINE_X86
 		cmocka_unit_test(test_usdt),
 #endif
-		cmocka_unit_test(test_bad_usdt),   cmocka_unit_test(test_many_usdt),
+		cmocka_unit_test(test_bad_usdt),
+		cmocka_unit_test(test_many_usdt),
 		cmocka_unit_test(test_function),
 	};
 
