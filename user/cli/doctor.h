@@ -51,9 +51,10 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid);
 /*
  * Check the interpreters in a process.
  * @trial: samples of it
- * @files: that it maps, to recognise by name interpreters that are not supported
+ * @files: that it maps, to recognise by name interpreters that are not supported; borrowed
  *
- * Return: 0 or a negative errno.
+ * Return: 0, also if reading the process hangs, which is printed; or a negative errno of reading
+ * it.
  */
 int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_trial *trial,
 		       const char *const *files, size_t nr_files);

@@ -43,10 +43,10 @@ int sb_outputs_add(struct sb_outputs *outputs, const char *path, const struct sb
 /* Return: whether one of the formats shows modules, files and lines. */
 bool sb_outputs_have_places(const struct sb_outputs *outputs);
 /* For sb_run_sink.prepare(): fork the process that writes files as root, if the run becomes another
- * user. Return: 0 or a negative errno, logged. */
+ * user. Return: 0; a negative errno of fork(2) or -ENOMEM, logged, and the run ends. */
 int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
-/* Write @profile, which is sealed, to all outputs. Return: 0 or the first negative errno,
- * logged. */
+/* Write @profile, which is sealed, to all outputs, also if one of them fails. Return: 0; or the
+ * negative errno of the first that failed; each is logged. */
 int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts);
 /* End the writer process, and free the list. Safe at any stage, also for a zero-initialized one. */

@@ -79,7 +79,7 @@ int sb_record_explain_events(const struct sb_reason *reason, int err);
  * Return: the exit status; that of the command, if one was run and all else went well.
  */
 int sb_record_go(struct sb_record *record, struct sb_run_sink *sink);
-/* Free all, also after an error of one of the above. */
+/* Free all, after sb_record_init() at any time, also after an error; call it once. */
 void sb_record_release(struct sb_record *record);
 
 /* Log the reason of a run that failed, if it has one. Return: its exit status. */

@@ -20,7 +20,7 @@ int sb_recorder_parse_label(void *opts, const char *value, const char **ret_why)
 /* Return: whether @key can be the key of a label. */
 bool sb_recorder_is_label(const char *key);
 
-/* Free the tags. */
+/* Free the tags; none are left. Again is harmless. */
 void sb_recorder_opts_release(struct sb_recorder_config *opts);
 
 #endif

@@ -78,7 +78,7 @@ struct sb_store_args {
 
 SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
 
-/* Free the list of tags; all else is borrowed. */
+/* Free the list of tags, also of zeroed options; all else is borrowed. */
 void sb_store_args_release(struct sb_store_args *args);
 
 /* A command without operands that queries a store. */

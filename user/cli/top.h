@@ -52,7 +52,7 @@ struct sb_top {
 	SB_VEC(size_t) order;		 /* indexes in data.funcs, in the order of the list */
 };
 
-/* Free all that @top owns. */
+/* Free all that @top owns, also of a zeroed one, and after an error. */
 void sb_top_release(struct sb_top *top);
 
 /* Make tree, functions and their order from top->data, and find the chosen node again by its path.

@@ -78,7 +78,7 @@ int sb_definitions_read(const char *path, struct sb_definitions *list, struct sb
 const struct sb_definition *sb_definitions_find(const struct sb_definitions *list, const char *name,
 						const char *path, struct sb_reason *reason);
 
-/* Free the list; it is empty then. */
+/* Free the list with all strings, also after an error and of a zeroed one; it is empty then. */
 void sb_definitions_release(struct sb_definitions *list);
 
 #endif

@@ -129,7 +129,8 @@ int sb_probes_compile(struct sb_probes *probes, const char *when, const char *we
 int sb_probes_compile_keys(struct sb_probes *probes, const char *key, const char *to_key,
 			   struct sb_reason *reason);
 
-/* Free what the list holds; it is empty then. */
+/* Free what the list holds, also after an error and of a zeroed one; it has no places then, and
+ * what is "In" stays. No view may use it any more. */
 void sb_probes_release(struct sb_probes *probes);
 
 /**

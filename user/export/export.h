@@ -109,8 +109,8 @@ bool sb_export_is_sent(struct sb_export_link *link);
  * saving the state: the piece counts as sent in this run, but the next run may send it again.
  */
 int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request);
-/* Count a piece of @nr_bytes that was sent without HTTP, and save the state. Return: 0 or a
- * negative errno of saving. */
+/* Count a piece of @nr_bytes that was sent without HTTP, and save the state. Return: what
+ * link->save() returned: 0 or a negative errno; the piece is counted in any case. */
 int sb_export_done(struct sb_export_link *link, uint64_t nr_bytes);
 /* Send a request that is not a piece, and is not counted. The reply is in link->reply until the
  * next one. Return: 0 for a status 2xx; -EPERM if it is refused; -EAGAIN, -ECANCELED and -ENOMEM as

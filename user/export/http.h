@@ -56,7 +56,7 @@ struct sb_http_reply {
 	struct sb_str location; /* where a redirection would lead; empty: none */
 	struct sb_str error;	/* why there is no reply */
 };
-/* Free what the reply holds. */
+/* Free what the reply holds, also of a zero-initialized one; zero it before it is used again. */
 void sb_http_reply_release(struct sb_http_reply *reply);
 
 /* Make a client, owned by the caller. Return: 0; -ELIBACC if libcurl is not installed; -ENOMEM.

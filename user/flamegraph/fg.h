@@ -74,7 +74,7 @@ int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t 
  * Metadata that is too long, or whose name is not valid, is left out and counted. If a key is given
  * twice, counts such as "n" are added up, and of others the first value stays.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, also if it was left out (sb_fg_complaint()); -ENOMEM.
  */
 int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
 

@@ -27,7 +27,7 @@ enum sb_fg_kind sb_picture_kind(enum sb_frame_kind kind);
  * @names: gets a copy of the name, and must live as long as *@ret_frame
  * @opts: what the name shows beside the function; `annotate` is ignored
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM, and *ret_frame is not to be used.
  */
 int sb_picture_frame(struct sb_arena *names, const struct sb_frame *frame,
 		     const struct sb_fold_opts *opts, struct sb_tree_frame *ret_frame);

@@ -34,7 +34,8 @@ void sb_watch_notify(const char *text);
 /* Read the manager's settings and make the shared memory, before the first fork. Return: 0, also if
  * there is no manager; the errno of mmap(2), negative, and then there is no watchdog. */
 int sb_watch_init(struct sb_watch *watch);
-/* Unmap the shared memory in this process, if there is any. The functions below do nothing then. */
+/* Unmap the shared memory in this process, if there is any, and zero @watch, so that the functions
+ * below do nothing then. */
 void sb_watch_release(struct sb_watch *watch);
 /* Called in a part, after it was forked: processes that it forks do not get the shared memory. */
 void sb_watch_keep(const struct sb_watch *watch);

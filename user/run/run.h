@@ -68,7 +68,8 @@ struct sb_run_config {
 };
 /* Set the defaults, which are those of the command line; overwrites all. */
 void sb_run_config_init(struct sb_run_config *config);
-/* Free the arrays of @config, not what its pointers borrow. */
+/* Free the arrays of @config, not what its pointers borrow; also of a zeroed one. After the runs
+ * that borrow it were released. */
 void sb_run_config_release(struct sb_run_config *config);
 
 /* How a run ended. The numbers are exit statuses of the command line (cli/exit.h) and of
@@ -208,8 +209,9 @@ void sb_run_init(struct sb_run *run);
  */
 enum sb_run_status sb_run_go(struct sb_run *run, struct sb_run_config *config,
 			     struct sb_run_sink *sink);
-/* Free all that the run has, also after sb_run_init() only; stops what still runs, but not the
- * command. Not @config and @sink. */
+/* Free all that the run has, also after sb_run_init() only or a failed sb_run_go(); stops what
+ * still runs, but not the command. Not @config and @sink. Call it once; sb_run_init() makes another
+ * run. */
 void sb_run_release(struct sb_run *run);
 
 /* Return: whether there is a command and it was executed: its file system may not have answered. */

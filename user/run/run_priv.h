@@ -30,13 +30,13 @@ enum sb_run_status sb_run_loop_init(struct sb_run *run);
 enum sb_run_status sb_run_loop(struct sb_run *run);
 /* From here on SIGINT and SIGTERM call sb_run_sink.give_up(). */
 enum sb_run_status sb_run_arm_give_up(struct sb_run *run);
-/* Close what sb_run_loop_init() opened, if anything. */
+/* Close what sb_run_loop_init() opened, if anything; again is harmless. */
 void sb_run_loop_release(struct sb_run *run);
 
 /* pipeline.c: make the symbolizer, the profile and the resolver. */
 enum sb_run_status sb_run_make_resolver(struct sb_run *run);
 /* Drain the session and put the samples into the profile. Return: 0 or a negative errno, with
- * run->reason. */
+ * run->reason: the run cannot go on, and what was sampled since the last call may be lost. */
 int sb_run_drain(struct sb_run *run);
 
 /* Set run->reason. Value: SB_RUN_FAILED. */

@@ -49,7 +49,7 @@ struct sb_numbering {
 };
 /* @numbering is zero-initialized. Return: 0 or -ENOMEM; release it in both cases. */
 int sb_numbering_init(struct sb_numbering *numbering, const struct sb_tree *tree);
-/* Free both tables. */
+/* Free both tables, also after an error and of a zero-initialized one; call it once. */
 void sb_numbering_release(struct sb_numbering *numbering);
 /* Return: the number of @string, an index of the tree's names: the next one, from 0 on, if it had
  * none. */

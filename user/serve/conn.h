@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One connection: reads requests, sends replies. It does not block, and makes no decisions:
- * server.c does, which sets the state. Single-threaded, as the whole front. After -ECONNRESET the
- * connection is only to be released.
+ * server.c does, which sets the state. Single-threaded, as the whole front. Pointers are not NULL.
+ * After -ECONNRESET the connection is only to be released.
  */
 #ifndef SB_SERVE_CONN_H
 #define SB_SERVE_CONN_H
@@ -53,7 +53,8 @@ struct sb_conn {
 /* Begin with a connected, non-blocking socket, which the connection then owns, in the state
  * SB_CONN_READING until @deadline_ns (CLOCK_MONOTONIC). */
 void sb_conn_init(struct sb_conn *conn, int fd, uint64_t deadline_ns);
-/* Close the socket and the body, and free all. The state is SB_CONN_FREE then. */
+/* Close the socket and the body, and free all, after which the state is SB_CONN_FREE. Again is
+ * harmless. The caller has taken it out of the queue and away from its worker before. */
 void sb_conn_release(struct sb_conn *conn);
 
 /*

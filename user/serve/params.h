@@ -27,7 +27,7 @@ struct sb_params {
  * for more than SB_PARAMS_MAX; -ENOMEM. @params is overwritten; release it in all cases.
  */
 int sb_params_parse(struct sb_params *params, const char *query, size_t len);
-/* Free all names and values; no parameters are left. */
+/* Free all names and values, also of a zero-initialized struct; no parameters are left. */
 void sb_params_release(struct sb_params *params);
 
 /*

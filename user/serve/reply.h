@@ -2,8 +2,8 @@
 /*
  * Writes the heads of replies, and replies that need no worker, to conn->head, whose contents are
  * replaced. The caller sends it with sb_conn_send(), and has set conn->closes before. Arguments are
- * not kept, but for a struct sb_asset. Single-threaded. The functions return 0; or -ENOMEM, and
- * then the connection can only be closed.
+ * not kept, but for a struct sb_asset. Single-threaded. Pointers are not NULL unless it says so.
+ * The functions return 0; or -ENOMEM, and then the connection can only be closed.
  */
 #ifndef SB_SERVE_REPLY_H
 #define SB_SERVE_REPLY_H
@@ -25,7 +25,7 @@ struct sb_asset {
 #define SB_SERVE_NR_ASSETS 3u
 /* Set the files of the page, compressed, too. Return: 0 or -ENOMEM; release them in both cases. */
 int sb_assets_init(struct sb_asset assets[SB_SERVE_NR_ASSETS]);
-/* Free the compressed texts, once no reply points to one. */
+/* Free the compressed texts, once no reply points to one, also of zeroed elements; call it once. */
 void sb_assets_release(struct sb_asset assets[SB_SERVE_NR_ASSETS]);
 
 struct sb_reply {

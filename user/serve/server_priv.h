@@ -56,7 +56,8 @@ void sb_serve_answer(struct sb_serve *serve, struct sb_conn *conn, struct sb_ans
 		     int fd);
 /* Read or send as much as possible now. May close the connection. */
 void sb_serve_go_on(struct sb_serve *serve, struct sb_conn *conn);
-/* Let epoll report the worker of seat @i. Return: 0 or a negative errno. */
+/* Let epoll report the worker of seat @i. Return: 0 or the negative errno of epoll_ctl(2), and then
+ * it is not reported. */
 int sb_serve_watch_worker(struct sb_serve *serve, size_t i);
 /* In a new worker: close the descriptors of the front. */
 void sb_serve_close_all(struct sb_serve *serve);
@@ -75,7 +76,7 @@ void sb_pool_on_worker(struct sb_serve *serve, size_t i);
 void sb_pool_expire(struct sb_serve *serve, uint64_t now_ns);
 /* Return: whether a worker has a question. */
 bool sb_pool_is_busy(const struct sb_serve *serve);
-/* Kill all workers. */
+/* Kill all workers, in sb_serve_free(); their questions are not answered. */
 void sb_pool_release(struct sb_serve *serve);
 
 #endif

@@ -75,13 +75,14 @@ int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 
 /*
  * Set search->is_fine_only if a key of @rules or @by is a wide tag in [from, to), which aggregates
- * do not have. Both may be NULL. Return: 0 or a negative errno.
+ * do not have; search->answer->is_fine_only becomes the same. Both may be NULL. Return: 0 or a
+ * negative errno, and then it may be set or not.
  */
 int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, const char *by,
 		   int64_t from_s, int64_t to_s);
 
-/* Clip [*from_s, *to_s) to the times that have files; empty if there are none. Return: 0 or a
- * negative errno. */
+/* Clip [*from_s, *to_s) to the times that have files; empty if there are none. Needs no search.
+ * Return: 0 or a negative errno, and then the range is not to be used. */
 int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s);
 
 /*
@@ -105,7 +106,7 @@ int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules);
 /* Return: whether the set of tags with this ID matches the rules. */
 bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);
-/* Free the table of what was matched; @dict and @rules stay. */
+/* Free the table of what was matched, also of a zero-initialized one; @dict and @rules stay. */
 void sb_wanted_release(struct sb_wanted *wanted);
 
 #endif

@@ -96,12 +96,12 @@ struct sb_store_block {
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
 /*
  * After a sb_store_put() that succeeded: why the block may not be on disk although it can be read,
- * because fdatasync() failed, or why a late block is not in all aggregates. Return: 0 or a negative
- * errno.
+ * because fdatasync() failed, or why a late block is not in all aggregates. Return: 0; or the
+ * negative errno of that, by which the block is not lost for readers, and is not to be put again.
  */
 int sb_store_put_status(const struct sb_store *store);
 /* Remove the files that the store's options keep_s and bytes_max no longer allow at @now_s (seconds
- * since the epoch), as sb_store_prune() does. Return: 0 or the first error. */
+ * since the epoch), as sb_store_prune() does. Return: as sb_store_prune(). */
 int sb_store_expire(struct sb_store *store, int64_t now_s);
 
 struct sb_store_prune {
@@ -115,8 +115,9 @@ struct sb_store_prune {
 /*
  * Remove files whose time ended longer than keep_s ago; then, while the store is larger than
  * bytes_max, the oldest files of the finest level, then those of the next. Files that may be being
- * written stay. The store may be open for reading only. Return: 0 or the first error, which ends
- * it.
+ * written stay. The store may be open for reading only. Return: 0; -ENOMEM; or the first error of
+ * reading a directory or removing a file, which ends it: files removed before are gone, and it may
+ * be called again.
  */
 int sb_store_prune(struct sb_store *store, const struct sb_store_prune *prune, int64_t now_s);
 

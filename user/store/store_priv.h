@@ -111,7 +111,8 @@ int sb_store_transfer(struct sb_store *store, size_t level, const struct sb_segm
 		      const struct sb_segment_sums *sums);
 /* Close the files of aggregates: their large dictionaries are not needed until a period ends. */
 void sb_store_close_sums(struct sb_store *store);
-/* Make the aggregates of all periods that ended before @now_s. Return: 0 or a negative errno. */
+/* Make the aggregates of all periods that ended before @now_s. Return: 0 or a negative errno: those
+ * made until then stay, and the next call makes the others. */
 int sb_store_roll(struct sb_store *store, int64_t now_s);
 /*
  * Return: 1 if the period of @level that begins at @begin_s has its aggregate of @kind; 0 if not; a
@@ -121,7 +122,7 @@ int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,
 		       const struct sb_store_kind *kind);
 /*
  * After opening for writing: find the time from which on aggregates are missing, by level
- * (rolled_s, summed_s). Return: 0 or a negative errno.
+ * (rolled_s, summed_s). Return: 0 or a negative errno, and then the store can only be closed.
  */
 int sb_store_find_rolled(struct sb_store *store, int64_t now_s);
 

@@ -46,7 +46,8 @@ struct sb_resum {
 
 /*
  * Begin a query, unless it has begun already. Each has a number @question, larger than those
- * before. @segment may only have grown since the last query. Return: 0 or -ENOMEM.
+ * before. @segment may only have grown since the last query. Return: 0; -ENOMEM, and the query has
+ * not begun: it may be called again.
  */
 int sb_resum_begin(struct sb_resum *resum, const struct sb_segment *segment, uint64_t question);
 /* Add a block of segment->blocks, each at most once in a query. Return: 0; -EBADMSG if the block is

@@ -42,7 +42,8 @@ int sb_tag_rules_add(struct sb_tag_rules *rules, const char *text);
 int sb_tag_rules_print(const struct sb_tag_rules *rules, struct sb_str *out);
 /* Return: whether a set of @nr tags matches all rules; true if there are none. */
 bool sb_tag_rules_match(const struct sb_tag_rules *rules, const struct sb_tag *tags, size_t nr);
-/* Free all rules: none are left, so that all series match, and others can be added. */
+/* Free all rules, also of a zero-initialized struct: none are left, so that all series match, and
+ * others can be added. */
 void sb_tag_rules_release(struct sb_tag_rules *rules);
 
 /* Buffer for one key of a list; longer keys are truncated. */

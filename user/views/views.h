@@ -24,7 +24,8 @@ struct bpf_map;
 enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 
 /* Let libbpf load these programs, none of which is NULL. For sb_view.prepare(), before the object
- * is loaded: programs are loaded only if they are switched on. Return: 0 or a negative errno. */
+ * is loaded: programs are loaded only if they are switched on. Return: 0; -EINVAL if the object is
+ * loaded already, and some may be switched on. */
 int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 
 /*
