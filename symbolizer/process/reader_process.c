@@ -242,19 +242,6 @@ static int spawn(struct spawner *spawner, int *ret_fds)
 	return err ? err : spawner->readers[spawner->nr_readers++]->peer.pid;
 }
 
-static void on_spawn(struct spawner *spawner)
-{
-	struct sb_reader_spawn_answer said = {};
-	int fds[2] = { -1, -1 }, pid = spawn(spawner, fds);
-
-	said.err = pid < 0 ? pid : 0;
-	said.pid = pid < 0 ? 0 : pid;
-	/* If the caller has ended, it needs no answer. */
-	(void)sb_peer_send(spawner->fd, &said, sizeof(said), fds, pid < 0 ? 0 : 2);
-	sb_closep(&fds[0]);
-	sb_closep(&fds[1]);
-}
-
 static void on_abandon(struct spawner *spawner, int pid)
 {
 	uint32_t i;
@@ -265,6 +252,29 @@ static void on_abandon(struct spawner *spawner, int pid)
 		spawner->readers[i]->is_abandoned = true;
 		sem_post(&spawner->readers[i]->is_over);
 	}
+}
+
+static void on_spawn(struct spawner *spawner)
+{
+	struct sb_reader_spawn_answer said = {};
+	int fds[2] = { -1, -1 }, pid = spawn(spawner, fds);
+
+	said.err = pid < 0 ? pid : 0;
+	said.pid = pid < 0 ? 0 : pid;
+	if (!said.err)
+		said.err = sb_peer_send(spawner->fd, &said, sizeof(said), fds, 2);
+	/*
+	 * The kernel refuses to send descriptors (ETOOMANYREFS) while messages of this user that
+	 * nobody has received yet hold more than RLIMIT_NOFILE of them. The caller waits for an
+	 * answer nevertheless. If the caller has ended, it needs none.
+	 */
+	if (said.err) {
+		if (said.pid)
+			on_abandon(spawner, said.pid);
+		(void)sb_peer_send(spawner->fd, &said, sizeof(said), NULL, 0);
+	}
+	sb_closep(&fds[0]);
+	sb_closep(&fds[1]);
 }
 
 static int begin(struct spawner *spawner)

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -47,6 +48,7 @@ enum how { HONEST, CRASH, HANG, HANG_AT, LIE_LEN, LIE_PART, LIE_FD, LIE_AT };
 static struct shared {
 	enum how how;
 	bool is_immortal; /* readers do not end when they are killed: see waitpid() below */
+	bool is_crowded;  /* no message can have descriptors: see sendmsg() below */
 } * shared;
 static bool is_on_fuse;
 
@@ -59,6 +61,8 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int options);
 int __real_fstatfs(int fd, struct statfs *fs);
 int __wrap_fstatfs(int fd, struct statfs *fs);
 int __wrap_fstatfs64(int fd, struct statfs *fs);
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 
 int __wrap_sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd)
 {
@@ -94,6 +98,16 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int options)
 	return shared && shared->is_immortal && (options & WNOHANG)
 		       ? 0
 		       : __real_waitpid(pid, status, options);
+}
+
+/* With a low RLIMIT_NOFILE, when other processes of the user have sent descriptors that nobody received yet. */
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	if (shared && shared->is_crowded && message->msg_controllen) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	return __real_sendmsg(fd, message, flags);
 }
 
 int __wrap_fstatfs(int fd, struct statfs *fs)
@@ -331,6 +345,19 @@ static void test_crash(void **state)
 	shared->how = HONEST;
 	assert_int_equal(read_secret(), sizeof(secret));
 	assert_true(stats().nr_readers == 2 && !stats().nr_abandoned);
+}
+
+/* A reader whose descriptors cannot be sent is given up; the caller hears of it and goes on. */
+static void test_crowded(void **state)
+{
+	begin(LONG_NS);
+	shared->is_crowded = true;
+	assert_int_equal(read_secret(), -ETIMEDOUT);
+	assert_int_equal(stats().nr_readers, 0);
+	assert_int_equal(stats().nr_refused, 1);
+	shared->is_crowded = false;
+	assert_int_equal(read_secret(), sizeof(secret));
+	assert_int_equal(stats().nr_readers, 1);
 }
 
 static void test_hang(void **state)
@@ -620,6 +647,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ahead_forged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cpu_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_crowded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_abandoned_max, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forged, setup, teardown),
