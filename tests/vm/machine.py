@@ -3,6 +3,7 @@
 """One command under another kernel, in a machine that qemu makes for it and throws away.
 
     machine.py KERNEL [--arch ARCH] [--root DIR] [--cpus N] -- COMMAND [ARG...]     by hand; KERNEL as in kernels.py
+    machine.py --at-once N                          print how many guests N CPUs of this system can run at once
 
 The guest sees the file system of this system, or another root, read-only (virtiofs), so what was built here runs
 there unchanged: programs, libraries, interpreters. The directories named as writable are seen at their own
@@ -276,7 +277,7 @@ export co ce
         setup, arch, memory = self.setup, self.arch, f'{self.setup.memory_mib}M'
         command = [
             self.qemu, '-nodefaults', '-no-user-config', '-no-reboot', '-display', 'none', '-net', 'none',
-            '-accel', f'tcg,thread={"multi" if self.qemu_version() >= QEMU_THREADS_SINCE else "single"}',
+            '-accel', f'tcg,thread={"multi" if has_thread_for_each_cpu(self.qemu) else "single"}',
             '-cpu', arch.cpu, '-smp', str(setup.cpus), '-m', memory, '-M', f'{arch.machine},memory-backend=m',
             '-object', f'memory-backend-memfd,id=m,size={memory},share=on',
             '-serial', f'file:{self.work}/console',
@@ -295,10 +296,6 @@ export co ce
             qemu.kill()
             return qemu.wait(), f'no end within {setup.seconds_max} s'
 
-    def qemu_version(self):
-        said = subprocess.run([self.qemu, '--version'], stdout=subprocess.PIPE, text=True, check=True).stdout
-        return int(re.search(r'version (\d+)', said)[1])
-
     def disk(self):
         mkfs = shutil.which('mkfs.ext4', path=os.environ['PATH'] + ':/usr/sbin:/sbin')
         if not mkfs:
@@ -308,6 +305,18 @@ export co ce
             file.truncate(DISK_BYTES)
         subprocess.run([mkfs, '-q', '-F', '-E', 'lazy_itable_init=0,lazy_journal_init=0', path], check=True)
         return ('-drive', f'file={path},format=raw,if=none,id=d,cache=unsafe', '-device', 'virtio-blk-pci,drive=d')
+
+
+def has_thread_for_each_cpu(qemu):
+    said = subprocess.run([qemu, '--version'], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return int(re.search(r'version (\d+)', said)[1]) >= QEMU_THREADS_SINCE
+
+
+def guests_at_once(nr_cpus):
+    """A guest that is kept from its CPUs loses ticks of its timers. So no more guests run at once than there are CPUs
+    for all of qemu's threads."""
+    qemu = shutil.which(ARCHITECTURES[platform.machine()].qemu)
+    return (nr_cpus + 1) // 2 if qemu and has_thread_for_each_cpu(qemu) else nr_cpus
 
 
 def need(program):
@@ -382,6 +391,9 @@ class Cpio:
 
 
 def main():
+    if sys.argv[1:2] == ['--at-once']:
+        print(guests_at_once(int(sys.argv[2])))
+        return 0
     import kernels  # pylint: disable=import-outside-toplevel
     parser = argparse.ArgumentParser()
     parser.add_argument('kernel')
