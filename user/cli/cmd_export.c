@@ -385,7 +385,8 @@ static void say_end(const struct sb_export_state *state)
 			(unsigned long long)state->nr_late);
 	if (state->expired_s)
 		sb_warn("export: up to %llu s of data expired in the store before it could "
-			"be sent",
+			"be sent; export more often, or keep data longer with --retain of 'stackbpf "
+			"record'",
 			(unsigned long long)state->expired_s);
 }
 

@@ -173,8 +173,8 @@ static int warn_of(void *arg, const struct sb_interp_found *found)
 	}
 	warnings->path[warnings->nr] = found->path;
 	warnings->why[warnings->nr++] = found->why;
-	sb_info("process %u has no frames of %s ('%s'): %s", found->space.tgid, found->runtime_name,
-		found->path, found->why);
+	sb_info("process %u has no frames of %s ('%s'): %s; native frames are shown instead",
+		found->space.tgid, found->runtime_name, found->path, found->why);
 	return 0;
 }
 
@@ -186,5 +186,6 @@ void sb_report_interp_warnings(const struct sb_run *run)
 		return;
 	(void)sb_interp_each(run->interp, warn_of, &warnings);
 	if (warnings.nr_more)
-		sb_info("%zu more messages like these", warnings.nr_more);
+		sb_info("%zu more interpreters have no frames, in other files or for other reasons",
+			warnings.nr_more);
 }
