@@ -124,8 +124,8 @@ int sb_opts_parse(struct sb_opts *opts, char **argv);
 /* Free the operands and the error, not the fields; allowed also before sb_opts_parse(). */
 void sb_opts_release(struct sb_opts *opts);
 
-/* Set opts->error to "command: <sentence>", for -EINVAL that the caller then returns. Return:
- * -EINVAL; or -ENOMEM. */
+/* Set opts->error to "command: <sentence>", for -EINVAL that the caller then returns; @fmt as for
+ * printf(). Return: -EINVAL; or -ENOMEM, and opts->error is not to be used. */
 int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Return: whether the command or view named @command has this option, by row->views and

@@ -46,7 +46,8 @@ bool sb_outputs_have_places(const struct sb_outputs *outputs);
  * user. Return: 0; a negative errno of fork(2) or -ENOMEM, logged, and the run ends. */
 int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
 /* Write @profile, which is sealed, to all outputs, also if one of them fails. Return: 0; or the
- * negative errno of the first that failed; each is logged. */
+ * negative errno of the first that failed; each is logged. A format that needs durations, where no
+ * sample has any, is logged, too, but is no error. */
 int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts);
 /* End the writer process, and free the list. Safe at any stage, also for a zero-initialized one. */

@@ -54,7 +54,8 @@ bool sb_counter_is_clock(const struct sb_counter *counter);
  * constant. */
 const char *sb_counter_unit(const struct sb_counter *counter);
 
-/* Set the members of @attr that say what is counted and, if it is known, the period. */
+/* Set the members of @attr that say what is counted and, if it is known, the period; the others
+ * stay. */
 void sb_counter_set_attr(const struct sb_counter *counter, struct perf_event_attr *attr);
 
 /* If @err of perf_event_open(2) means that the machine lacks the counter @name, say so. Return:

@@ -211,8 +211,8 @@ int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 
 /*
- * Remove all stacks and durations. Frames keep their IDs, and metadata stays. The profile can be
- * filled again, also after it was sealed.
+ * Remove all stacks, squares and durations, with those of all rows together. Frames keep their IDs,
+ * and metadata stays. The profile can be filled again, also after it was sealed.
  */
 void sb_profile_clear(struct sb_profile *profile);
 

@@ -26,7 +26,7 @@ enum sb_otlp_attrs { SB_OTLP_BOTH, SB_OTLP_INLINE, SB_OTLP_REF };
 struct sb_otlp;
 
 /* Make an encoder. @attrs: what the receiver understands. Return: 0 and *ret_otlp, owned by the
- * caller; -ENOMEM. */
+ * caller; -ENOMEM, and it is untouched. */
 int sb_otlp_new(enum sb_otlp_attrs attrs, struct sb_otlp **ret_otlp);
 /* Free an encoder, with what was not taken; NULL is allowed. */
 void sb_otlp_free(struct sb_otlp *otlp);

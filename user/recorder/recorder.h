@@ -62,8 +62,8 @@ struct sb_recorder_kind {
 	char name[SB_KIND_BYTES]; /* of the view, or "trace:ssl", "oncpu:slow" with a definition */
 	char unit[SB_UNIT_BYTES]; /* ""; of a view that takes events: the unit of the definition */
 	const void *definition;	  /* for find_events(); NULL: none */
-	/* The definition, if it says what holds for all samples of a sampler: kinds with different ones
-	 * get samplers of their own. NULL: it does not. */
+	/* The definition, if it says what holds for all samples of a sampler: kinds with different
+	 * ones get samplers of their own. NULL: it does not. */
 	const void *apart;
 };
 
@@ -88,9 +88,10 @@ struct sb_recorder_config {
 	 * status. */
 	int (*report)(const struct sb_run *run, enum sb_run_status status);
 	/*
-	 * Called in each sampler process before its run, for kinds with a definition: set its events
-	 * or spans in @view_opts. It is done there because a sampler may start long after the recorder, when
-	 * libraries have been replaced. Return: 0; a negative errno with @reason.
+	 * Called in each sampler process before its run, for kinds with a definition: set its
+	 * events or spans in @view_opts. It is done there because a sampler may start long after
+	 * the recorder, when libraries have been replaced. Return: 0; a negative errno with
+	 * @reason.
 	 */
 	int (*find_events)(const struct sb_recorder_kind *kind, struct sb_view_opts *view_opts,
 			   struct sb_reason *reason, void *arg);
@@ -107,7 +108,7 @@ struct sb_recorder_config {
 
 /**
  * sb_recorder_run() - record until the time is up, a signal comes, or the store writer dies
- * @config: borrowed
+ * @config: borrowed; with one kind at least
  * @run: what samplers do; its views are set here, and members that are 0 get defaults for long runs
  * @reason: why the recorder process failed, if it did, for the caller to tell; zeroed before
  *

@@ -52,7 +52,7 @@ const char *sb_http_reason(int status);
 /* Return: whether a list like "gzip;q=1.0, br" has @token, in upper or lower case, with a weight
  * above 0; false if the list was not there. "*" in the list stands for no token but itself. */
 bool sb_http_list_has(struct sb_http_text list, const char *token);
-/* Return: whether the texts are equal, byte by byte; false if @text was not there. */
+/* Return: whether @text is the string @s, byte by byte; false if @text was not there. */
 bool sb_http_text_is(struct sb_http_text text, const char *s);
 
 #endif

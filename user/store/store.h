@@ -96,8 +96,8 @@ struct sb_store_block {
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
 /*
  * After a sb_store_put() that succeeded: why the block may not be on disk although it can be read,
- * because fdatasync() failed, or why a late block is not in all aggregates. Return: 0; or the
- * negative errno of that, by which the block is not lost for readers, and is not to be put again.
+ * because fdatasync() failed, or why a late block is not in all aggregates. Return: 0; or that
+ * negative errno: readers see the block all the same, and it is not to be put again.
  */
 int sb_store_put_status(const struct sb_store *store);
 /* Remove the files that the store's options keep_s and bytes_max no longer allow at @now_s (seconds
@@ -128,8 +128,10 @@ int sb_store_prune(struct sb_store *store, const struct sb_store_prune *prune, i
  * There is no record of earlier merges: what is merged twice counts twice. Damaged blocks are left
  * out.
  *
- * Return: 0; -EINVAL if one of them is open for reading only; -ENOMEM; other errors of I/O, and
- * then a part has been added.
+ * @now_s: the present, seconds since the epoch
+ *
+ * Return: 0; -EINVAL if one of them is open for reading only, and nothing is added; -ENOMEM or an
+ * error of I/O, and then a part may have been added, which cannot be taken out again.
  */
 int sb_store_merge(struct sb_store *store, struct sb_store *from, int64_t now_s);
 
