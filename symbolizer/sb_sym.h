@@ -320,6 +320,10 @@ struct sb_sym_stats {
 	uint64_t nr_bytes_peak, nr_bytes_max;
 	/* Files that lost some or all of their names because they cost too much to load. */
 	uint64_t nr_files_cut;
+	/* Units of debug information that are damaged in whole or in part, and .dwo files that are
+	 * missing or cannot be used, of those that lookups needed: lines and inlined functions are
+	 * missing. At log level debug the files are named. */
+	uint64_t nr_units_damaged, nr_splits_missing;
 	/* Files held open for processes that may end, and closed because descriptors ran out. */
 	uint64_t nr_files_closed;
 	uint64_t nr_lookups;

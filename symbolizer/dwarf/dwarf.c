@@ -232,6 +232,8 @@ static int unit_lookup(struct sb_unit *unit, struct query *query)
 	err = load_unit(unit, &dies);
 	if (!err && query->lines && !unit->is_lines_built)
 		err = sb_lines_build(unit);
+	if (err == -EFBIG)
+		sb_unit_note_damage(unit, err);
 	if (err)
 		return err;
 	if (query->lines)
@@ -299,6 +301,11 @@ int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		return err;
 	*ret_nr = query.nr;
 	return 0;
+}
+
+void sb_dwarf_losses(const struct sb_dwarf *dwarf, struct sb_dwarf_losses *ret_losses)
+{
+	*ret_losses = dwarf->losses;
 }
 
 size_t sb_dwarf_bytes(const struct sb_dwarf *dwarf)

@@ -478,10 +478,17 @@ static bool read_header(struct sb_cursor *cur, struct sb_unit *unit)
 	return true;
 }
 
+/* Return: whether it is a unit of types, which is not needed, or the zeros of a linker's padding. */
+static bool is_skipped(const struct sb_unit *unit)
+{
+	return unit->type == DW_UT_type || unit->type == DW_UT_split_type ||
+	       unit->end == unit->offset + unit->offset_size;
+}
+
 static bool is_readable(const struct sb_unit *unit)
 {
-	return unit->version >= 2 && unit->version <= 5 && unit->type != DW_UT_type &&
-	       unit->type != DW_UT_split_type && (unit->addr_size == 4 || unit->addr_size == 8) &&
+	return unit->version >= 2 && unit->version <= 5 &&
+	       (unit->addr_size == 4 || unit->addr_size == 8) &&
 	       unit->offset + unit->header_bytes < unit->end;
 }
 
@@ -553,16 +560,24 @@ int sb_dwarf_file_load_units(struct sb_dwarf_file *file)
 	while (sb_cursor_left(&cur)) {
 		struct sb_unit unit = { .file = file, .offset = (uint64_t)(cur.at - start) };
 
-		if (!read_header(&cur, &unit))
+		if (!read_header(&cur, &unit)) {
+			sb_unit_note_damage(&unit, -EBADMSG);
 			break; /* what precedes the defect is used */
+		}
 		cur.at = start + unit.end;
-		if (!is_readable(&unit))
+		if (is_skipped(&unit))
 			continue;
-		if (file->units.nr >= UNITS_MAX)
+		if (!is_readable(&unit)) {
+			sb_unit_note_damage(&unit, -EBADMSG);
+			continue;
+		}
+		if (file->units.nr >= UNITS_MAX) {
+			sb_unit_note_damage(&unit, -E2BIG);
 			break;
+		}
 		err = sb_dwarf_check_full(file->dwarf, 1, WORK_OF_UNIT);
 		if (!err)
-			err = sb_dwarf_forgive(load_unit(file, &unit));
+			err = sb_unit_forgive(&unit, load_unit(file, &unit));
 		if (!err)
 			err = sb_budget_push(file->dwarf->budget, &file->units, unit);
 		if (err)

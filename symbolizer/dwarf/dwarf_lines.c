@@ -414,7 +414,7 @@ int sb_lines_build(struct sb_unit *unit)
 	if (!err)
 		err = run(&prog);
 	/* What came before a fault is good. */
-	err = sb_dwarf_forgive(err);
+	err = sb_unit_forgive(unit, err);
 	if (!err && prog.seqs.nr)
 		err = sb_budget_charge(dwarf->budget,
 				       prog.rows.nr * 2 *

@@ -52,7 +52,7 @@ static int scopes_load(struct sb_unit *unit)
 		return 0;
 	unit->is_scopes_built = true;
 	err = sb_die_walk_run(&walk);
-	err = sb_dwarf_forgive(err);
+	err = sb_unit_forgive(unit, err);
 	unit->file->dwarf->nr_bytes += unit->scopes.cap * sizeof(struct sb_dwarf_scope);
 	return err;
 }
@@ -153,16 +153,17 @@ int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node)
 	int err;
 
 	err = sb_die_at(ref, &unit, &die);
-	if (err == -ENOMEM)
-		return err;
 	if (!err)
 		sb_die_origin(unit, &die, &ref);
+	err = sb_unit_forgive(unit, err);
+	if (err)
+		return err;
 	hash = sb_hash(&ref.offset, sizeof(ref.offset), (uintptr_t)ref.file);
 	node->func = find_func(dwarf, ref, hash);
 	if (node->func != NONE)
 		return 0;
 	func = (struct sb_dwarf_func){ .file = ref.file, .offset = ref.offset };
-	err = sb_dwarf_forgive(read_func(ref, &func));
+	err = sb_unit_forgive(unit, read_func(ref, &func));
 	if (!err)
 		err = sb_budget_push(dwarf->budget, &dwarf->funcs, func);
 	if (!err)

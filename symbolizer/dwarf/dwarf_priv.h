@@ -183,6 +183,7 @@ struct sb_unit {
 	bool is_code; /* a compilation unit, not a partial or type unit */
 	bool has_ranges, has_stmt_list;
 	bool is_built, is_lines_built, is_scopes_built, is_split_tried;
+	bool is_damaged; /* it is counted in sb_dwarf.losses */
 	struct sb_abbrev_table *abbrevs;
 	uint64_t abbrev_offset, dwo_id;
 	uint64_t low_pc, stmt_list;
@@ -230,6 +231,7 @@ struct sb_dwarf {
 	uint64_t ranges_left, line_bytes_left, abbrev_bytes_left; /* see EFFORT_FACTOR */
 	size_t nr_image_bytes;
 	size_t nr_bytes; /* of tables */
+	struct sb_dwarf_losses losses;
 };
 
 /* A DIE, by its offset in .debug_info of a file. */
@@ -413,10 +415,25 @@ static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf, uint64_t len
 #define WORK_OF_RANGE	200u
 #define WORK_OF_UNIT	1000u
 
-/* Forgive an error that costs a unit something, but not the lookup. Return: 0; -ENOMEM as it is. */
-static inline int sb_dwarf_forgive(int err)
+/* Count the unit as damaged, unless that was done before, or the budget counts @err. */
+static inline void sb_unit_note_damage(struct sb_unit *unit, int err)
 {
-	return err == -ENOMEM ? err : 0;
+	const struct sb_budget *budget = unit->file->dwarf->budget;
+
+	if (unit->is_damaged || (err == -EFBIG && budget && budget->is_refused))
+		return;
+	unit->is_damaged = true;
+	unit->file->dwarf->losses.nr_units++;
+}
+
+/* Forgive an error that costs the unit something, but not the lookup, and count it. Return: 0;
+ * -ENOMEM as it is. */
+static inline int sb_unit_forgive(struct sb_unit *unit, int err)
+{
+	if (!err || err == -ENOMEM)
+		return err;
+	sb_unit_note_damage(unit, err);
+	return 0;
 }
 
 #endif

@@ -9,10 +9,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "symbolizer/dwarf/dwarf_priv.h"
 #include "symbolizer/elf/owner.h"
 #include "symbolizer/process/procfs.h"
@@ -118,8 +120,15 @@ static int load(struct sb_unit *unit, struct sb_unit **ret_split)
 
 int sb_unit_load_split(struct sb_unit *unit)
 {
+	int err;
+
 	if (unit->is_split_tried || !unit->dwo_name)
 		return 0;
 	unit->is_split_tried = true;
-	return sb_dwarf_forgive(load(unit, &unit->split));
+	err = load(unit, &unit->split);
+	if (!err || err == -ENOMEM)
+		return err;
+	sb_debug("no '%s' for debug information: %s", unit->dwo_name, strerror(-err));
+	unit->file->dwarf->losses.nr_splits++;
+	return 0;
 }

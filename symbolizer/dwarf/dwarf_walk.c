@@ -112,7 +112,7 @@ static int add_node(struct sb_unit *unit, const struct sb_die *die, uint32_t off
 	if (ret < 0)
 		ranges->nr = nr_ranges; /* there is no such node */
 	if (ret == -EBADMSG)
-		return sb_dwarf_forgive(ret);
+		return sb_unit_forgive(unit, ret);
 	/* Where a compiler has no word for code in several places (DWARF 2), inner ones have some. */
 	if (!ret && is_inlined && level->id != NONE)
 		ret = 1;
@@ -157,7 +157,7 @@ int sb_unit_build(struct sb_unit *unit)
 	unit->is_built = true;
 	dwarf->scratch.nr = 0;
 	err = sb_die_walk_run(&walk);
-	err = sb_dwarf_forgive(err);
+	err = sb_unit_forgive(unit, err);
 	if (!err)
 		err = sb_budget_charge(dwarf->budget,
 				       dwarf->scratch.nr * 2 * sizeof(struct sb_dwarf_range))

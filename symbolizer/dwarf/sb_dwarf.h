@@ -57,6 +57,16 @@ void sb_dwarf_free(struct sb_dwarf *dwarf);
 int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr);
 
+/* What could not be read of what lookups needed so far. */
+struct sb_dwarf_losses {
+	/* Units of which a part is damaged, or beyond a bound of the reader. What the budget refused is
+	 * not among them: sb_budget_pool counts it. */
+	uint64_t nr_units;
+	uint64_t nr_splits; /* .dwo files that are missing, or that cannot be used */
+};
+/* Get the losses. */
+void sb_dwarf_losses(const struct sb_dwarf *dwarf, struct sb_dwarf_losses *ret_losses);
+
 /* Return: the bytes of memory in use, without the allocator's overhead. */
 size_t sb_dwarf_bytes(const struct sb_dwarf *dwarf);
 

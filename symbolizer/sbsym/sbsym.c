@@ -470,6 +470,22 @@ static int run_target(struct run *run, char **addrs, int nr)
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
+static void warn_of_losses(const struct sb_symbolizer *sym)
+{
+	struct sb_sym_stats stats;
+
+	sb_symbolizer_stats(sym, &stats);
+	if (stats.nr_units_damaged)
+		sb_warn("%" PRIu64 " units of debug information are damaged, so lines and inlined "
+			"functions are missing; rebuild the program",
+			stats.nr_units_damaged);
+	if (stats.nr_splits_missing)
+		sb_warn("%" PRIu64
+			" .dwo files are missing or cannot be used, so inlined functions "
+			"are missing; put them back where the program was built",
+			stats.nr_splits_missing);
+}
+
 /* Return: an exit code. */
 static int name_addresses(const struct options *opts, char **operands, int nr)
 {
@@ -485,6 +501,7 @@ static int name_addresses(const struct options *opts, char **operands, int nr)
 		return EXIT_FAILED;
 	}
 	status = run_target(&run, operands + 1, nr - 1);
+	warn_of_losses(run.sym);
 	sb_symbolizer_free(run.sym);
 	sb_str_release(&run.out);
 	return status;

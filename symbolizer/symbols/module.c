@@ -46,6 +46,7 @@ static int init(struct sb_module *mod, const char *path, const struct sb_module_
 
 	mod->sym = opts->sym;
 	mod->strings = opts->strings;
+	mod->losses = opts->losses;
 	mod->debug_err = mod->symtab_err = mod->funcs_err = mod->plt_err = mod->dwarf_err =
 		mod->table_err = NOT_YET;
 	mod->path = strdup(path);
@@ -364,6 +365,28 @@ static int open_dwarf(struct sb_module *mod)
 	return open_dwarf_of(mod, mod->debug.elf, mod->debug.path);
 }
 
+/* DWARF that was dropped and is read again has the same losses, which are counted once. */
+static void note(struct sb_module *mod, const struct sb_dwarf_losses *losses)
+{
+	struct sb_dwarf_losses more = {};
+
+	if (losses->nr_units > mod->lost.nr_units)
+		more.nr_units = losses->nr_units - mod->lost.nr_units;
+	if (losses->nr_splits > mod->lost.nr_splits)
+		more.nr_splits = losses->nr_splits - mod->lost.nr_splits;
+	if (!more.nr_units && !more.nr_splits)
+		return;
+	mod->lost.nr_units += more.nr_units;
+	mod->lost.nr_splits += more.nr_splits;
+	if (mod->losses) {
+		mod->losses->nr_units += more.nr_units;
+		mod->losses->nr_splits += more.nr_splits;
+	}
+	sb_debug("debug information of '%s': %llu damaged units, %llu .dwo files not usable",
+		 mod->path, (unsigned long long)mod->lost.nr_units,
+		 (unsigned long long)mod->lost.nr_splits);
+}
+
 int sb_module_need_dwarf(struct sb_module *mod)
 {
 	if (mod->dwarf_err == NOT_YET) {
@@ -372,11 +395,22 @@ int sb_module_need_dwarf(struct sb_module *mod)
 			mod->dwarf_err = NOT_YET;
 			return -ENOMEM;
 		}
-		if (mod->dwarf_err && mod->dwarf_err != -ENODATA)
+		if (mod->dwarf_err && mod->dwarf_err != -ENODATA) {
 			sb_debug("DWARF of '%s' is not usable (error %d)", mod->path,
 				 -mod->dwarf_err);
+			if (!mod->budget.is_refused)
+				note(mod, &(struct sb_dwarf_losses){ .nr_units = 1 });
+		}
 	}
 	return 0;
+}
+
+void sb_module_note_losses(struct sb_module *mod)
+{
+	struct sb_dwarf_losses losses;
+
+	sb_dwarf_losses(mod->dwarf, &losses);
+	note(mod, &losses);
 }
 
 /* Return: as sb_walk_table_init(), of the debug file if the file itself has no CFI. */

@@ -17,6 +17,7 @@
 #include "symbolizer/elf/budget.h"
 #include "symbolizer/sb_sym.h"
 
+struct sb_dwarf_losses;
 struct sb_module;
 
 struct sb_module_opts {
@@ -24,6 +25,8 @@ struct sb_module_opts {
 		*pool; /* borrowed: what all modules together may cost; NULL: no bound */
 	const struct sb_symbolizer_opts *sym; /* borrowed for the life of the module */
 	struct sb_strtab *strings;	      /* borrowed; it holds every string that is returned */
+	struct sb_dwarf_losses
+		*losses; /* borrowed: what is added to for DWARF that is not read; or NULL */
 	const char *
 		root; /* "/proc/PID/root": where debug files are looked for, too; or NULL; copied */
 };

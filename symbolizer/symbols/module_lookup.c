@@ -347,10 +347,12 @@ int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *
 		return err;
 	if ((mod->sym->inlines || mod->sym->lines) && symbol.kind != SB_SYM_PLT) {
 		err = sb_module_need_dwarf(mod);
-		if (!err && mod->dwarf)
+		if (!err && mod->dwarf) {
 			err = sb_dwarf_lookup(
 				mod->dwarf, addr + mod->dwarf_bias, mod->sym->lines, found,
 				max < SB_ARRAY_SIZE(found) ? max : SB_ARRAY_SIZE(found), &nr);
+			sb_module_note_losses(mod);
+		}
 		if (err)
 			return err;
 	}

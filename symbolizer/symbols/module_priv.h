@@ -75,6 +75,10 @@ struct sb_module {
 	struct sb_dwarf *dwarf;
 	int dwarf_err;
 	uint64_t dwarf_bias; /* added to our addresses */
+	/* What was found missing, also of DWARF that was dropped: the most at a time. A part of
+	 * @losses. */
+	struct sb_dwarf_losses lost;
+	struct sb_dwarf_losses *losses; /* of all modules, borrowed; or NULL */
 	/* By the addresses of the strings of DWARF, which live as long as the DWARF. */
 	struct label_cache dwarf_labels;
 
@@ -98,5 +102,7 @@ int sb_module_need_symtab(struct sb_module *mod);
  * none that can be used); -ENOMEM: the next call tries again.
  */
 int sb_module_need_dwarf(struct sb_module *mod);
+/* Count what lookups in mod->dwarf, which is loaded, have found missing since the last call. */
+void sb_module_note_losses(struct sb_module *mod);
 
 #endif

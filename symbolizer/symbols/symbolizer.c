@@ -61,6 +61,7 @@ int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolize
 	sym->procs.free_arg = sym;
 	module_opts.sym = &sym->opts;
 	module_opts.strings = &sym->strings;
+	module_opts.losses = &sym->losses;
 	module_opts.pool = sym->perfmaps.pool = &sym->budget;
 	sb_budget_pool_init(&sym->budget, opts->bytes_max);
 	err = sb_strtab_init(&sym->strings);
@@ -117,6 +118,8 @@ void sb_symbolizer_stats(const struct sb_symbolizer *sym, struct sb_sym_stats *r
 		.nr_bytes_peak = sym->budget.bytes_peak,
 		.nr_bytes_max = sym->budget.bytes_max,
 		.nr_files_cut = sym->budget.nr_refused_files,
+		.nr_units_damaged = sym->losses.nr_units,
+		.nr_splits_missing = sym->losses.nr_splits,
 		.nr_refused = procs->nr_mappings_refused + procs->nr_generations_refused +
 			      modules->nr_files_refused,
 		.nr_files_closed = modules->nr_pins_dropped,

@@ -11,6 +11,7 @@
 #include "base/ration.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "symbolizer/dwarf/sb_dwarf.h"
 #include "symbolizer/elf/budget.h"
 #include "symbolizer/process/procmaps.h"
 #include "symbolizer/sb_sym.h"
@@ -41,7 +42,8 @@ struct sb_symbolizer {
 	char **debug_dirs;
 	char *kallsyms_path;
 	struct sb_strtab strings;
-	struct sb_budget_pool budget; /* of all files that are loaded here, perf maps included */
+	struct sb_budget_pool budget;  /* of all files that are loaded here, perf maps included */
+	struct sb_dwarf_losses losses; /* of all modules so far */
 	struct sb_procmaps procs;
 	struct sb_modcache modules;
 	struct sb_kallsyms kallsyms;

@@ -239,6 +239,21 @@ def test_one_by_one():
         process.stdin.close()
 
 
+def test_missing_dwo(tmp):
+    source = f'{tmp}/split.c'
+    with open(source, 'w') as file:
+        file.write('int main(void)\n{\n\treturn 0;\n}\n')
+    for args in (['-gsplit-dwarf', '-c', source, '-o', f'{tmp}/split.o'], [f'{tmp}/split.o', '-o', f'{tmp}/split']):
+        subprocess.run(['gcc', '-O0', *args], check=True, cwd=tmp)
+    symbols = subprocess.run(['nm', f'{tmp}/split'], stdout=subprocess.PIPE, text=True, check=True).stdout
+    addr = next(line.split()[0] for line in symbols.splitlines() if line.endswith(' main'))
+    whole = sbsym(f'{tmp}/split', addr)
+    os.remove(f'{tmp}/split.dwo')
+    less = sbsym(f'{tmp}/split', addr)
+    check(not whole.stderr and less.stderr.startswith('sbsym: warning: 1 .dwo files are missing') and
+          'main' in less.stdout, f'a .dwo file that is missing is counted {whole.stderr!r} {less.stderr!r}')
+
+
 def kernel_symbols():
     """Names by address, and where each ends: the next address of anything."""
     by_addr = {}
@@ -288,6 +303,7 @@ def main():
         test_threads()
         test_moved_text()
         test_vdso()
+        test_missing_dwo(tmp)
         test_perf_map()
         test_perf_map_of_another()
         test_reasons()

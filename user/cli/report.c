@@ -288,6 +288,12 @@ static void add_processes_row(const struct sb_run *run, const struct sb_run_figu
 	add_item(line, figures->session.nr_no_fd, "files not opened; raise ulimit -n");
 	add_item(line, figures->symbolizer.nr_files_cut,
 		 "files too expensive to parse, whose names are missing; -v lists them");
+	add_item(line, figures->symbolizer.nr_units_damaged,
+		 "damaged units of debug information, whose lines and inlined functions are "
+		 "missing; -v lists their files");
+	add_item(line, figures->symbolizer.nr_splits_missing,
+		 ".dwo files missing, and with them inlined functions; put them back where the "
+		 "program was built");
 	add_item(line, figures->session.stat[SB_STAT_FORK_FULL],
 		 "child processes not "
 		 "followed");
@@ -674,6 +680,8 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 	row("symbol data while parsing", "at most %.1f of %.1f MB; files over their budget: %llu",
 	    (double)sym->nr_bytes_peak / 1e6, (double)sym->nr_bytes_max / 1e6,
 	    (unsigned long long)sym->nr_files_cut);
+	row("debug information not read", "%llu damaged units, %llu .dwo files",
+	    (unsigned long long)sym->nr_units_damaged, (unsigned long long)sym->nr_splits_missing);
 	row("memory of debug information", "%.1f MB, at most %.1f MB, evicted %llu times",
 	    (double)sym->nr_heavy_bytes / 1e6, (double)sym->nr_heavy_bytes_peak / 1e6,
 	    (unsigned long long)sym->nr_evictions);

@@ -2,7 +2,7 @@
 /*
  * dwarf_lookup FILE [ALT] <addresses: one line in hexadecimal for each. For each address a line
  * "LINKAGE<tab>NAME<tab>FILE:LINE" per frame, innermost first, and an empty line behind the last.
- * What tests of the DWARF reader from outside talk to.
+ * What could not be read is said on stderr. What tests of the DWARF reader from outside talk to.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -41,6 +41,7 @@ int main(int argc, char **argv)
 {
 	sb_cleanup(sb_closep) int fd = argc > 1 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 	sb_cleanup(sb_closep) int alt_fd = argc > 2 ? open(argv[2], O_RDONLY | O_CLOEXEC) : -1;
+	struct sb_dwarf_losses losses;
 	struct sb_dwarf *dwarf;
 	char line[64];
 	int err;
@@ -58,6 +59,10 @@ int main(int argc, char **argv)
 		line[strcspn(line, "\n")] = '\0';
 		err = look_up(dwarf, line);
 	}
+	sb_dwarf_losses(dwarf, &losses);
+	if (losses.nr_units || losses.nr_splits)
+		fprintf(stderr, "%" PRIu64 " units damaged, %" PRIu64 " .dwo files missing\n",
+			losses.nr_units, losses.nr_splits);
 	sb_dwarf_free(dwarf);
 	return err ? 1 : 0;
 }

@@ -104,10 +104,12 @@ def build(row, is_cxx, work):
 
 
 def ask(lookup, work, addresses):
+    """(frames of each address, what is said of losses)"""
     alt = os.path.join(work, "alt")
-    out = run(lookup, os.path.join(work, "prog"), *([alt] if os.path.exists(alt) else []),
-              input="".join(a + "\n" for a in addresses))
-    return [[line.split("\t") for line in block.splitlines()] for block in out.split("\n\n")]
+    command = [lookup, os.path.join(work, "prog")] + [alt] * os.path.exists(alt)
+    done = subprocess.run(command, check=True, text=True, input="".join(a + "\n" for a in addresses),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return [[line.split("\t") for line in block.splitlines()] for block in done.stdout.split("\n\n")], done.stderr
 
 
 def is_same(frame, name, place):
@@ -130,14 +132,45 @@ def check(lookup, row, is_cxx):
     with tempfile.TemporaryDirectory() as work:
         symbols = build(row, is_cxx, work)
         truth = expected(row, is_cxx)
-        answers = ask(lookup, work, [symbols["probe_" + probe] for probe in truth])
+        addresses = [symbols["probe_" + probe] for probe in truth]
+        answers, losses = ask(lookup, work, addresses)
+        if losses:
+            bad += 1
+            print("%s: nothing is missing, but it says: %s" % (row, losses))
         for (probe, chain), frames in zip(truth.items(), answers):
             if len(frames) != len(chain) or \
                     not all(is_same(f, *c) for f, c in zip(frames, chain)):
                 bad += 1
                 print("%s %s %s:\n  found    %s\n  expected %s"
                       % (row, "C++" if is_cxx else "C", probe, frames, chain))
+        bad += check_losses(lookup, row, work, addresses)
     return bad
+
+
+def damage(work):
+    """Give the second unit a version that there is not."""
+    run("objcopy", "--dump-section", ".debug_info=info", "prog", cwd=work)
+    with open(os.path.join(work, "info"), "r+b") as file:
+        second = 4 + int.from_bytes(file.read(4), "little")
+        file.seek(second + 4)
+        file.write(b"\xff\xff")
+    run("objcopy", "--update-section", ".debug_info=info", "prog", cwd=work)
+
+
+def check_losses(lookup, row, work, addresses):
+    """What is taken away is counted."""
+    if "split" in row:
+        os.remove(next(os.path.join(work, name) for name in sorted(os.listdir(work)) if name.endswith(".dwo")))
+        expects = "0 units damaged, 1 .dwo files missing\n"
+    elif row in ("gcc-dwarf4-O2", "clang-dwarf5-O2"):
+        damage(work)
+        expects = "1 units damaged, 0 .dwo files missing\n"
+    else:
+        return 0
+    losses = ask(lookup, work, addresses)[1]
+    if losses != expects:
+        print("%s: expected %r, it says %r" % (row, expects, losses))
+    return losses != expects
 
 
 def main(argv):
