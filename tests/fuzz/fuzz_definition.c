@@ -24,7 +24,10 @@ static void look_at_events(const struct sb_definition_events *events)
 static void look_at(const struct sb_definition *definition)
 {
 	must(definition->name[0] && strlen(definition->name) <= SB_DEFINITION_NAME_MAX);
-	must(definition->events.nr || definition->from.nr || definition->to.nr);
+	/* It names either events or spans. */
+	must(!definition->in ==
+	     (definition->events.nr || definition->from.nr || definition->to.nr));
+	must(definition->in || (!definition->until && !definition->slower_than_ns));
 	look_at_events(&definition->events);
 	look_at_events(&definition->from);
 	look_at_events(&definition->to);
