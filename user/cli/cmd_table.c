@@ -8,15 +8,19 @@
 #include "cli/complete.h"
 #include "kinds/view_kind.h"
 
+#define NEEDS_NOTES "Root or certain capabilities are needed: 'stackbpf doctor' checks them.\n"
+
+static const char sampling_notes[] = NEEDS_NOTES;
+
 static const char top_notes[] =
 	"Keys: q quit, p pause, s sort, w time span, f call tree, / filter, r reset,\n"
 	"? help. If stdout is not a terminal, a table is printed at each refresh.\n"
-	"'stackbpf live' is another name of this command.\n";
+	"'stackbpf live' is another name of this command.\n" NEEDS_NOTES;
 
 static const char run_notes[] =
 	"The children of the command are sampled, too. The flame graph is written to\n"
 	"COMMAND-YYYYmmdd-HHMMSS.svg in the current directory, unless -o is given.\n"
-	"The exit status is that of the command.\n";
+	"The exit status is that of the command.\n" NEEDS_NOTES;
 
 static const char export_notes[] =
 	"PLACE is one of:\n"
@@ -80,6 +84,7 @@ static const struct sb_command commands[] = {
 		.summary = "print the current stack of every thread of a process",
 		.synopsis = "-p PID [options]",
 		.opts = sb_record_rows,
+		.notes = sampling_notes,
 		.run = sb_cmd_snap,
 	},
 	{
@@ -95,6 +100,7 @@ static const struct sb_command commands[] = {
 		.summary = "record profiles continuously, with tags, into a store",
 		.synopsis = "[--store DIR] [--kinds LIST] [options]",
 		.opts = sb_record_rows,
+		.notes = sampling_notes,
 		.run = sb_cmd_record,
 	},
 	{
@@ -175,8 +181,7 @@ static const struct sb_command commands[] = {
 #define RECORD_NOTES                                                                        \
 	"Folded stacks go to stdout unless -o is given. Ctrl-C stops sampling and writes\n" \
 	"the result; a second Ctrl-C discards it. SIGUSR1 writes the result so far, and\n"  \
-	"sampling goes on. Root or certain capabilities are needed: 'stackbpf doctor'\n"    \
-	"checks them.\n"
+	"sampling goes on.\n" NEEDS_NOTES
 
 static const char record_notes[] = RECORD_NOTES;
 

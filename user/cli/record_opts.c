@@ -560,8 +560,9 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "kind", .metavar = "LIST", FILES,
 	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_kinds),
 	  .words = kind_words,
-	  .help = "only files of these types: file, dir, pipe, sock, tty, chr, blk, anon, "
-		  "other" },
+	  .help = "only files of these types: file (regular), dir, pipe, sock (sockets), tty "
+		  "(terminals), chr and blk (other character and block devices), anon (without a "
+		  "name, such as eventfd), other" },
 	{ .name = "path", .metavar = "GLOB", FILES,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_path),
 	  .complete = sb_complete_file,

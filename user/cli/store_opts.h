@@ -58,7 +58,9 @@ struct sb_store_args {
 		  .group = SB_OPT_STORE,                                                 \
 		  .offset = offsetof(fields, member.kind),                               \
 		  .complete = sb_complete_kind,                                          \
-		  .help = "kind of profile; the first is the default:",                  \
+		  .help = "kind of profile, as --kinds of record names it, also "        \
+			  "trace:NAME or oncpu:NAME of a definition; the first is the "  \
+			  "default:",                                                    \
 		  .help_values = sb_view_kind_names },                                   \
 		{ .name = "tag",                                                         \
 		  .metavar = "RULE",                                                     \
