@@ -60,8 +60,8 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 			     struct sb_reason *reason);
 /*
  * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY".
- * Return: 0 and *ret_key, a part of @in, or NULL if it names an event; -EINVAL with @reason: KEY is
- * no key, or @until is not NULL.
+ * Return: 0 and *ret_key, a part of @in, or NULL if it names an event; -EINVAL with @reason, and
+ * *ret_key is NULL: KEY is no key, or @until is not NULL.
  */
 int sb_record_span_label(const char *in, const char *until, const char **ret_key,
 			 struct sb_reason *reason);

@@ -62,7 +62,8 @@ uint32_t sb_series_by(const struct sb_series_table *table);
  * pointer. @labels: the values of the options' labels, NULL where the thread has none; copied.
  * @ret_series: an index of what sb_series_all() gives. When there are nearly SB_BLOCK_SERIES_MAX
  * series of a kind, owners get fair shares (store/share.h); samples of an owner beyond its share
- * are in its series "(other)". Return: 0; -ENOMEM, and the sample has no series.
+ * are in its series "(other)". Return: 0; -ENOMEM, and the sample has no series
+ * and *ret_series is not to be used.
  */
 int sb_series_of(void *table, const struct sb_sample_key *key, const char *const *labels,
 		 uint32_t *ret_series);

@@ -44,7 +44,7 @@ socklen_t sb_address_len(const union sb_address *address);
  * Check a request: its Host must be a name of this machine (against DNS rebinding), it must not
  * come from a script of another site, and it must have the token, in the Authorization header or a
  * cookie. Return: 0; or the HTTP status to refuse it with, 421, 403 or 401 (no token), and *ret_why
- * is a static sentence.
+ * is a static sentence; it is untouched if 0 is returned.
  */
 int sb_access_check(const struct sb_access *access, const struct sb_http_request *request,
 		    const char **ret_why);

@@ -5,7 +5,7 @@
  * and by the HTTP server. All texts may be hostile. Not thread-safe: use a store and its queries
  * from one thread at a time. Texts are copied, where nothing else is said, and pointers are not
  * NULL unless it says so. All functions that read the store return errors of I/O as negative
- * errnos; on error nothing is returned that would have to be freed, and the call may be repeated.
+ * errnos; on error *ret_... is untouched, unless it says so, and the call may be repeated.
  *
  * A query: zero a struct sb_ask, set it by sb_ask_range(), sb_ask_rule() and sb_ask_set_kind(), ask
  * sb_ask_profile(), sb_store_timeline() or sb_store_tags(), and end it by sb_ask_release().

@@ -46,8 +46,9 @@ struct sb_atlas_map {
 int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict);
 /*
  * Find or add the node of the atlas that corresponds to @node of @dict. Call sb_atlas_fit() first.
- * @ret_node: its index, valid until the release. Return: 0; -EBADMSG if the node is deeper than
- * SB_DICT_DEPTH_MAX; -E2BIG for more nodes than 32 bits can number; -ENOMEM.
+ * @ret_node: its index, valid until the release; untouched on error. Return: 0; -EBADMSG if the
+ *	node is deeper than SB_DICT_DEPTH_MAX; -E2BIG for more nodes than 32 bits can number;
+ *	-ENOMEM.
  */
 int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
 		  uint32_t node, uint32_t *ret_node);

@@ -95,7 +95,7 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
  *
  * Tags are accepted only if they are sorted by key, and no key occurs twice.
  *
- * Return: 0; -EPROTO if the message is not valid; -ENOMEM. On error there is nothing to release.
+ * Return: 0; -EPROTO if the message is not valid; -ENOMEM. On error *ret_block is untouched.
  */
 int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
 		    struct sb_block *ret_block);

@@ -55,7 +55,8 @@ int sb_resum_begin(struct sb_resum *resum, const struct sb_segment *segment, uin
 int sb_resum_add(struct sb_resum *resum, struct sb_segment *segment, const struct sb_record *block);
 /*
  * End a query: compute resum->result. *ret_nr_damaged counts blocks that an earlier query could
- * read and that are damaged now; they are not in the sums. Return: 0; -ENOMEM; other errors of I/O.
+ * read and that are damaged now; they are not in the sums; it is 0 on error. Return: 0; -ENOMEM;
+ * other errors of I/O.
  */
 int sb_resum_end(struct sb_resum *resum, struct sb_segment *segment, uint64_t *ret_nr_damaged);
 
