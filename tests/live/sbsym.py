@@ -243,7 +243,7 @@ def test_missing_dwo(tmp):
     source = f'{tmp}/split.c'
     with open(source, 'w') as file:
         file.write('int main(void)\n{\n\treturn 0;\n}\n')
-    for args in (['-gsplit-dwarf', '-c', source, '-o', f'{tmp}/split.o'], [f'{tmp}/split.o', '-o', f'{tmp}/split']):
+    for args in (['-g', '-gsplit-dwarf', '-c', source, '-o', f'{tmp}/split.o'], [f'{tmp}/split.o', '-o', f'{tmp}/split']):
         subprocess.run(['gcc', '-O0', *args], check=True, cwd=tmp)
     symbols = subprocess.run(['nm', f'{tmp}/split'], stdout=subprocess.PIPE, text=True, check=True).stdout
     addr = next(line.split()[0] for line in symbols.splitlines() if line.endswith(' main'))
