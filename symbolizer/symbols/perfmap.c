@@ -207,9 +207,10 @@ int sb_perfmaps_read(struct sb_perfmaps *maps, int fd, struct sb_perfmap **map)
 	struct sb_perfmap *found;
 	uint64_t born_ns;
 	struct stat st;
+	int err = sb_reader_fstat(fd, &st);
 
-	if (sb_reader_fstat(fd, &st))
-		return -errno;
+	if (err)
+		return err;
 	born_ns = birth_ns(fd);
 	if (!*map || !is_of(*map, &st, born_ns)) {
 		found = find_map(maps, &st, born_ns);

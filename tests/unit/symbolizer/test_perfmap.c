@@ -133,6 +133,12 @@ static void test_torn_file(void **state)
 	unlink(path);
 }
 
+static void test_bad_descriptor(void **state)
+{
+	assert_int_equal(sb_perfmaps_read(&maps, -1, &map), -EBADF);
+	assert_ptr_equal(map, &own);
+}
+
 /* A line longer than any buffer is one bad line, or a few, but the others are read. */
 static void test_long_line(void **state)
 {
@@ -256,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_later_wins, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_torn_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_descriptor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
