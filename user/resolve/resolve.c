@@ -393,14 +393,14 @@ void sb_resolver_forget_processes(struct sb_resolver *resolver)
 	resolver->mark_epoch++;
 }
 
-static int move_frames(const struct sb_profile *from, struct sb_profile *to,
-		       const struct sb_frame_ids *frames)
+static int move_frames(const struct sb_profile *from, struct sb_profile *to, uint32_t *ids,
+		       size_t nr)
 {
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < frames->nr && !err; i++)
-		err = sb_profile_copy_frame(to, from, frames->at[i], &frames->at[i]);
+	for (i = 0; i < nr && !err; i++)
+		err = sb_profile_copy_frame(to, from, ids[i], &ids[i]);
 	return err;
 }
 
@@ -412,10 +412,21 @@ int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile)
 
 	resolver->profile = profile;
 	sb_wait_words_clear(&resolver->words); /* frames have other numbers in the new profile */
-	for (i = 0; i < resolver->stacks.at.nr && !err; i++)
-		err = move_frames(from, profile, &resolver->stacks.at.at[i].frames);
-	for (i = 0; i < resolver->objects.at.nr && !err; i++)
-		err = move_frames(from, profile, &resolver->objects.at.at[i].frames);
+	for (i = 0; i < resolver->stacks.at.nr && !err; i++) {
+		const struct sb_frame_ids *frames = &resolver->stacks.at.at[i].frames;
+
+		err = move_frames(from, profile, frames->at, frames->nr);
+	}
+	for (i = 0; i < resolver->objects.at.nr && !err; i++) {
+		const struct sb_frame_ids *frames = &resolver->objects.at.at[i].frames;
+
+		err = move_frames(from, profile, frames->at, frames->nr);
+	}
+	for (i = 0; i < resolver->slowest.nr && !err; i++) {
+		const struct sb_slow_call *slow = &resolver->slowest.at[i];
+
+		err = move_frames(from, profile, slow->frames, slow->nr_frames);
+	}
 	return err;
 }
 

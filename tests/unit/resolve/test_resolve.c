@@ -11,9 +11,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "bpf/abi/sb_abi_latency.h"
 #include "model/fold.h"
 #include "model/profile.h"
 #include "resolve/resolve.h"
+#include "resolve/slowest.h"
 
 /* What the stand-in was asked for last. */
 static struct {
@@ -445,6 +447,53 @@ static void add(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tg
 	add_batch(resolver, &batch);
 }
 
+/* The names of the slowest calls' frames are those of the new profile. */
+static void test_slowest_are_moved(void **state)
+{
+	static const struct sb_object_call call = { .elapsed_ns = 5 };
+	const struct sb_batch_object object = {
+		.id = 7, .kind = SB_OBJECT_CALL, .nr_bytes = sizeof(call), .data = &call
+	};
+	const struct sb_batch_count count = {
+		{ .ustack = stacks[0].id, .tgid = 7, .comm = "app", .object = 7 },
+		{ .weight = 5, .nr_samples = 1 }
+	};
+	const struct sb_batch batch = { .counts = &count,
+					.nr_counts = 1,
+					.stacks = stacks,
+					.nr_stacks = 1,
+					.objects = &object,
+					.nr_objects = 1 };
+	const struct sb_slow_call *slow;
+	struct sb_profile *profile, *next;
+	struct sb_resolver *resolver;
+	uint32_t others[16], nr_frames, i;
+	char name[32], names[16][32];
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_profile_new(&next), 0);
+	assert_int_equal(sb_resolver_new(&(struct sb_resolve_opts){}, NULL, profile, &resolver), 0);
+	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
+	assert_int_equal(sb_resolver_slowest(resolver)->nr, 1);
+	slow = &sb_resolver_slowest(resolver)->at[0];
+	nr_frames = (uint32_t)slow->nr_frames;
+	assert_in_range(nr_frames, 3, 16);
+	for (i = 0; i < nr_frames; i++)
+		snprintf(names[i], sizeof(names[i]), "%s",
+			 sb_profile_frame_at(profile, slow->frames[i])->name);
+	for (i = 0; i < 16; i++) {
+		snprintf(name, sizeof(name), "other%u", i);
+		assert_int_equal(
+			sb_profile_frame(next, &(struct sb_frame){ .name = name }, &others[i]), 0);
+	}
+	assert_int_equal(sb_resolver_move(resolver, next), 0);
+	sb_profile_free(profile);
+	for (i = 0; i < nr_frames; i++)
+		assert_string_equal(sb_profile_frame_at(next, slow->frames[i])->name, names[i]);
+	sb_resolver_free(resolver);
+	sb_profile_free(next);
+}
+
 /* Stacks of processes that have ended are forgotten, and told; those of living ones stay. */
 static void test_evicted_stacks(void **state)
 {
@@ -629,6 +678,7 @@ int main(void)
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_cut_and_lost),
 		cmocka_unit_test(test_broken_chain),
+		cmocka_unit_test(test_slowest_are_moved),
 		cmocka_unit_test(test_evicted_stacks),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_evicted_wakers),
