@@ -82,11 +82,12 @@ struct sb_sample_key {
 	__u64 cgroup_id; /* SB_BY_CGROUP */
 	__u32 tgid, tid; /* tid: SB_BY_THREAD */
 	__u32 exec_id;
-	__u32 cpu;		/* SB_BY_CPU */
+	__u16 cpu;		/* SB_BY_CPU; no kernel has more than 8,192 */
+	__u16 op;		/* kind of call, as the view numbers them; 0: none */
 	char comm[SB_COMM_LEN]; /* of the thread */
 	__u8 state;		/* enum sb_task_state */
-	__u8 op;		/* kind of call, as the view numbers them; 0: none */
 	__u8 log2_ns;		/* SB_BY_DURATION: 1 + log2 of the nanoseconds; 0: none */
+	__u8 reserved;
 	__u8 view;  /* number of the view that took the sample, which defines the unit of weight */
 	__u32 span; /* the span in which it was taken, if it is not known yet whether it was slow:
 		       see sb_abi_span.h; 0: the sample counts */

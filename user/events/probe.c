@@ -222,8 +222,6 @@ static int name_of(struct sb_probes *probes, const char *name, uint32_t *ret_idx
 	*ret_idx = (uint32_t)i;
 	if (i < probes->names.nr)
 		return 0;
-	if (i == SB_PROBE_NAMES_MAX)
-		return -E2BIG;
 	err = sb_vec_push(&probes->names, frame);
 	if (!err)
 		sb_take(frame);
@@ -310,13 +308,6 @@ static int found_place(struct sb_resolving *to, const char *name, const struct s
 		return -EINVAL;
 	}
 	err = name_of(probes, shown_name(to, name, probe), &idx);
-	if (err == -E2BIG) {
-		sb_reason_set(to->reason, 0,
-			      "with '%s' there are more than %u events to tell apart; use a "
-			      "narrower pattern or fewer events",
-			      to->text, SB_PROBE_NAMES_MAX);
-		return -EINVAL;
-	}
 	if (!err)
 		err = add_place(to, probe, idx);
 	return err ? sb_reason_set(to->reason, err, "cannot trace '%s'", to->text) : 0;

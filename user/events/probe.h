@@ -29,9 +29,7 @@ struct sb_preset;
 struct sb_reason;
 
 /* Places of one run. Each is a hook of the kernel, which takes time to attach. */
-#define SB_PROBES_MAX	   1000u
-/* Names that frames can have: sb_sample_key.op is a byte, and 0 is none. */
-#define SB_PROBE_NAMES_MAX 254u
+#define SB_PROBES_MAX 1000u
 
 /* One place. Which members mean something depends on the kind. */
 struct sb_probe {
@@ -91,7 +89,7 @@ struct sb_probes {
  *
  * A place that is in the list already is not added again.
  *
- * Return: 0; -EINVAL (misspelled; more than SB_PROBES_MAX places or SB_PROBE_NAMES_MAX names);
+ * Return: 0; -EINVAL (misspelled; more than SB_PROBES_MAX places);
  * -ENOENT (no such file, function, tracepoint, probe); -ENOEXEC (not an ELF file); -ESRCH (no such
  * process); -EACCES, -EPERM (no privilege); -EOPNOTSUPP (this kernel cannot); or another negative
  * errno. All with @reason; after an error the list may have a part of the places.
