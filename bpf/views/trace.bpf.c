@@ -37,13 +37,14 @@ static __always_inline void sample(void *ctx, __u32 slot, __u32 how)
 	__u32 idx = (__u32)bpf_get_attach_cookie(ctx);
 	const struct sb_trace_place *place = sb_event_place(idx);
 	struct sb_capture *capture;
-	__u64 weight = 0;
+	__u64 each = 0, weight = 0;
 
 	if (!place || sb_begin(slot, how, &capture))
 		return;
 	if (sb_event_is_wanted(ctx, idx, place->when, slot)) {
 		count_hit(idx);
-		weight = place->weight * sb_event_weight(ctx, idx, place->weigh, slot);
+		each = sb_event_weight(ctx, idx, place->weigh, slot);
+		weight = place->weight * each;
 	}
 	if (weight)
 		weight = sb_thin(weight);
@@ -52,6 +53,7 @@ static __always_inline void sample(void *ctx, __u32 slot, __u32 how)
 		return;
 	}
 	capture->key.op = place->op;
+	capture->key.log2_ns = sb_log2_of(each);
 	if (place->value)
 		capture->key.object = sb_event_value(ctx, idx, place->value, slot);
 	if (!sb_take_stacks(ctx, slot, SB_SIDE_USER | SB_SIDE_KERNEL))

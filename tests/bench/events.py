@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What an event costs the program at which it happens: the CPU time that a call of a function takes longer with a probe.
 
-events.py STACKBPF FIRED_C [ROUNDS [CALLS]]
+events.py STACKBPF FIRED_C [ROUNDS [CALLS [WORD...]]]      with words, only loads that have them in their name
 
 The program has frame pointers, so that bpftrace has complete stacks, too. All tools take their turns in each round; of
 a turn the fastest of three counts, of the rounds the median. Ratios are to the row of bpftrace that is named, whose
@@ -21,11 +21,30 @@ import time
 BINARY, SOURCE = sys.argv[1:3]
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
 CALLS = int(sys.argv[4]) if len(sys.argv) > 4 else 50_000
+WORDS = sys.argv[5:]
 NONE = 'nothing'
-# What is called, below how many frames, in how many stacks.
-LOADS = (('12 frames, one stack', '10', '1'), ('42 frames, one stack', '40', '1'), ('12 frames, 512 stacks', '10', '512'))
+# What is called, below how many frames, in how many stacks; whether it makes a system call.
+LOADS = (('12 frames, one stack', '10', '1'), ('42 frames, one stack', '40', '1'), ('12 frames, 512 stacks', '10', '512'),
+         ('tracepoint, 13 frames', '10', '1', 'call'))
 TRAPPED_NS = 300  # a call takes longer than that once it is hooked
 SECONDS_MAX = 20
+
+
+def at_tracepoint(pid):
+    event = 'raw_syscalls:sys_enter'
+    ours = (BINARY, 'trace', event, '--max-overhead=off', '-t', '600', '-p', str(pid))
+    # bpftrace looks for tracepoints where tracefs is mounted.
+    theirs = ('unshare', '-m', 'sh', '-c', 'mount -t tracefs none /sys/kernel/tracing; mount -t debugfs none /sys/kernel/debug; '
+              'exec bpftrace -e "$0"')
+    return {
+        NONE: (None, None),
+        'bpftrace @[ustack] = count()':
+            ([*theirs, f'tracepoint:{event} /pid == {pid}/ {{ @[ustack] = count(); }}'], None),
+        'stackbpf trace -u': ([*ours, '-u'], 'bpftrace @[ustack] = count()'),
+        'bpftrace @[ustack, kstack]':
+            ([*theirs, f'tracepoint:{event} /pid == {pid}/ {{ @[ustack, kstack] = count(); }}'], None),
+        'stackbpf trace': ([*ours], 'bpftrace @[ustack, kstack]'),
+    }
 
 
 def tools(program, pid):
@@ -77,9 +96,9 @@ def beside(command, program):
             tool.kill()
 
 
-def measure(path, depth, stacks):
-    program = Program(path, depth, stacks)
-    rows = tools(path, program.process.pid)
+def measure(path, *load):
+    program = Program(path, *load)
+    rows = at_tracepoint(program.process.pid) if 'call' in load else tools(path, program.process.pid)
     figures = {name: [] for name in rows}
     for _ in range(ROUNDS):
         for name, (command, _) in rows.items():
@@ -98,8 +117,8 @@ def main():
         path = f'{work}/fired'
         subprocess.run(['gcc', '-O2', '-g', '-fno-omit-frame-pointer', '-fno-optimize-sibling-calls', '-o', path, SOURCE],
                        check=True)
-        for name, depth, stacks in LOADS:
-            figures, peers = measure(path, depth, stacks)
+        for name, *load in [load for load in LOADS if set(WORDS) <= set(load[0].split())]:
+            figures, peers = measure(path, *load)
             print(f'{name:32} {"ns a call":>10} {"range":>15} {"to its peer":>12} {"range":>13}')
             for tool, values in figures.items():
                 line = f'{tool:32} {statistics.median(values):10.0f} {min(values):7.0f}..{max(values):6.0f}'

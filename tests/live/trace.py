@@ -171,6 +171,17 @@ def expressions():
           f'what went wrong inside is counted: {result.err}')
 
 
+def histogram():
+    """--weight --distr: 0 to 999, each once; 0 is left out."""
+    done_ = subprocess.run([BINARY, 'trace', f'{PROGRAM}:named', '--weight', 'arg1', '--distr', '--', PROGRAM, str(NR)],
+                           capture_output=True, text=True, check=False)
+    rows = {low + unit: int(nr) for low, unit, nr in re.findall(r'^ +(\d+) (\w?) +-> +\d+ \w? +: (\d+)', done_.stdout.split('\n\n')[0], re.M)}
+    want = {str(1 << i if i else 0): min(1 << i, NR - (1 << i)) for i in range(10)}
+    check(rows == want and 'all stacks 499500 units, 999 times' in done_.stdout, f'{rows} {done_.stdout} {done_.stderr}')
+    result = trace(f'{PROGRAM}:named', '--distr', '-t', '1')
+    check(result.status == 2 and 'or say with --weight what it is to show' in result.err, f'{result.err}')
+
+
 def values():
     """--value: a leaf frame for each value."""
     def leaves(*args):
@@ -296,6 +307,9 @@ def many():
                   f'{only}: {len(leaves)} of {len(names)} functions, in three threads: {threads}')
             check(seconds[1] - seconds[0] < (1 if has_links_of_many() else 60),
                   f'attached at once: {seconds[1]:.2f} s, and {seconds[0]:.2f} s with one')
+        result = trace(f'{program}:many_???', '--rate', '-p', str(process.pid), '-t', '1')
+        check({stack[-1] for stack in result.stacks} == {f'[{program}:{name}]' for name in names},
+              f'all told apart by name: {len(result.stacks)} of {len(names)}, {result.err[:200]}')
         result = trace(f'{program}:many_?*', '-p', str(process.pid), '-t', '1')
         check({stack[-1] for stack in result.stacks} == set(names) and
               '2 of 514 functions are not traced, such as ' in ' '.join(result.err.split()),
@@ -374,6 +388,6 @@ def listing():
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, rate, instructions, scopes, usdt, tracepoint, counter, many, other_root, expressions, values, places, fields,
+run_parts([user, several, rate, instructions, scopes, usdt, tracepoint, counter, many, other_root, expressions, histogram, values, places, fields,
            kernel_functions, kernel_functions_at_once, bad_expressions, bad_input, listing], sys.argv[3:])
 done()

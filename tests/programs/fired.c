@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * fired DEPTH NR_STACKS: for each number that it reads, calls fired() so often, from below DEPTH frames which are
- * those of one of NR_STACKS (a power of 2) stacks by chance, and prints the CPU time of a call in nanoseconds.
+ * fired DEPTH NR_STACKS [call]: for each number that it reads, calls fired() so often, from below DEPTH frames which are
+ * those of one of NR_STACKS (a power of 2) stacks by chance, and prints the CPU time of a call in nanoseconds. With "call",
+ * fired() makes a system call.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static volatile long sink;
+static int is_call;
 
 __attribute__((noipa)) void fired(long i)
 {
 	sink += i;
+	if (is_call)
+		sink += syscall(SYS_getppid);
 }
 
 static void left(int depth, unsigned int path);
@@ -53,6 +59,8 @@ int main(int argc, char **argv)
 	unsigned int nr_stacks = argc > 2 ? (unsigned int)atoi(argv[2]) : 1, random = 1;
 	double begin_ns;
 	long nr, i;
+
+	is_call = argc > 3;
 
 	while (scanf("%ld", &nr) == 1) {
 		begin_ns = cpu_ns();

@@ -168,22 +168,27 @@ static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
 	return 0;
 }
 
-/* What --distr is about: what the view measures, spans, or both. */
+/* What --distr is about: what the view or --weight measures, spans, or both. */
 static int take_distr(struct sb_record_opts *fields, struct sb_opts *opts)
 {
 	const struct sb_view *view = sb_view_find(opts->command);
-	bool is_lasting = view && view->kind->options & SB_VIEW_LASTING;
+	uint32_t options = view ? view->kind->options : 0;
+	bool is_lasting = options & SB_VIEW_LASTING;
 	struct sb_view_opts *view_opts = &fields->run.view_opts;
 
 	if (!view_opts->distr)
 		return 0;
-	if (!is_lasting && !fields->in)
+	if (!is_lasting && !fields->in && !fields->weight)
 		return sb_opts_fail(opts,
 				    "--distr shows how long spans take, since what '%s' "
-				    "samples has no duration; name them with --in",
-				    opts->command);
+				    "samples has no duration; name them with --in%s",
+				    opts->command,
+				    options & SB_VIEW_EXPRS
+					    ? ", or say with --weight what it is to "
+					      "show"
+					    : "");
 	view_opts->span_distr = fields->in;
-	view_opts->distr = is_lasting;
+	view_opts->distr = is_lasting || fields->weight;
 	return 0;
 }
 

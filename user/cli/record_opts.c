@@ -584,7 +584,8 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "distr", .views = SB_VIEW_LASTING | SB_VIEW_SPANS,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view_opts.distr),
 	  .help = "add histograms of durations in powers of two: of what lasts, in total, for each "
-		  "stack, and for each function whose calls are measured; with --in, of the spans" },
+		  "stack, and for each function whose calls are measured; with --in, of the spans; "
+		  "of events with --weight, of that" },
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,

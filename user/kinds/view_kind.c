@@ -37,6 +37,13 @@ const struct sb_view_kind *sb_view_kind_find(const char *name)
 											    : kind;
 }
 
+bool sb_view_kind_is_lasting(const char *name)
+{
+	const struct sb_view_kind *kind = sb_view_kind_find(name);
+
+	return !kind || kind->options & SB_VIEW_LASTING;
+}
+
 /* Formats have names for what a view measures, not for events that a user has named. */
 static const struct sb_view_kind *find_itself(const char *name)
 {

@@ -35,7 +35,8 @@ enum sb_view_options {
 	SB_VIEW_EVERY = 1 << 5,	  /* --every: a sample for so much time of waiting */
 	SB_VIEW_FILES = 1 << 6,	  /* --layer, --fs, ...: which files, and how they are weighed */
 	SB_VIEW_EVENTS = 1 << 7,  /* --list: events are operands */
-	SB_VIEW_EXPRS = 1 << 8,	  /* --when, --weight: expressions over their arguments */
+	SB_VIEW_EXPRS = 1 << 8,	  /* --when, --weight: expressions over their arguments; --distr: of
+				   * --weight, unless what is sampled takes time */
 	SB_VIEW_PAIRS = 1 << 9,	  /* --from, --to, --key: what two events are the ends of */
 	SB_VIEW_SPANS = 1 << 10,  /* --in, --slower-than: samples of slow calls only */
 	SB_VIEW_RATE = 1 << 11,	  /* --rate: events that can be counted without stacks */
@@ -83,6 +84,10 @@ static inline const struct sb_view_kind *sb_view_kind_default(void)
 /* Return: the row of the view @name, or of the one before a colon in @name, if that takes events or
  * has spans; a constant. NULL when no view is called that, or @name is NULL. */
 const struct sb_view_kind *sb_view_kind_find(const char *name);
+
+/* Return: whether what the view @name samples takes time, so that its histograms are those of
+ * durations; true if there is no such view, or @name is NULL. */
+bool sb_view_kind_is_lasting(const char *name);
 
 /* Return: the names of all views, "oncpu, offcpu, ..."; a constant. */
 const char *sb_view_kind_names(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Durations as histograms by powers of two: one of all stacks, then one of each function if calls of
+ * Durations, or what events weigh, as histograms by powers of two: one of all stacks, then one of each function if calls of
  * several were measured, then one of each stack, below its folded line. The lines look like those of
  * bcc and of SystemTap's @hist_log().
  */
@@ -25,8 +25,19 @@ static int add_duration(struct sb_str *text, unsigned int log2)
 	return sb_str_addf(text, "%6s %-2s", number, unit);
 }
 
-static int add_row(struct sb_str *text, unsigned int log2, uint64_t nr, uint64_t max)
+/* A power of two as expressions have it: 512, 1k. */
+static int add_number(struct sb_str *text, unsigned int log2)
 {
+	static const char *const units[] = { "", "k", "M", "G", "T", "P", "E" };
+
+	return sb_str_addf(text, "%6u %-2s", 1u << log2 % 10, units[log2 / 10]);
+}
+
+static int add_row(struct sb_str *text, unsigned int log2, uint64_t nr, uint64_t max,
+		   bool is_duration)
+{
+	int (*const add)(struct sb_str * text, unsigned int log2) =
+		is_duration ? add_duration : add_number;
 	char bar[BAR_LEN + 1];
 	/* In floating point, because the product of counts may overflow. */
 	int len = max ? (int)((double)nr / (double)max * BAR_LEN) : 0, i;
@@ -37,18 +48,19 @@ static int add_row(struct sb_str *text, unsigned int log2, uint64_t nr, uint64_t
 	bar[BAR_LEN] = '\0';
 	err = sb_str_add(text, "  ");
 	if (!err && log2)
-		err = add_duration(text, log2);
+		err = add(text, log2);
 	else if (!err)
-		err = sb_str_addf(text, "%6s %-2s", "0", "ns");
+		err = sb_str_addf(text, "%6s %-2s", "0", is_duration ? "ns" : "");
 	if (!err)
 		err = sb_str_add(text, " -> ");
 	if (!err)
-		err = add_duration(text, log2 + 1);
+		err = add(text, log2 + 1);
 	return err ? err : sb_str_addf(text, " : %-10" PRIu64 " |%s|\n", nr, bar);
 }
 
 /* From the first to the last bucket that is not empty. */
-static int add_histogram(struct sb_str *text, const uint64_t nr[SB_PROFILE_NR_LOG2])
+static int add_histogram(struct sb_str *text, const uint64_t nr[SB_PROFILE_NR_LOG2],
+			 bool is_duration)
 {
 	unsigned int first = 0, end = SB_PROFILE_NR_LOG2, i;
 	uint64_t max = 0;
@@ -64,7 +76,7 @@ static int add_histogram(struct sb_str *text, const uint64_t nr[SB_PROFILE_NR_LO
 		err = sb_str_addf(text, "  %-9s    %-9s : %-10s distribution\n", "     from",
 				  "     to", "count");
 	for (i = first; i < end && !err; i++)
-		err = add_row(text, i, nr[i], max);
+		err = add_row(text, i, nr[i], max, is_duration);
 	return err;
 }
 
@@ -95,7 +107,10 @@ static int add_total(struct sb_str *text, const struct sb_profile *profile,
 		err = sb_str_addf(text, "all stacks %" PRIu64 "%s%s, %" PRIu64 " times\n",
 				  sb_profile_weight(profile), unit ? " " : "", unit ? unit : "",
 				  nr ? sum(nr) : 0);
-	return err || !nr ? err : add_histogram(text, nr);
+	return err || !nr ? err
+			  : add_histogram(
+				    text, nr,
+				    sb_view_kind_is_lasting(sb_profile_meta_get(profile, "kind")));
 }
 
 /* The calls of one function: of all stacks with this leaf frame. */
@@ -179,7 +194,7 @@ static int add_functions(struct sb_str *text, const struct sb_profile *profile)
 				  function->name, function->weight, unit ? " " : "",
 				  unit ? unit : "", sum(function->nr));
 		if (!err)
-			err = add_histogram(text, function->nr);
+			err = add_histogram(text, function->nr, true);
 	}
 	sb_vec_release(&functions);
 	return err;
@@ -196,7 +211,10 @@ static int add_stack(struct sb_str *text, const struct sb_profile *profile, size
 	if (!err)
 		err = sb_str_addc(text, '\n');
 	/* Time without a duration: a wait that has not ended, a sample of a timer. */
-	return err || !nr ? err : add_histogram(text, nr);
+	return err || !nr ? err
+			  : add_histogram(
+				    text, nr,
+				    sb_view_kind_is_lasting(sb_profile_meta_get(profile, "kind")));
 }
 
 static int write_distr(const struct sb_profile *profile, const struct sb_output_opts *opts,

@@ -4,6 +4,7 @@
  * "version" is 1, keys may be added, but existing ones do not change.
  */
 #include "base/cleanup.h"
+#include "kinds/view_kind.h"
 #include "output/functions.h"
 #include "output/jsontext.h"
 #include "output/measure.h"
@@ -58,12 +59,14 @@ static void put_frames(struct writer *writer)
 	sb_json_close(json);
 }
 
-/* [[10,3],...]: three durations of 2^10 ns or more, below 2^11 ns */
-static void put_durations(struct sb_json *json, const uint64_t nr[SB_PROFILE_NR_LOG2])
+/* [[10,3],...]: three durations of 2^10 ns or more, below 2^11 ns, or events that weigh so much */
+static void put_histogram(const struct sb_profile *profile, struct sb_json *json,
+			  const uint64_t nr[SB_PROFILE_NR_LOG2])
 {
+	bool is_duration = sb_view_kind_is_lasting(sb_profile_meta_get(profile, "kind"));
 	size_t i;
 
-	sb_json_array(json, "log2_ns");
+	sb_json_array(json, is_duration ? "log2_ns" : "log2");
 	for (i = 0; i < SB_PROFILE_NR_LOG2; i++)
 		if (nr[i])
 			sb_json_two(json, NULL, i, nr[i]);
@@ -86,7 +89,7 @@ static void put_stack(struct writer *writer, size_t i)
 		sb_json_u64(json, NULL, writer->numbers[row.frames[at]]);
 	sb_json_close(json);
 	if (log2)
-		put_durations(json, log2);
+		put_histogram(writer->profile, json, log2);
 	sb_json_close(json);
 }
 

@@ -50,7 +50,7 @@ struct sb_view_opts {
 	uint32_t states;	 /* bits 1 << enum sb_task_state; 0: all */
 	uint64_t every_ns;	 /* one sample for each so much time of waiting; 0: every wait */
 	bool is_governed;	 /* the session may call thin() */
-	bool distr;		 /* split by duration; SB_BY_DURATION is set, too */
+	bool distr;		 /* split by duration or --weight; SB_BY_DURATION is set, too */
 	uint32_t io_weight;	 /* enum sb_io_weight */
 	uint32_t io_layer;	 /* enum sb_io_layer */
 	uint32_t io_dirs;	 /* SB_IO_READ, SB_IO_WRITE; 0: all */

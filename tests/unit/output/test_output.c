@@ -219,6 +219,16 @@ static void test_distr(void **state)
 	/* A stack without durations: its weight alone. */
 	assert_non_null(strstr(text, "|\n\nf 1000\n"));
 	free(text);
+	/* Of events, what they weigh. */
+	sb_profile_meta(profile, "kind", "trace");
+	text = written("distr", &all);
+	assert_non_null(strstr(text, "\n       1 k  ->      2 k  : 40 "));
+	assert_non_null(strstr(text, "\n       0    ->      2    : 1 "));
+	assert_non_null(strstr(text, "\n       1 G  ->      2 G  : 1 "));
+	free(text);
+	text = written("json", &all);
+	assert_non_null(strstr(text, "\"log2\":[[10,40],[12,10]]"));
+	free(text);
 	sb_profile_free(profile);
 	profile = outer;
 }
