@@ -58,50 +58,95 @@ static __u64 *budget(__u32 slot, __u64 now_ns)
 	return full_ns && *full_ns - now_ns <= RAW_BURST_NS ? full_ns : NULL;
 }
 
+/* Return: the record of @slot on this CPU; NULL: the slot has none. */
+static __always_inline struct raw_record *record_of(__u32 slot)
+{
+	__u32 at = bpf_get_smp_processor_id() * cfg_nr_raw_slots;
+
+	if (slot >= SB_SCRATCH_MAX)
+		return NULL;
+	at += cfg_raw_slot[slot];
+	return bpf_map_lookup_elem(&raw_records, &at);
+}
+
+/*
+ * Append the piece up to the end of its page, or up to @root. Global, so that the verifier examines
+ * it once and not for each piece. Return: 0; or a negative errno: there is none.
+ */
+__noinline int sb_raw_piece(__u32 slot, __u64 root)
+{
+	struct raw_record *record = record_of(slot);
+	__u32 at, len;
+	__u64 addr;
+
+	if (!record)
+		return -ENOENT;
+	at = record->event.nr_stack_bytes;
+	addr = record->event.stack_addr + at;
+	len = PAGE_BYTES - ((__u32)addr & (PAGE_BYTES - 1));
+	if (root - addr < len)
+		len = root - addr;
+	sb_opaque(at);
+	sb_opaque(len);
+	if (at > SB_RAW_BYTES_MAX - PAGE_BYTES || len > PAGE_BYTES || !len)
+		return -ENOENT;
+	if (!bpf_probe_read_user(&record->stack[at], len, (const void *)addr))
+		record->event.nr_stack_bytes = at + len;
+	else if (at)
+		return -EFAULT;
+	else
+		record->event.stack_addr = addr + len;
+	return 0;
+}
+
 /*
  * From the red zone up, page by page, until one cannot be read; those that cannot be read yet, at the
  * beginning, are passed over: a function that has just made room on the stack faults there. On a
  * process's first stack, what the kernel put there at exec lies above all frames: arguments and
  * environment, which are more than the frames of most programs.
  */
-static void read_stack(struct raw_record *record, __u64 sp)
+static void read_stack(struct raw_record *record, __u32 slot, __u64 sp)
 {
 	__u64 addr = sp - SB_RED_ZONE_BYTES, root;
-	__u32 nr_bytes = 0, i;
-	__s64 above;
+	__u32 i;
 
 	root = BPF_CORE_READ(bpf_get_current_task_btf(), mm, start_stack);
 	root = root < sp ? addr + 2 * SB_RAW_BYTES_MAX : root + ROOT_BYTES;
 
 	record->event.stack_addr = addr;
-	for (i = 0; i < NR_PIECES; i++) {
-		__u32 at = nr_bytes, len = PAGE_BYTES - ((__u32)addr & (PAGE_BYTES - 1));
-
-		sb_opaque(at);
-		/* The smaller of both, without a branch, which would double the verifier's work each time. */
-		above = (__s64)(root - addr - len);
-		sb_opaque(above);
-		len += (__u32)(above & (above >> 63));
-		sb_opaque(len);
-		if (at > SB_RAW_BYTES_MAX - PAGE_BYTES || len > PAGE_BYTES || !len)
+	record->event.nr_stack_bytes = 0;
+	for (i = 0; i < NR_PIECES; i++)
+		if (sb_raw_piece(slot, root))
 			break;
-		addr += len;
-		if (!bpf_probe_read_user(&record->stack[at], len, (const void *)(addr - len)))
-			nr_bytes = at + len;
-		else if (nr_bytes)
-			break;
-		else
-			record->event.stack_addr = addr;
-	}
-	record->event.nr_stack_bytes = nr_bytes;
 }
+
+#if defined(__TARGET_ARCH_x86)
+/* Restore the next older return. Return: 0; or a negative errno: there is none. */
+__noinline int sb_raw_return(__u32 slot)
+{
+	struct raw_record *record = record_of(slot);
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u64 at, *word;
+
+	if (!record || !s || sb_returns_next(&s->map.returns))
+		return -ENOENT;
+	at = s->map.returns.stack - record->event.stack_addr;
+	sb_opaque(at);
+	if (at > SB_RAW_BYTES_MAX - sizeof(*word))
+		return 0;
+	word = (__u64 *)&record->stack[at];
+	if (*word == s->map.returns.trampoline)
+		*word = s->map.returns.addr;
+	return 0;
+}
+#endif
 
 /*
  * Put the true return addresses into the piece, because user space cannot ask for them. On x86-64 a
  * return address is where the stack pointer was at the entry; on arm64 nobody knows where it is.
  * User space ends its walk at one that is not restored (SB_STACK_RETURN_PROBE).
  */
-static void restore_returns(struct raw_record *record, struct sb_scratch *s)
+static void restore_returns(struct sb_scratch *s, __u32 slot)
 {
 #if defined(__TARGET_ARCH_x86)
 	struct sb_returns before = s->map.returns;
@@ -110,16 +155,9 @@ static void restore_returns(struct raw_record *record, struct sb_scratch *s)
 	if (!before.trampoline)
 		return;
 	sb_returns_begin(s, bpf_get_current_task_btf());
-	for (i = 0; i < RETURNS_MAX && !sb_returns_next(&s->map.returns); i++) {
-		__u64 at = s->map.returns.stack - record->event.stack_addr, *word;
-
-		sb_opaque(at);
-		if (at > SB_RAW_BYTES_MAX - sizeof(*word))
-			continue;
-		word = (__u64 *)&record->stack[at];
-		if (*word == before.trampoline)
-			*word = s->map.returns.addr;
-	}
+	for (i = 0; i < RETURNS_MAX; i++)
+		if (sb_raw_return(slot))
+			break;
 	s->map.returns = before;
 #endif
 }
@@ -139,16 +177,11 @@ static int ship_raw(struct raw_record *record)
 
 __noinline int sb_raw_capture(__u32 slot)
 {
-	__u32 at = bpf_get_smp_processor_id() * cfg_nr_raw_slots;
+	struct raw_record *record = record_of(slot);
 	struct sb_scratch *s = sb_scratch_get(slot);
-	struct raw_record *record;
 	__u64 *full_ns, nr_quarters;
 
-	if (!s || slot >= SB_SCRATCH_MAX)
-		return -ENOENT;
-	at += cfg_raw_slot[slot];
-	record = bpf_map_lookup_elem(&raw_records, &at);
-	if (!record)
+	if (!s || !record)
 		return -ENOENT;
 	full_ns = budget(slot, s->capture.now_ns);
 	if (!full_ns) {
@@ -163,8 +196,8 @@ __noinline int sb_raw_capture(__u32 slot)
 		return -EBUSY;
 	}
 	record->event.pc = sb_regs_pc(&s->regs);
-	read_stack(record, sb_regs_sp(&s->regs));
-	restore_returns(record, s);
+	read_stack(record, slot, sb_regs_sp(&s->regs));
+	restore_returns(s, slot);
 	*full_ns += (record->event.nr_stack_bytes + 1023) / 1024 * RAW_NS_PER_KIB;
 	sb_stack_fresh_id(s->capture.now_ns, &record->event.id);
 	record->event.now_ns = s->capture.now_ns;

@@ -43,7 +43,6 @@ struct sb_walk_map {
 	struct sb_uw_rule rule;	  /* of the current address */
 	__u64 exec_vm;		  /* mm->exec_vm of the process now */
 	__u64 fault_addr;	  /* the last address that could not be read */
-	__u64 word;		  /* a word of the stack, see sb_unwind_is_return() */
 	struct sb_returns returns;
 };
 

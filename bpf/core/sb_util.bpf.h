@@ -45,9 +45,10 @@ static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
 
 /*
  * Add @val to this CPU's counter @stat (enum sb_stat). It is not atomic: where a program interrupts
- * another one in the middle of this, an addition may be lost. In core/stats.bpf.c.
+ * another one in the middle of this, an addition may be lost. Global, so that the verifier examines
+ * it once and not for each call. In core/stats.bpf.c. Return: 0.
  */
-void sb_stat_add(__u32 stat, __u64 val);
+int sb_stat_add(__u32 stat, __u64 val);
 
 /* Return: whether @task, which need not be the current one, runs a program, which may have stacks
  * and labels; false for threads of the kernel. */

@@ -13,11 +13,12 @@ struct {
 	__type(value, struct sb_stats);
 } stats SEC(".maps");
 
-__hidden void sb_stat_add(__u32 stat, __u64 val)
+__noinline int sb_stat_add(__u32 stat, __u64 val)
 {
 	__u32 zero = 0;
 	struct sb_stats *mine = bpf_map_lookup_elem(&stats, &zero);
 
 	if (mine && stat < SB_STAT_MAX)
 		mine->val[stat] += val;
+	return 0;
 }

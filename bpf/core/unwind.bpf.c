@@ -434,40 +434,50 @@ static enum sb_step hook_step(struct sb_scratch *s, __u32 slot)
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* Return: whether map.word can be a return address: code that is mapped, behind a call. */
-__noinline int sb_unwind_is_return(__u32 slot)
+/* Return: whether @word can be a return address: code that is mapped, behind a call. */
+static bool is_return(const struct sb_scratch *s, __u64 word)
 {
-	struct sb_scratch *s = sb_scratch_get(slot);
 	const struct sb_uw_seg *seg;
-	__u64 word, code = 0;
+	__u64 code = 0;
 
-	if (!s || !s->map.nr_segs)
-		return 0;
-	word = s->map.word;
+	if (!s->map.nr_segs)
+		return false;
 	seg = seg_below(s->map.segs_word, s->map.nr_segs, word - 1);
 	if (!seg || word <= seg->begin || word > seg->end)
-		return 0;
+		return false;
 	if (bpf_probe_read_user(&code, sizeof(code), (const void *)(word - 8)))
-		return 0;
+		return false;
 	return sb_ends_in_call(code);
 }
 
-/* Return: whether a word between the stack pointer and the frame can be one. */
-__noinline int sb_unwind_hides(__u32 slot)
+/*
+ * Look at the @i-th word above the stack pointer. Global, so that the verifier examines it once and
+ * not for each word. Return: 1 if it can be a return address, 0 if not; -ENOENT: it lies above the
+ * frame, or cannot be read.
+ */
+__noinline int sb_unwind_hidden(__u32 slot, __u32 i)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
-	__u32 i;
+	__u64 at, word;
 
 	if (!s)
-		return 0;
-	for (i = 0; i < SB_HIDDEN_WORDS_MAX; i++) {
-		__u64 at = s->walk.sp + 8 * i;
+		return -ENOENT;
+	at = s->walk.sp + 8 * (__u64)i;
+	if (at >= s->walk.fp || bpf_probe_read_user(&word, sizeof(word), (const void *)at))
+		return -ENOENT;
+	return is_return(s, word);
+}
 
-		if (at >= s->walk.fp ||
-		    bpf_probe_read_user(&s->map.word, sizeof(s->map.word), (const void *)at))
-			return 0;
-		if (sb_unwind_is_return(slot))
-			return 1;
+/* Return: whether a word between the stack pointer and the frame can be a return address. */
+__noinline int sb_unwind_hides(__u32 slot)
+{
+	__u32 i;
+	int is;
+
+	for (i = 0; i < SB_HIDDEN_WORDS_MAX; i++) {
+		is = sb_unwind_hidden(slot, i);
+		if (is)
+			return is > 0;
 	}
 	return 0;
 }
@@ -506,18 +516,28 @@ __noinline int sb_returns_next(struct sb_returns *returns)
 	return 0;
 }
 
-__noinline int sb_returns_find(__u32 slot, __u64 sp, __u64 more)
+/*
+ * Advance map.returns by one call. Global, as is sb_returns_next(). Return: 1 if it is the one that
+ * sb_returns_find() looks for, 0 if not; -ENOENT: there is none.
+ */
+__noinline int sb_returns_is_next(__u32 slot, __u64 sp, __u64 more)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
-	__u32 i;
 
-	if (!s)
+	if (!s || sb_returns_next(&s->map.returns))
 		return -ENOENT;
+	return s->map.returns.stack + SB_RETURN_BYTES - sp <= more;
+}
+
+__noinline int sb_returns_find(__u32 slot, __u64 sp, __u64 more)
+{
+	__u32 i;
+	int is;
+
 	for (i = 0; i < SB_RETURNS_MAX; i++) {
-		if (sb_returns_next(&s->map.returns))
-			break;
-		if (s->map.returns.stack + SB_RETURN_BYTES - sp <= more)
-			return 0;
+		is = sb_returns_is_next(slot, sp, more);
+		if (is)
+			return is > 0 ? 0 : -ENOENT;
 	}
 	return -ENOENT;
 }
