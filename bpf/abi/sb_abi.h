@@ -217,7 +217,8 @@ struct sb_event_raw {
  * from which user space walks its stack, if the thread has not run since.
  */
 struct sb_asleep {
-	struct sb_event_raw raw;   /* flags & SB_STACK_ASLEEP, nr_stack_bytes: 0 */
+	struct sb_event_raw raw;   /* flags & SB_STACK_ASLEEP; nr_stack_bytes: how far the stack
+				      can reach from stack_addr */
 	struct sb_stack_id istack; /* ID of its interpreter frames; 0: not asked for */
 	__u64 labels;		   /* ID of its set of labels; 0: not asked for */
 	__u32 tid;

@@ -216,3 +216,19 @@ __noinline int sb_raw_capture(__u32 slot)
 	s->stack.id = record->event.id;
 	return 0;
 }
+
+/* See sb_raw_reach(). @end: where the stack may end */
+static __u64 bytes_up_to(__u64 sp, __u64 end)
+{
+	__u64 nr = end - sp + SB_RED_ZONE_BYTES + ROOT_BYTES;
+
+	return end >= sp && nr < SB_RAW_BYTES_MAX ? nr : SB_RAW_BYTES_MAX;
+}
+
+__hidden __u32 sb_raw_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer)
+{
+	__u64 all = bytes_up_to(sp, BPF_CORE_READ(task, mm, start_stack));
+	__u64 own = bytes_up_to(sp, thread_pointer);
+
+	return own < all ? own : all;
+}

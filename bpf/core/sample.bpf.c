@@ -359,6 +359,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	ret->raw.trampoline = s->map.returns.trampoline;
 	ret->nr_switches = task->nvcsw + task->nivcsw;
 	ret->raw.stack_addr = sb_regs_sp(&s->regs) - SB_RED_ZONE_BYTES;
+	ret->raw.nr_stack_bytes = sb_raw_reach(task, sb_regs_sp(&s->regs), ret->raw.thread_pointer);
 	sb_regs_by_dwarf(&s->regs, ret->raw.regs);
 	return 0;
 }

@@ -74,6 +74,12 @@ extern const volatile __u32 cfg_unwind;
  * are counted; -ENOENT: programs of this slot take no pieces. stack.id is unchanged on error.
  */
 int sb_raw_capture(__u32 slot);
+/*
+ * Return: how many bytes from SB_RED_ZONE_BYTES below @sp the stack of @task can have, at most
+ * SB_RAW_BYTES_MAX. It ends below what the kernel put there at exec, or, of another thread than the
+ * main one, below the data of its libc, to which @thread_pointer leads.
+ */
+__u32 sb_raw_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer);
 
 /* Copy the registers in the order of their DWARF numbers. @ret: room for SB_UNWIND_REGS words */
 static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *ret)

@@ -30,6 +30,7 @@
 #include "export/export.h"
 #include "flamegraph/fg.h"
 #include "interp/core/interp_priv.h"
+#include "interp/core/pages.h"
 #include "output/comparison.h"
 #include "output/input.h"
 #include "output/output.h"
@@ -527,6 +528,22 @@ static int label_sets(void)
 	return err ? err : nr_lost ? -ENOMEM : 0;
 }
 
+static int memory_pages(void)
+{
+	struct sb_pages pages = { .tgid = (uint32_t)getpid(), .is_noting = true };
+	uint8_t byte;
+	bool is_good;
+	size_t i;
+
+	for (i = 0; i < 20; i++) {
+		pages.is_short = false;
+		sb_pages_read(&pages, &byte, 1, (uint64_t)(uintptr_t)subject_image + i * 4096);
+	}
+	is_good = sb_pages_fetch(&pages);
+	sb_pages_release(&pages);
+	return is_good ? 0 : -ENOMEM;
+}
+
 /* Unwind tables of processes. */
 
 static struct sb_uw_bin bins[64];
@@ -958,10 +975,11 @@ static const struct {
 	const char *name;
 	int (*live)(void);
 } modules[] = {
-	ROW(process_maps), ROW(files),		ROW(symbols),	   ROW(unwind_rows), ROW(dwarf),
-	ROW(perf_map),	   ROW(kernel_symbols), ROW(symbolizer),   ROW(raw_stacks),  ROW(shipped),
-	ROW(label_sets),   ROW(unwind_tables),	ROW(interpreters), ROW(profiles),    ROW(outputs),
-	ROW(comparisons),  ROW(exports),	ROW(samples),	   ROW(pictures),
+	ROW(process_maps), ROW(files),	  ROW(symbols),	       ROW(unwind_rows),
+	ROW(dwarf),	   ROW(perf_map), ROW(kernel_symbols), ROW(symbolizer),
+	ROW(raw_stacks),   ROW(shipped),  ROW(label_sets),     ROW(unwind_tables),
+	ROW(interpreters), ROW(profiles), ROW(outputs),	       ROW(comparisons),
+	ROW(exports),	   ROW(samples),  ROW(pictures),       ROW(memory_pages),
 };
 
 static bool has_leaked(void)

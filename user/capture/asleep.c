@@ -11,16 +11,20 @@
 #include "base/fs.h"
 #include "base/status.h"
 #include "capture/interpwatch.h"
+#include "interp/core/pages.h"
 #include "interp/core/step.h"
 #include "symbolizer/process/reader.h"
 #include "views/view.h"
 
-/* Bytes that are kept before they are unwound. Most pieces have 64 KiB, because the end of the
- * stack is not known. */
+/* Bytes that are kept before they are unwound. */
 #define RAW_BYTES_MAX (16u << 20)
+/* Pages that a walk of an interpreter may read, each of which tells where the next one is. A walk that
+ * needs more reads the others for itself. */
+#define ROUNDS_MAX    32u
 
 struct reader {
 	struct sb_asleep_stacks *asleep;
+	struct sb_pages pages;
 	struct sb_interp_walk walk;
 	struct sb_str labels;
 	struct {
@@ -46,7 +50,7 @@ static bool still_sleeps(const struct sb_asleep *asleep)
 
 static int look_at_interpreters(struct reader *reader, const struct sb_asleep *asleep)
 {
-	sb_interpwatch_walk(reader->asleep->interps, asleep, &reader->walk);
+	sb_interpwatch_walk(reader->asleep->interps, asleep, &reader->pages, &reader->walk);
 	sb_str_clear(&reader->labels);
 	return sb_interpwatch_labels(reader->asleep->interps, asleep, &reader->labels);
 }
@@ -62,6 +66,13 @@ static int keep_interpreters(struct reader *reader, const struct sb_asleep *asle
 		   : sb_interpwatch_keep_labels(reader->asleep->interps, asleep, &reader->labels);
 }
 
+static uint32_t stack_bytes(const struct sb_asleep *asleep)
+{
+	uint32_t nr = asleep->raw.nr_stack_bytes;
+
+	return nr < SB_RAW_BYTES_MAX ? nr : SB_RAW_BYTES_MAX;
+}
+
 static int take(struct reader *reader, const struct sb_asleep *asleep)
 {
 	struct sb_interpwatch *interps = reader->asleep->interps;
@@ -70,11 +81,11 @@ static int take(struct reader *reader, const struct sb_asleep *asleep)
 	int err = 0;
 
 	nr_bytes = sb_reader_memory(asleep->raw.tgid, asleep->raw.stack_addr, reader->piece.stack,
-				    sizeof(reader->piece.stack));
+				    stack_bytes(asleep));
 	/* If the main thread has ended before this one, memory is read through the thread. */
 	if (nr_bytes == -ESRCH)
 		nr_bytes = sb_reader_memory(asleep->tid, asleep->raw.stack_addr,
-					    reader->piece.stack, sizeof(reader->piece.stack));
+					    reader->piece.stack, stack_bytes(asleep));
 	reader->piece.event = asleep->raw;
 	reader->piece.event.nr_stack_bytes = 0;
 	reader->asleep->nr++;
@@ -109,21 +120,52 @@ static size_t read_ahead(const struct sb_asleep *at, size_t nr)
 	for (i = 0; i < nr; i++)
 		wants[i] = (struct sb_reader_want){
 			.tgid = at[i].raw.tgid,
-			.len = SB_RAW_BYTES_MAX,
+			.len = stack_bytes(&at[i]),
 			.addr = at[i].raw.stack_addr,
 		};
 	return sb_reader_ahead(wants, nr);
 }
 
+/*
+ * Read the pages that the walks of interpreters of as many threads as one round holds will need. The
+ * threads' stacks do not change as long as they sleep, which is checked after that. Return: of how
+ * many threads.
+ */
+static size_t read_pages(struct reader *reader, const struct sb_asleep *at, size_t nr)
+{
+	struct sb_pages *pages = &reader->pages;
+	bool is_done[SB_READER_AHEAD_MAX] = {};
+	size_t i, round;
+
+	nr = nr < SB_READER_AHEAD_MAX ? nr : SB_READER_AHEAD_MAX;
+	if (!reader->asleep->interps)
+		return nr;
+	sb_pages_clear(pages);
+	pages->is_noting = true;
+	for (round = 0; round < ROUNDS_MAX && (!round || sb_pages_fetch(pages)); round++) {
+		for (i = 0; i < nr; i++) {
+			pages->is_short = false;
+			if (!is_done[i])
+				sb_interpwatch_walk(reader->asleep->interps, &at[i], pages,
+						    &reader->walk);
+			is_done[i] = !pages->is_short;
+		}
+	}
+	pages->is_noting = pages->is_short = false;
+	return nr;
+}
+
 static int take_all(struct reader *reader, const struct sb_str *found)
 {
 	const struct sb_asleep *at = (const struct sb_asleep *)found->s;
-	size_t i, ahead = 0, nr = found->len / sizeof(*at);
+	size_t i, ahead = 0, paged = 0, nr = found->len / sizeof(*at);
 	int err = 0;
 
 	for (i = 0; i < nr && !err; i++) {
+		if (i == paged)
+			paged += read_pages(reader, &at[i], nr - i);
 		if (i == ahead)
-			ahead += read_ahead(&at[i], nr - i);
+			ahead += read_ahead(&at[i], paged - i);
 		err = take(reader, &at[i]);
 	}
 	sb_reader_ahead(NULL, 0);
@@ -155,6 +197,7 @@ int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *pro
 	if (!err)
 		err = take_all(reader, &threads);
 	sb_str_release(&threads);
+	sb_pages_release(&reader->pages);
 	sb_str_release(&reader->labels);
 	return err;
 }

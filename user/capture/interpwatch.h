@@ -71,15 +71,16 @@ size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_
 
 /*
  * For a thread that sleeps, as an iterator of the BPF side described it in @asleep. walk() walks
- * its interpreter stack from user space; the result is in walk->frame, nr_frames (0: none) and
- * event.status; the caller allocates *@walk and need not initialize it. keep() then stores the
- * result as the stack that samples of the thread reference (asleep->istack), for the next
- * sb_interpwatch_drain(), once it is known whether the thread slept all the time; @walk NULL: it
- * did not. Return: 0 or -ENOMEM.
+ * its interpreter stack from user space, by @pages (interp/core/pages.h); the result is in
+ * walk->frame, nr_frames (0: none) and event.status; the caller allocates *@walk and need not
+ * initialize it. keep() then stores the result as the stack that samples of the thread reference
+ * (asleep->istack), for the next sb_interpwatch_drain(), once it is known whether the thread slept
+ * all the time; @walk NULL: it did not. Return: 0 or -ENOMEM.
  */
 struct sb_interp_walk;
+struct sb_pages;
 void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
-			 struct sb_interp_walk *walk);
+			 struct sb_pages *pages, struct sb_interp_walk *walk);
 int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			const struct sb_interp_walk *walk);
 

@@ -255,7 +255,7 @@ size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_
 }
 
 void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
-			 struct sb_interp_walk *walk)
+			 struct sb_pages *pages, struct sb_interp_walk *walk)
 {
 	const struct sb_space_key space = SB_SPACE_KEY(&asleep->raw);
 	struct sb_interp_confs confs = {};
@@ -275,7 +275,7 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 		if (err != -ESRCH)
 			sb_interpwatch_request(watch, &space);
 	}
-	sb_interp_walk_outside(watch->interp, &space, walk);
+	sb_interp_walk_outside(watch->interp, &space, pages, walk);
 }
 
 int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *asleep,

@@ -252,6 +252,32 @@ static void test_raw_to_root(void **state)
 	}
 }
 
+/* Of a thread that sleeps: as far as its stack can go, by where the first thread or its libc has it. */
+static void test_reach(void **state)
+{
+	const uint64_t sp = BASE + 4096 + 8, more = SB_RED_ZONE_BYTES + ROOT_BYTES;
+	const struct {
+		uint64_t root, thread_pointer, nr_bytes;
+	} cases[] = {
+		{ sp + 512, 0, 512 + more },
+		{ sp + 512, sp + 100, 100 + more },
+		{ sp + 100, sp + 512, 100 + more },
+		{ sp - 8, sp + 512, 512 + more },
+		{ sp, sp - 8, more },
+		{ sp - 8, sp - 8, SB_RAW_BYTES_MAX },
+		{ sp + SB_RAW_BYTES_MAX - more, 0, SB_RAW_BYTES_MAX },
+		{ sp + SB_RAW_BYTES_MAX, UINT64_MAX, SB_RAW_BYTES_MAX },
+	};
+	struct task_struct task = { .mm = &mm };
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		mm.start_stack = cases[i].root;
+		assert_int_equal(sb_raw_reach(&task, sp, cases[i].thread_pointer),
+				 cases[i].nr_bytes);
+	}
+}
+
 /* Over budget the walk goes on by frame pointers, and does not pass for complete. */
 static void test_over_budget(void **state)
 {
@@ -707,6 +733,7 @@ int main(void)
 		cmocka_unit_test_setup(test_unknown_process, setup),
 		cmocka_unit_test_setup(test_raw, setup),
 		cmocka_unit_test_setup(test_raw_to_root, setup),
+		cmocka_unit_test_setup(test_reach, setup),
 		cmocka_unit_test_setup(test_over_budget, setup),
 		cmocka_unit_test_setup(test_no_room_for_raw, setup),
 		cmocka_unit_test_setup(test_by_frame_pointer, setup),

@@ -237,13 +237,15 @@ void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *sp
 
 /*
  * Walk the interpreter stack of a thread that sleeps, from user space, with the kernel's walkers.
- * Only runtimes that are walked by state. @walk: the caller sets thread_pointer, pc, sp, regs; the
- * rest is overwritten with the result. Return: 0; -ENOENT when there are no frames, or the address
- * space is not known.
+ * Only runtimes that are walked by state. @pages: memory of the process is read by it, so it says
+ * whether the walk lacked a page (interp/core/pages.h). @walk: the caller sets thread_pointer, pc,
+ * sp, regs; the rest is overwritten with the result. Return: 0; -ENOENT when there are no frames, or
+ * the address space is not known.
  */
 struct sb_interp_walk;
+struct sb_pages;
 int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *space,
-			   struct sb_interp_walk *walk);
+			   struct sb_pages *pages, struct sb_interp_walk *walk);
 
 /*
  * Walk the interpreter stack of a thread that sleeps, for runtimes whose frames lie on the native

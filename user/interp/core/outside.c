@@ -5,6 +5,7 @@
 
 #include "interp/core/interp.h"
 #include "interp/core/interp_priv.h"
+#include "interp/core/pages.h"
 #include "interp/core/step.h"
 
 static void walk_one(const struct found *found, struct sb_interp_walk *walk)
@@ -35,12 +36,28 @@ static void walk_by_state(struct space *space, struct sb_interp_walk *walk)
 			walk_one(space->found[i], walk);
 }
 
-int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *key,
-			   struct sb_interp_walk *walk)
+/* Walk with what is in @pages, or note in it what is missing. */
+static void walk_in_pages(struct space *space, struct sb_pages *pages, struct sb_interp_walk *walk)
 {
+	const struct sb_memory before = space->memory;
+
+	pages->tgid = before.tgid;
+	space->memory.read = sb_pages_read;
+	space->memory.arg = pages;
+	walk_by_state(space, walk);
+	space->memory = before;
+}
+
+int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *key,
+			   struct sb_pages *pages, struct sb_interp_walk *walk)
+{
+	struct space *space;
+
 	begin(interp, walk);
 	pthread_mutex_lock(&interp->lock);
-	walk_by_state(sb_interp_find(interp, key), walk);
+	space = sb_interp_find(interp, key);
+	if (space)
+		walk_in_pages(space, pages, walk);
 	pthread_mutex_unlock(&interp->lock);
 	return walk->nr_frames ? 0 : -ENOENT;
 }

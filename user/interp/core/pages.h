@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Pages of many processes, read together. A walker learns from each page which one it needs next, and
+ * an access to a page costs two switches of processes (symbolizer/process/reader.h). So where many
+ * threads are walked, all walks go on until each lacks a page; these pages are read by one request;
+ * and the walks begin anew, until none lacks a page. Used for threads that sleep: what a walk needs
+ * does not change meanwhile. One thread at a time.
+ */
+#ifndef SB_INTERP_PAGES_H
+#define SB_INTERP_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/vec.h"
+#include "symbolizer/process/reader.h"
+
+#define SB_PAGE_BYTES 4096u
+/* Pages that are kept: 4 MiB. Beyond it, each access reads for itself. */
+#define SB_PAGES_MAX  1024u
+
+/* Zero-initialize: there are no pages then. */
+struct sb_pages {
+	uint32_t tgid; /* of the next reads; set by the caller */
+	/* Set by the caller: a page that is not there is noted for sb_pages_fetch(), and not read. */
+	bool is_noting;
+	/* A read lacked a page. Until the caller resets it, all reads fail that would note one. */
+	bool is_short;
+	struct sb_index index;
+	SB_VEC(struct sb_page {
+		uint32_t tgid;
+		uint64_t addr;
+		uint8_t *bytes; /* NULL: it could not be read */
+	})
+	at;
+	struct sb_reader_want wants[SB_READER_AHEAD_MAX];
+	uint32_t nr_wants;
+};
+
+void sb_pages_clear(struct sb_pages *pages);
+/* The same, and give back the memory. */
+void sb_pages_release(struct sb_pages *pages);
+/*
+ * Read @len bytes of the process pages->tgid: from pages that are there, or else from the process,
+ * unless pages->is_noting. For struct sb_memory.read; @arg is the struct sb_pages.
+ * Return: 0; -EFAULT: they cannot be read, or pages->is_short.
+ */
+int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr);
+/* Read the pages that were noted. Return: whether there were any, and room for them. */
+bool sb_pages_fetch(struct sb_pages *pages);
+
+#endif
