@@ -200,6 +200,13 @@ int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgi
  * are skipped. Return: 0; -ENOMEM; or why /proc cannot be listed.
  */
 int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns);
+/*
+ * Read the mappings of those of @tgids that are not known completely as of @time_ns: not read before,
+ * and not seen from their beginning, or events were lost since. Those that vanish or refuse access are
+ * skipped. Return: 0 or -ENOMEM.
+ */
+int sb_symbolizer_seed_unknown(struct sb_symbolizer *sym, uint64_t time_ns, const uint32_t *tgids,
+			       size_t nr);
 
 struct sb_sym_req {
 	uint64_t addr;

@@ -240,20 +240,29 @@ static int list_processes(struct wants *wants)
 	return err;
 }
 
+static int seed_each(struct sb_symbolizer *sym, uint64_t time_ns, const struct wants *wants)
+{
+	size_t i, ahead = 0;
+	int err = 0;
+
+	for (i = 0; i < wants->all.nr && err != -ENOMEM; i++) {
+		if (i == ahead)
+			ahead += sb_reader_ahead(&wants->all.at[i], wants->all.nr - i);
+		err = seed(sym, time_ns, wants->all.at[i].tgid, 0);
+	}
+	sb_reader_ahead(NULL, 0);
+	return err == -ENOMEM ? err : 0;
+}
+
 int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns)
 {
 	struct wants wants = {};
-	size_t i, ahead = 0;
-	int err = list_processes(&wants), err_list = err;
+	int err = list_processes(&wants);
 
-	for (i = 0; !err_list && i < wants.all.nr && err != -ENOMEM; i++) {
-		if (i == ahead)
-			ahead += sb_reader_ahead(&wants.all.at[i], wants.all.nr - i);
-		err = seed(sym, time_ns, wants.all.at[i].tgid, 0);
-	}
-	sb_reader_ahead(NULL, 0);
+	if (!err)
+		err = seed_each(sym, time_ns, &wants);
 	sb_vec_release(&wants.all);
-	return err_list ? err_list : err == -ENOMEM ? err : 0;
+	return err;
 }
 
 /* Return: up to when events were lost or skipped that a lookup of @time_ns must know of, if @gen was not read since;
@@ -275,6 +284,32 @@ bool sb_symbolizer_is_unsure(const struct sb_symbolizer *sym, const struct sb_pr
 			     uint64_t time_ns)
 {
 	return loss_before(sym, gen, time_ns) != 0;
+}
+
+/* Return: whether events, or reading /proc before, have told all that @tgid maps at @time_ns. */
+static bool is_known(const struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns)
+{
+	bool limit;
+	const struct sb_procgen *gen = sb_procmaps_find(&sym->procs, tgid, time_ns, &limit);
+
+	return gen && gen->is_complete && gen->end_ns > time_ns && !loss_before(sym, gen, time_ns);
+}
+
+int sb_symbolizer_seed_unknown(struct sb_symbolizer *sym, uint64_t time_ns, const uint32_t *tgids,
+			       size_t nr)
+{
+	struct wants wants = {};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		if (!is_known(sym, tgids[i], time_ns))
+			err = sb_vec_push(&wants.all,
+					  ((struct sb_reader_want){ .tgid = tgids[i] }));
+	if (!err && wants.all.nr)
+		err = seed_each(sym, time_ns, &wants);
+	sb_vec_release(&wants.all);
+	return err;
 }
 
 /* Return: whether @gen was forked while events of its parent were skipped. */

@@ -272,7 +272,7 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	struct sb_symbolizer *sym = session->opts.symbolizer;
 	struct sb_rawstacks_into into;
 	const uint32_t *tgids;
-	size_t i, nr_tgids;
+	size_t nr_tgids;
 	int err;
 
 	how_to_unwind(session, &into);
@@ -283,13 +283,10 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	if (err)
 		return err;
 	tgids = sb_drain_processes(session->drain, &nr_tgids);
-	for (i = 0; i < nr_tgids; i++) {
-		err = sb_symbolizer_seed(sym, sb_now_ns(), tgids[i]);
-		if (err == -ENOMEM)
-			return err;
-		/* If it is gone or cannot be read, its frames will have that as their reason. */
-	}
-	err = sb_rawstacks_unwind(sb_drain_raw(session->drain), sym, &into);
+	/* If one is gone or cannot be read, its frames will have that as their reason. */
+	err = sb_symbolizer_seed_unknown(sym, sb_now_ns(), tgids, nr_tgids);
+	if (!err)
+		err = sb_rawstacks_unwind(sb_drain_raw(session->drain), sym, &into);
 	into.is_asleep = true;
 	if (!err)
 		err = sb_rawstacks_unwind(&session->asleep.raw, sym, &into);

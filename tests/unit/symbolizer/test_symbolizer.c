@@ -26,6 +26,7 @@
 #include "base/fs.h"
 #include "base/time.h"
 #include "symbolizer/process/procfs.h"
+#include "symbolizer/process/reader.h"
 #include "symbolizer/sb_sym.h"
 
 /* Above PID_MAX_LIMIT: never a process. */
@@ -739,6 +740,35 @@ static void test_sources(void **state)
 	assert_int_equal(sb_symbolizer_seed(sym, 1, NOBODY), -ESRCH);
 }
 
+static uint64_t requests(void)
+{
+	struct sb_reader_stats stats;
+
+	sb_reader_stats(&stats);
+	return stats.nr_requests;
+}
+
+/* A process is read once: from then on events tell what it maps, unless some were lost. */
+static void test_seed_unknown(void **state)
+{
+	const uint32_t tgids[] = { NOBODY, (uint32_t)getpid() };
+	uint64_t before = requests(), first;
+
+	assert_int_equal(sb_symbolizer_seed_unknown(sym, 10, tgids, 2), 0);
+	first = requests() - before;
+	assert_true(first >= 2);
+	before = requests();
+	assert_int_equal(sb_symbolizer_seed_unknown(sym, 20, tgids + 1, 1), 0);
+	assert_true(requests() == before);
+	sb_symbolizer_lost(sym, 25);
+	assert_int_equal(sb_symbolizer_seed_unknown(sym, 30, tgids + 1, 1), 0);
+	assert_true(requests() > before);
+	before = requests();
+	assert_int_equal(sb_symbolizer_exit(sym, 40, tgids[1]), 0);
+	assert_int_equal(sb_symbolizer_seed_unknown(sym, 50, tgids + 1, 1), 0);
+	assert_true(requests() > before);
+}
+
 static int make_dir(void **state)
 {
 	return mkdtemp(dir) ? 0 : -1;
@@ -770,6 +800,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_emit_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heavy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_light, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_seed_unknown, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sources, setup, teardown),
 	};
 

@@ -133,6 +133,7 @@ static void drop_pending(struct space *space)
 /* Return: as ops->attach(). */
 static int attach_bounded(struct space *space, struct sb_runtime *rt)
 {
+	struct sb_memory_recent recent = { .nr = 0 };
 	uint64_t nr_left = READS_MAX;
 	int err;
 
@@ -141,7 +142,10 @@ static int attach_bounded(struct space *space, struct sb_runtime *rt)
 		return err ? err : -ENOTSUP;
 	}
 	space->memory.nr_left = &nr_left;
+	/* A runtime that is just beginning is looked at again. */
+	space->memory.recent = &recent;
 	err = rt->ops->attach(rt);
+	space->memory.recent = NULL;
 	space->memory.nr_left = NULL;
 	/* These come from the process, and are printed. */
 	sb_replace_controls(rt->version, strlen(rt->version));
