@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The stages of a run; run.c has their order. Each returns SB_RUN_OK to go on, or how the run
- * ended, with run->reason. What they make is in struct sb_run, and is freed by sb_run_release(),
- * also after an error. Called on the thread of the run.
+ * The stages of a run. Only go() of run.c calls them, in this order: sb_run_check_targets(),
+ * sink->prepare(), sb_run_make_parser(), sb_run_make_readers(), the command is forked,
+ * sb_run_block_signals(), sb_run_begin_privileges(), sb_run_make_resolver(), the session is made,
+ * sb_run_loop_init(), sampling starts, sb_run_settle_privileges(), sb_run_loop(),
+ * sb_run_arm_give_up(), sampling stops, the last take. Each returns SB_RUN_OK to go on, or how the
+ * run ended, with run->reason; none is called again then. What they make is in struct sb_run, and
+ * is freed by sb_run_release(), also after an error. @run is initialised and not NULL. Called on
+ * the thread of the run.
  */
 #ifndef SB_RUN_RUN_PRIV_H
 #define SB_RUN_RUN_PRIV_H
