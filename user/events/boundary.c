@@ -70,18 +70,19 @@ int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_
 	if (err == -EILSEQ)
 		sb_reason_set(
 			to->reason, 0,
-			"'%s': no instruction begins at this %s, and a probe within one would "
+			"event '%s': no instruction begins at this %s, and a probe within one would "
 			"make the program crash; the instruction begins at %s0x%llx",
 			to->text, is_named ? "offset" : "address", is_named ? "+" : "",
 			(unsigned long long)(is_named ? before : begin + before));
 	else if (err == -EBADMSG)
-		sb_reason_set(to->reason, 0,
-			      "'%s': cannot tell whether an instruction begins there, because the "
-			      "machine code before it cannot be decoded; a probe within an "
-			      "instruction would make the program crash",
-			      to->text);
+		sb_reason_set(
+			to->reason, 0,
+			"event '%s': cannot tell whether an instruction begins there, because the "
+			"machine code before it cannot be decoded; a probe within an "
+			"instruction would make the program crash",
+			to->text);
 	else if (err)
-		return sb_reason_set(to->reason, err, "'%s': cannot read the machine code",
+		return sb_reason_set(to->reason, err, "event '%s': cannot read the machine code",
 				     to->text);
 	return err ? -EINVAL : 0;
 }
@@ -99,7 +100,7 @@ int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf,
 		return sb_boundary_check(to, elf, func.lo, addr);
 	sb_reason_set(
 		to->reason, 0,
-		"'%s': no function is known to be at this address, so it cannot be told whether "
+		"event '%s': no function is known to be at this address, so it cannot be told whether "
 		"an instruction begins there; name the function and an offset in it",
 		to->text);
 	return -EINVAL;

@@ -58,16 +58,19 @@ static int open_file(struct sb_resolving *to, struct search *ret)
 		return err;
 	fd = sb_procfs_open(-1, ret->path);
 	if (fd < 0)
-		return sb_reason_set(to->reason, fd, "'%s': cannot open '%s'", to->text, ret->path);
+		return sb_reason_set(to->reason, fd, "event '%s': cannot open '%s'", to->text,
+				     ret->path);
 	if (to->tgid && !to->is_list && !sb_library_is_mapped(to->tgid, ret->path, fd))
-		sb_warn("'%s': process %u does not map '%s' now", to->text, to->tgid, ret->path);
+		sb_warn("event '%s': process %u does not map '%s' now", to->text, to->tgid,
+			ret->path);
 	err = sb_elf_new_fd(fd, &ret->elf);
 	if (err == -ENOEXEC)
 		return sb_reason_set(to->reason, 0,
-				     "'%s': '%s' is neither a program nor a library (ELF)",
+				     "event '%s': '%s' is neither a program nor a library (ELF)",
 				     to->text, ret->path),
 		       err;
-	return err ? sb_reason_set(to->reason, err, "'%s': cannot read '%s'", to->text, ret->path)
+	return err ? sb_reason_set(to->reason, err, "event '%s': cannot read '%s'", to->text,
+				   ret->path)
 		   : 0;
 }
 
@@ -96,7 +99,8 @@ static int add_returns(struct search *search, const char *name, uint64_t addr,
 		snprintf(search->refused, sizeof(search->refused), "%s", name);
 		search->nr_refused++;
 	} else if (err) {
-		sb_reason_set(to->reason, err, "'%s': cannot read '%s'", to->text, search->path);
+		sb_reason_set(to->reason, err, "event '%s': cannot read '%s'", to->text,
+			      search->path);
 	}
 	return err;
 }
@@ -184,10 +188,11 @@ static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const cha
 		return 0;
 	}
 	if (sym->st_size && spec->offset >= sym->st_size) {
-		sb_reason_set(search->to->reason, 0,
-			      "'%s': the offset is beyond the end of the function, which has %llu "
-			      "bytes",
-			      search->to->text, (unsigned long long)sym->st_size);
+		sb_reason_set(
+			search->to->reason, 0,
+			"event '%s': the offset is beyond the end of the function, which has %llu "
+			"bytes",
+			search->to->text, (unsigned long long)sym->st_size);
 		return -EINVAL;
 	}
 	if (spec->offset)
@@ -221,8 +226,9 @@ static int look_at_table(struct search *search, uint32_t type)
 	if (err == -ENODATA)
 		return 0;
 	if (err && !sb_reason_is_set(search->to->reason))
-		sb_reason_set(search->to->reason, err, "'%s': cannot read the symbols of '%s'",
-			      search->to->text, search->path);
+		sb_reason_set(search->to->reason, err,
+			      "event '%s': cannot read the symbols of '%s'", search->to->text,
+			      search->path);
 	return err;
 }
 
@@ -232,14 +238,16 @@ static int no_function(const struct search *search)
 	const char *nearest = search->nearest.nearest.name;
 
 	if (search->nr_ifuncs)
-		sb_reason_set(to->reason, 0,
-			      "'%s': '%s' has one '%s' for each kind of CPU and chooses when it is "
-			      "loaded (IFUNC); 'stackbpf trace --list' with a pattern shows them",
-			      to->text, search->path, search->ifunc);
+		sb_reason_set(
+			to->reason, 0,
+			"event '%s': '%s' has one '%s' for each kind of CPU and chooses when it is "
+			"loaded (IFUNC); 'stackbpf trace --list' with a pattern shows them",
+			to->text, search->path, search->ifunc);
 	else
-		sb_reason_set(to->reason, 0, "'%s': '%s' has no function '%s'%s%s%s", to->text,
-			      search->path, to->spec->name, nearest ? "; did you mean '" : "",
-			      nearest ? nearest : "", nearest ? "'?" : "");
+		sb_reason_set(to->reason, 0, "event '%s': '%s' has no function '%s'%s%s%s",
+			      to->text, search->path, to->spec->name,
+			      nearest ? "; did you mean '" : "", nearest ? nearest : "",
+			      nearest ? "'?" : "");
 	return -ENOENT;
 }
 
@@ -253,10 +261,11 @@ static int prepare_returns(struct search *search)
 	if ((!to->spec->is_return && !to->is_call) || !sb_gopcln_is_there(search->elf))
 		return 0;
 	if (to->is_call && !to->is_of_goroutines) {
-		sb_reason_set(to->reason, 0,
-			      "'%s': '%s' is a Go program, whose goroutines change their threads "
-			      "within a call; name two events instead",
-			      to->text, search->path);
+		sb_reason_set(
+			to->reason, 0,
+			"event '%s': '%s' is a Go program, whose goroutines change their threads "
+			"within a call; name two events instead",
+			to->text, search->path);
 		return -EOPNOTSUPP;
 	}
 	err = sb_gopcln_load(search->elf, &search->table);
@@ -264,11 +273,12 @@ static int prepare_returns(struct search *search)
 		return 0;
 	if (err == -ENODATA || err == -EBADMSG)
 		sb_reason_set(to->reason, 0,
-			      "'%s': '%s' is a Go program without a table of functions that "
+			      "event '%s': '%s' is a Go program without a table of functions that "
 			      "stackbpf can read, so their returns cannot be found",
 			      to->text, search->path);
 	else
-		sb_reason_set(to->reason, err, "'%s': cannot read '%s'", to->text, search->path);
+		sb_reason_set(to->reason, err, "event '%s': cannot read '%s'", to->text,
+			      search->path);
 	return err == -ENODATA || err == -EBADMSG ? -EOPNOTSUPP : err;
 }
 
@@ -284,8 +294,8 @@ static int tell_refused(const struct search *search)
 			search->nr_refused, search->refused, search->why_refused);
 		return 0;
 	}
-	sb_reason_set(to->reason, 0, "'%s': the returns of '%s' cannot be probed: %s", to->text,
-		      search->refused, search->why_refused);
+	sb_reason_set(to->reason, 0, "event '%s': the returns of '%s' cannot be probed: %s",
+		      to->text, search->refused, search->why_refused);
 	return -EOPNOTSUPP;
 }
 
@@ -411,12 +421,13 @@ static int no_usdt(const struct search *search, bool has_notes)
 	const char *nearest = search->nearest.nearest.name;
 
 	if (!has_notes)
-		sb_reason_set(to->reason, 0, "'%s': '%s' has no USDT probes", to->text,
+		sb_reason_set(to->reason, 0, "event '%s': '%s' has no USDT probes", to->text,
 			      search->path);
 	else
-		sb_reason_set(to->reason, 0, "'%s': '%s' has no USDT probe '%s'%s%s%s", to->text,
-			      search->path, to->spec->name, nearest ? "; did you mean '" : "",
-			      nearest ? nearest : "", nearest ? "'?" : "");
+		sb_reason_set(to->reason, 0, "event '%s': '%s' has no USDT probe '%s'%s%s%s",
+			      to->text, search->path, to->spec->name,
+			      nearest ? "; did you mean '" : "", nearest ? nearest : "",
+			      nearest ? "'?" : "");
 	return -ENOENT;
 }
 
@@ -433,8 +444,9 @@ int sb_resolve_usdt(struct sb_resolving *to)
 	if (notes) {
 		err = sb_elf_load(search.elf, notes, NOTES_BYTES_MAX, &data, &len);
 		if (err)
-			sb_reason_set(to->reason, err, "'%s': cannot read the USDT probes of '%s'",
-				      to->text, search.path);
+			sb_reason_set(to->reason, err,
+				      "event '%s': cannot read the USDT probes of '%s'", to->text,
+				      search.path);
 	}
 	if (!err && notes)
 		err = look_at_notes(&search, data, len);

@@ -172,7 +172,7 @@ static int path_of(const struct sb_resolving *to, const char *path, char **ret_p
 	err = path_below(to->tgid, path, ret_path);
 	if (err)
 		sb_reason_set(to->reason, err,
-			      "'%s': cannot open '%s' below the root directory of process %u",
+			      "event '%s': cannot open '%s' below the root directory of process %u",
 			      to->text, path, to->tgid);
 	/* -ENOENT would mean: look elsewhere. */
 	return err == -ENOENT ? -ESTALE : err;
@@ -309,14 +309,15 @@ int sb_library_find(struct sb_resolving *to, char **ret_path)
 	if (err == -ENOENT && to->spec->is_either)
 		return sb_reason_set(
 			       to->reason, 0,
-			       "'%s': there is no category of tracepoints, library or "
+			       "event '%s': there is no category of tracepoints, library or "
 			       "program '%s'; give the path of a file, or see 'stackbpf trace "
 			       "--list'",
 			       to->text, name),
 		       err;
 	if (err == -ENOENT)
-		sb_reason_set(to->reason, 0,
-			      "'%s': there is no library or program '%s'; give the path of a file",
-			      to->text, name);
+		sb_reason_set(
+			to->reason, 0,
+			"event '%s': there is no library or program '%s'; give the path of a file",
+			to->text, name);
 	return err;
 }
