@@ -29,6 +29,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "symbolizer/process/pagemap.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader_priv.h"
 
@@ -616,6 +617,30 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
 		return err;
 	*at = seat->area->answer.addr;
 	return (ssize_t)nr;
+}
+
+int sb_reader_pages(uint32_t tgid, bool is_first, bool is_by_word, uint64_t end, uint64_t *at,
+		    struct sb_page_run *runs)
+{
+	struct seat *seat;
+	int64_t nr;
+	int fd, err = begin_access(SB_READER_OP_PAGES, tgid, &seat);
+
+	if (err)
+		return err;
+	seat->area->request.addr = *at;
+	seat->area->request.end = end;
+	seat->area->request.is_first = is_first;
+	seat->area->request.is_by_word = is_by_word;
+	nr = make_access(seat, -1, &fd);
+	if (nr < 0)
+		return (int)nr;
+	if (nr > SB_READER_RUNS_MAX || seat->area->answer.addr > end ||
+	    (seat->area->answer.addr <= *at && *at < end))
+		return -EPROTO;
+	memcpy(runs, seat->area->data, (size_t)nr * sizeof(*runs));
+	*at = seat->area->answer.addr;
+	return (int)nr;
 }
 
 /*

@@ -94,6 +94,8 @@ enum sb_reader_entry {
 	SB_READER_MAPS,
 	SB_READER_CMDLINE,
 	SB_READER_ENVIRON,
+	SB_READER_ROLLUP,  /* smaps_rollup */
+	SB_READER_PAGEMAP, /* for sb_reader_pages() only */
 	SB_READER_ENTRY_MAX,
 };
 /*
@@ -127,6 +129,22 @@ struct sb_reader_map {
 };
 #define SB_READER_CODE_BYTES (128u << 10)
 ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records);
+
+/*
+ * Get the pages of @tgid that are in memory or in swap, in pieces, lowest address first, as struct
+ * sb_page_run (pagemap.h). The caller checks them: whoever controls the reader can forge them.
+ * @is_first: open the entry anew
+ * @is_by_word: read the word of each page (sb_pagemap_read()), for kernels without PAGEMAP_SCAN
+ * @at: where to begin; set to where the next call goes on, @end at the end; untouched on error
+ * @runs: room for SB_READER_RUNS_MAX
+ *
+ * Return: the number of runs; -ENOTTY (no PAGEMAP_SCAN); -ESRCH, -EACCES, others of ioctl(2) and
+ * pread(2).
+ */
+struct sb_page_run;
+#define SB_READER_RUNS_MAX 8192u
+int sb_reader_pages(uint32_t tgid, bool is_first, bool is_by_word, uint64_t end, uint64_t *at,
+		    struct sb_page_run *runs);
 
 /* Accesses of one round of sb_reader_ahead(). */
 #define SB_READER_AHEAD_MAX 64u

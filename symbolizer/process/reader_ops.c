@@ -25,6 +25,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "symbolizer/process/pagemap.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/procmap_query.h"
 #include "symbolizer/process/reader_priv.h"
@@ -41,9 +42,9 @@
 #define FS_NTFS3      0x7366746eu
 
 static const char *const entries[SB_READER_ENTRY_MAX] = {
-	[SB_READER_MAPS] = "maps",
-	[SB_READER_CMDLINE] = "cmdline",
-	[SB_READER_ENVIRON] = "environ",
+	[SB_READER_MAPS] = "maps",	 [SB_READER_CMDLINE] = "cmdline",
+	[SB_READER_ENVIRON] = "environ", [SB_READER_ROLLUP] = "smaps_rollup",
+	[SB_READER_PAGEMAP] = "pagemap",
 };
 
 /* Callers test for ESRCH; /proc reports a missing process by other errors, too. */
@@ -226,6 +227,27 @@ static int64_t read_code(uint32_t tgid, bool is_first, struct sb_reader_state *s
 	if (err == -ESRCH)
 		return is_alone(tgid) ? 0 : -ENOTSUP;
 	return err ? err : (int64_t)records->len;
+}
+
+/* Return: number of runs in @area; or a negative errno. */
+static int64_t read_pages(struct sb_reader_area *area, struct sb_reader_state *state)
+{
+	const struct sb_reader_request *request = &area->request;
+	struct sb_page_run *runs = (struct sb_page_run *)area->data;
+
+	_Static_assert(SB_READER_RUNS_MAX * sizeof(*runs) <= sizeof(area->data), "they fit");
+	if (request->is_first || state->tgid != request->tgid ||
+	    state->entry != SB_READER_PAGEMAP) {
+		sb_closep(&state->entry_fd);
+		state->tgid = request->tgid;
+		state->entry = SB_READER_PAGEMAP;
+		state->entry_fd = open_entry("", request->tgid, 0, entries[SB_READER_PAGEMAP]);
+	}
+	if (state->entry_fd < 0)
+		return no_such_process(state->entry_fd);
+	area->answer.addr = request->addr;
+	return (request->is_by_word ? sb_pagemap_read : sb_pagemap_scan)(
+		state->entry_fd, request->end, runs, SB_READER_RUNS_MAX, &area->answer.addr);
 }
 
 /* Several accesses. */
@@ -608,6 +630,8 @@ static int64_t make_access(struct sb_reader_area *area, struct sb_reader_state *
 	case SB_READER_OP_CODE:
 		return read_code(request->tgid, request->is_first, state, &records,
 				 &area->answer.addr);
+	case SB_READER_OP_PAGES:
+		return read_pages(area, state);
 	case SB_READER_OP_OPEN:
 		return open_file(area, state, root_fd, ret_fd);
 	case SB_READER_OP_STAT:

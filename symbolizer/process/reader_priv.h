@@ -26,6 +26,7 @@ enum sb_reader_op {
 	SB_READER_OP_MEMORY,
 	SB_READER_OP_ENTRY,
 	SB_READER_OP_CODE,
+	SB_READER_OP_PAGES,
 	SB_READER_OP_OPEN,
 	SB_READER_OP_STAT,
 	SB_READER_OP_ROOT,
@@ -38,7 +39,8 @@ struct sb_reader_request {
 	uint32_t tgid;
 	uint64_t addr, len; /* of memory; offset and length in an entry; where code goes on */
 	uint32_t entry;	    /* enum sb_reader_entry */
-	uint32_t is_first, is_other;
+	uint32_t is_first, is_other, is_by_word;
+	uint32_t padding;
 	uint32_t place; /* enum sb_reader_place */
 	uint64_t start, end;
 	uint32_t has_root_fd;

@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/process/pagemap.h"
 #include "symbolizer/process/procmap_query.h"
 
 /* Who may. */
@@ -285,6 +286,7 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(ioctl), NETWORK, IS(1, FIONREAD) },
 	/* What a process has mapped. */
 	{ SCMP_SYS(ioctl), READER, 1, UINT32_MAX, SB_PROCMAP_QUERY },
+	{ SCMP_SYS(ioctl), READER, 1, UINT32_MAX, SB_PAGEMAP_SCAN },
 	/* What newer C libraries do instead, TCGETS2 and TCSETS2 of asm/termbits.h. */
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_READ, 'T', 0x2a, TERMIOS2_BYTES)) },
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_WRITE, 'T', 0x2b, TERMIOS2_BYTES)) },
