@@ -107,6 +107,9 @@ enum sb_event_kind {
 	SB_EVENT_PROCESS, /* struct sb_event_process: a process older than the run was sampled */
 	SB_EVENT_RAW,	  /* struct sb_event_raw: a stack that user space is to unwind */
 	SB_EVENT_OBJECT,  /* struct sb_event_object: an object seen for the first time */
+	SB_EVENT_OWNER,	  /* struct sb_event_owner, see sb_abi_memory.h */
+	SB_EVENT_FAULT,	  /* struct sb_event_fault, see sb_abi_memory.h */
+	SB_EVENT_MAPPED,  /* struct sb_event_mapped, see sb_abi_memory.h */
 };
 
 struct sb_event {
@@ -325,6 +328,7 @@ enum sb_stat {
 	SB_STAT_SPANS_FULL,	/* spans whose samples are missing: no room in a table */
 	SB_STAT_SPANS_LEFT,	/* spans without an end: left by a jump, or begun anew */
 	SB_STAT_SPANS_EXITED,	/* spans in which their thread ended */
+	SB_STAT_FAULTS_FULL,	/* page faults lost: the ring was full */
 	SB_STAT_MAX,
 };
 
@@ -344,6 +348,7 @@ enum sb_scratch_slot {
 	SB_SCRATCH_TRACE,  /* tracepoints, kernel functions and counters that were asked for */
 	SB_SCRATCH_BEGIN,  /* stacks of where pairs of such begin, which the others may interrupt */
 	SB_SCRATCH_PROBE,  /* user functions that were asked for; preemption is on */
+	SB_SCRATCH_PAGE,   /* page faults, for the memory that they bring */
 	SB_SCRATCH_MAX,
 };
 

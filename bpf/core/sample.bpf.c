@@ -228,7 +228,7 @@ __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 	 * interrupts it happens. */
 	if (!s || (!pid_tgid && !(how & (SB_BEGIN_ANYBODY | SB_BEGIN_IDLE))))
 		return -ENOENT;
-	if (!start_sample(s, slot))
+	if (!start_sample(s, slot) && !(how & SB_BEGIN_LATE))
 		return -ENOENT;
 	comm = s->capture.key.comm;
 	bpf_get_current_comm(comm, sizeof(s->capture.key.comm));

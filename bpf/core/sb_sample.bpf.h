@@ -158,6 +158,7 @@ enum {
 	SB_BEGIN_ANYBODY = 1u << 0,  /* apply no filter: for wakers */
 	SB_BEGIN_IDLE = 1u << 1,     /* the idle task, too: for what interrupts it */
 	SB_BEGIN_ANYWHERE = 1u << 2, /* in a span or not: the sample is of another thread */
+	SB_BEGIN_LATE = 1u << 3,     /* after the end of the run, too, until it is detached */
 };
 
 /*

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "capture/intake.h"
+#include "capture/resident.h"
 #include "views/skel.h"
 
 #define NR_GENERATIONS 2
@@ -64,6 +65,9 @@ static void lose(struct sb_drain *drain, const void *record)
 	else if (event->kind == SB_EVENT_OBJECT)
 		bpf_map_delete_elem(bpf_map__fd(drain->skel->maps.objects_seen),
 				    &((const struct sb_event_object *)record)->id);
+	else if (event->kind == SB_EVENT_OWNER)
+		bpf_map_delete_elem(bpf_map__fd(drain->skel->maps.memory_owners),
+				    &((const struct sb_event_owner *)record)->id);
 }
 
 /* An error would leave the records behind this one in the ring, and their counts without stacks. */
@@ -270,6 +274,21 @@ const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr)
 {
 	*ret_nr = drain->taken.tgids.nr;
 	return drain->taken.tgids.at;
+}
+
+int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident)
+{
+	struct sb_intake *taken = &drain->taken;
+	const struct sb_batch_count *counts;
+	size_t i, nr;
+	int err = sb_resident_add(resident, taken->owners.at, taken->owners.nr, taken->faults.at,
+				  taken->faults.nr);
+
+	if (!err)
+		err = sb_resident_counts(resident, &counts, &nr);
+	for (i = 0; !err && i < nr; i++)
+		err = sb_vec_push(&taken->counts, counts[i]);
+	return err;
 }
 
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch)

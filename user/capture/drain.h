@@ -17,6 +17,7 @@
 
 struct sampler_bpf;
 struct sb_rawstacks;
+struct sb_resident;
 struct sb_drain;
 
 /*
@@ -75,6 +76,9 @@ int sb_drain_add(void *arg, const struct sb_batch_stack *stack);
 /* Add a stack to the batch of the next run; its frames are copied. @arg: the drain. Thread: any.
  * Return: 0 or -ENOMEM. */
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
+/* Hand the page faults of the last run to @resident, and add its counts to the batch. Return: 0 or
+ * -ENOMEM. */
+int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident);
 /* Get the batch: counts, stacks and objects of the last run, and what sb_drain_add() added to it.
  * Labels are not set. It is borrowed, valid until the next sb_drain_run() or sb_drain_add(); other
  * threads' sb_drain_collect() and sb_drain_add_early() do not touch it. */

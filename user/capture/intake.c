@@ -62,6 +62,22 @@ static int add_object(struct sb_intake *to, const struct sb_event_object *event,
 	return 0;
 }
 
+static int add_fault(struct sb_intake *to, const struct sb_event_fault *event, size_t len)
+{
+	if (len < sizeof(*event))
+		return -EBADMSG;
+	return sb_vec_push(&to->faults,
+			   ((struct sb_fault){ 0, event->owner, event->where, event->now_ns }));
+}
+
+static int add_mapping(struct sb_intake *to, const struct sb_event_mapped *event, size_t len)
+{
+	if (len < sizeof(*event))
+		return -EBADMSG;
+	return sb_vec_push(&to->faults,
+			   ((struct sb_fault){ event->tgid, 0, event->addr, event->nr_bytes }));
+}
+
 int sb_intake_record(struct sb_intake *intake, const void *record, size_t len)
 {
 	const struct sb_event *event = record;
@@ -79,6 +95,14 @@ int sb_intake_record(struct sb_intake *intake, const void *record, size_t len)
 		if (len < sizeof(struct sb_event_process))
 			return -EBADMSG;
 		return sb_vec_push(&intake->tgids, ((const struct sb_event_process *)record)->tgid);
+	case SB_EVENT_OWNER:
+		if (len < sizeof(struct sb_event_owner))
+			return -EBADMSG;
+		return sb_vec_push(&intake->owners, *(const struct sb_event_owner *)record);
+	case SB_EVENT_FAULT:
+		return add_fault(intake, record, len);
+	case SB_EVENT_MAPPED:
+		return add_mapping(intake, record, len);
 	case SB_EVENT_COUNTS_NUDGE:
 		return 0; /* it did its work by waking us */
 	default:
@@ -127,7 +151,9 @@ size_t sb_intake_bytes(const struct sb_intake *intake)
 	       intake->stacks.nr * sizeof(*intake->stacks.at) +
 	       intake->frames.nr * sizeof(*intake->frames.at) +
 	       intake->objects.nr * sizeof(*intake->objects.at) +
-	       intake->object_words.nr * sizeof(*intake->object_words.at) + intake->raw.bytes.nr;
+	       intake->object_words.nr * sizeof(*intake->object_words.at) +
+	       intake->owners.nr * sizeof(*intake->owners.at) +
+	       intake->faults.nr * sizeof(*intake->faults.at) + intake->raw.bytes.nr;
 }
 
 void sb_intake_clear(struct sb_intake *intake)
@@ -138,6 +164,8 @@ void sb_intake_clear(struct sb_intake *intake)
 	sb_vec_clear(&intake->objects);
 	sb_vec_clear(&intake->object_words);
 	sb_rawstacks_clear(&intake->raw);
+	sb_vec_clear(&intake->owners);
+	sb_vec_clear(&intake->faults);
 	intake->tgids.nr = 0;
 }
 
@@ -150,4 +178,6 @@ void sb_intake_release(struct sb_intake *intake)
 	sb_vec_release(&intake->object_words);
 	sb_rawstacks_release(&intake->raw);
 	sb_vec_release(&intake->tgids);
+	sb_vec_release(&intake->owners);
+	sb_vec_release(&intake->faults);
 }

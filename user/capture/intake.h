@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "capture/batch.h"
 #include "capture/rawstack.h"
+#include "capture/resident.h"
 
 struct sb_intake {
 	SB_VEC(struct sb_batch_count) counts;
@@ -24,6 +25,9 @@ struct sb_intake {
 	SB_VEC(uint64_t) object_words; /* their data, each begins a word */
 	struct sb_rawstacks raw;
 	sb_vec_u32 tgids; /* of processes that were announced */
+	/* For sb_resident_add(). */
+	SB_VEC(struct sb_event_owner) owners;
+	SB_VEC(struct sb_fault) faults;
 };
 
 /* Append a stack; its frames are copied. Return: 0 or -ENOMEM: nothing has changed then. */

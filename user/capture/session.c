@@ -221,6 +221,22 @@ static int begin_at_once(struct sb_session *session)
 	return seed_existing(session);
 }
 
+/* Which pages the targets have when the run begins. Others are looked at when they first fault. */
+static int expect_residents(struct sb_session *session)
+{
+	const struct sb_targets *targets = session->opts.targets;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < targets->tgids.nr && !err; i++)
+		if ((targets->tgids.at[i].rule & (SB_RULE_ALLOW | SB_RULE_AT_EXEC)) ==
+		    SB_RULE_ALLOW)
+			err = sb_resident_expect(session->resident, targets->tgids.at[i].pid);
+	return err ? sb_reason_set(session->opts.reason, err,
+				   "cannot look at the pages of processes")
+		   : 0;
+}
+
 int sb_session_start(struct sb_session *session)
 {
 	int err;
@@ -241,6 +257,10 @@ int sb_session_start(struct sb_session *session)
 				     "cannot list the child processes of the targets");
 	settle_targets(session);
 	err = session->begin ? begin_by_iterator(session) : begin_at_once(session);
+	if (err)
+		return err;
+	if (session->resident)
+		err = expect_residents(session);
 	if (err)
 		return err;
 	sb_thinning_add_ration(&session->thinning, sb_symbolizer_ration(session->opts.symbolizer));
@@ -290,6 +310,8 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	into.is_asleep = true;
 	if (!err)
 		err = sb_rawstacks_unwind(&session->asleep.raw, sym, &into);
+	if (!err && session->resident)
+		err = sb_drain_resident(session->drain, session->resident);
 	if (!err && session->interps)
 		err = sb_interpwatch_drain(session->interps, sb_drain_add, session->drain);
 	if (err)
@@ -308,6 +330,10 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 
 int sb_session_settle(struct sb_session *session)
 {
+	int err = session->resident ? sb_resident_look(session->resident) : 0;
+
+	if (err)
+		return sb_explain(session->opts.reason, err, "look at the pages of processes");
 	return iterate(session, session->settle, NULL);
 }
 
@@ -324,6 +350,8 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
 			err = views->at[i]->pending(session->skel, &session->pending);
 	if (!err && session->spans)
 		err = sb_spans_pending(session->spans, &session->pending);
+	if (!err && session->resident)
+		err = sb_resident_pending(session->resident, &session->pending);
 	*ret_ids = session->pending.at;
 	*ret_nr = session->pending.nr;
 	return err ? sb_explain(session->opts.reason, err, "list the stacks of pending events") : 0;
@@ -401,6 +429,7 @@ void sb_session_free(struct sb_session *session)
 	sb_collector_free(session->collector);
 	sb_drain_free(session->drain);
 	sb_spans_free(session->spans);
+	sb_resident_free(session->resident);
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);
 	sb_vec_release(&session->timer_cpus);
@@ -458,7 +487,7 @@ static uint64_t lost_of_view(const struct sb_session *session, uint32_t view,
 	for (i = 0; i < SB_STAT_MAX; i++)
 		if (losses & (1ull << i))
 			nr += stats->stat[i];
-	return nr + stats->spans.nr_samples_full;
+	return nr + stats->spans.nr_samples_full + stats->resident.nr_unowned;
 }
 
 void sb_session_stats(const struct sb_session *session, uint32_t view,
@@ -480,6 +509,8 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 	ret_stats->stat[SB_STAT_FORK_FULL] += session->nr_left_out;
 	if (session->spans)
 		sb_spans_stats(session->spans, &ret_stats->spans);
+	if (session->resident && of->follows_pages)
+		sb_resident_stats(session->resident, &ret_stats->resident);
 	ret_stats->nr_lost = lost_of_view(session, view, ret_stats);
 	ret_stats->nr_asleep = session->asleep.nr;
 	ret_stats->nr_asleep_lost = session->asleep.nr_lost;

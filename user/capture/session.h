@@ -25,6 +25,7 @@
 #include "capture/drain.h"
 #include "capture/interpwatch.h"
 #include "capture/procwatch.h"
+#include "capture/resident.h"
 #include "capture/spans.h"
 #include "capture/thinning.h"
 #include "capture/unwinder.h"
@@ -84,8 +85,9 @@ struct sb_session_opts {
 	uint32_t depth_max;		 /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
 	uint32_t counts_max, stacks_max; /* map entries; 0: defaults, for each view */
 	struct sb_reason
-		*reason;     /* borrowed: receives why a function of the session failed, or NULL */
-	bool is_lasting;     /* a long run: smaller ring, without room for the burst of its start */
+		*reason; /* borrowed: receives why a function of the session failed, or NULL */
+	bool is_summed;	 /* what becomes of the batches is of the whole run: see sb_resident_opts */
+	bool is_lasting; /* a long run: smaller ring, without room for the burst of its start */
 	double overhead_max; /* as a part of all CPUs, see thinning.h; 0: no limit */
 };
 
@@ -186,6 +188,7 @@ struct sb_session_stats {
 	struct sb_drain_stats drain;
 	struct sb_thinning_stats thinning; /* of the view */
 	struct sb_spans_stats spans;	   /* zero without spans */
+	struct sb_resident_stats resident; /* zero unless the view follows pages */
 };
 /* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never, if
  * the view has none. @wall_ns: duration of the run. The strings are valid during the call. */

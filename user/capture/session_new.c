@@ -442,6 +442,22 @@ static int load_programs(struct sb_session *session)
 	return err;
 }
 
+static int make_resident(struct sb_session *session)
+{
+	const struct sb_resident_opts opts = {
+		.skel = session->skel,
+		.what = session->opts.view_opts.memory_what,
+		.is_summed = session->opts.is_summed,
+		.is_of_time = session->opts.view_opts.is_of_time,
+	};
+	bool follows = false;
+	size_t i;
+
+	for (i = 0; i < session->opts.views.nr; i++)
+		follows |= session->opts.views.at[i]->follows_pages;
+	return follows ? sb_resident_new(&opts, &session->resident) : 0;
+}
+
 static int load(struct sb_session *session)
 {
 	int err = make_unwinder(session);
@@ -458,6 +474,9 @@ static int load(struct sb_session *session)
 				   &session->spans);
 	if (err)
 		return sb_explain(session->opts.reason, err, "allocate memory for spans");
+	err = make_resident(session);
+	if (err)
+		return sb_explain(session->opts.reason, err, "allocate memory for pages");
 	err = sb_collector_new(session->drain, &session->collector);
 	if (err)
 		return sb_explain(session->opts.reason, err,

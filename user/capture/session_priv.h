@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "capture/asleep.h"
+#include "capture/resident.h"
 #include "capture/session.h"
 #include "capture/spans.h"
 #include "capture/thinning.h"
@@ -26,8 +27,9 @@ struct sb_session {
 	sb_vec_link links;
 	int links_root; /* from sb_links_prepare() */
 	sb_vec_link timers;
-	sb_vec_u32 timer_cpus;	/* the CPU of each of `timers` */
-	struct sb_spans *spans; /* NULL: samples are not restricted to spans */
+	sb_vec_u32 timer_cpus;	      /* the CPU of each of `timers` */
+	struct sb_resident *resident; /* NULL: no view follows pages */
+	struct sb_spans *spans;	      /* NULL: samples are not restricted to spans */
 	struct sb_thinning thinning;
 	struct sb_asleep_stacks asleep;
 	sb_vec_u32 cpus;	/* that are sampled */

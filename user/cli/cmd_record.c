@@ -150,6 +150,7 @@ int sb_cmd_record(const struct sb_command *command, char **argv)
 	sb_run_config_init(&opts.run);
 	/* Of programs that come and go, debug data would be most of what is kept, and read. */
 	opts.run.no_inlines = true;
+	opts.run.view_opts.is_of_time = true;
 	status = sb_record_parse(&opts, command, argv);
 	if (status < 0 && opts.run.command) {
 		sb_err(0, "record: cannot run a command; start '%s' separately",

@@ -193,6 +193,9 @@ static int check(struct sb_record_opts *opts, bool has_screen)
 		sb_err(0, "top: --window is shorter than --every");
 	else if (opts->window_ns / opts->every_ns > SB_TOP_SLOTS_MAX)
 		sb_err(0, "top: --window must be at most %u times --every", SB_TOP_SLOTS_MAX);
+	else if (opts->kind && sb_view_find(opts->kind)->follows_pages)
+		sb_err(0, "top: '%s' has amounts and no rates; use 'stackbpf %s -t 10'", opts->kind,
+		       opts->kind);
 	else if (has_screen && opts->run.command)
 		sb_err(0, "top: the command would write over the screen: use -b, or start "
 			  "the command in another terminal and use -p");

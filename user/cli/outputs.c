@@ -322,7 +322,8 @@ static int weigh(const struct sb_run *run, struct sb_profile *profile)
 	known = figures.resolve.weight + figures.resolve.idle_weight;
 	if (figures.session.expected > known)
 		err = sb_resolver_add_residual(profile, figures.session.expected - known);
-	if (!err && run->units[0].divisor > 1)
+	/* Pages that were held at a snapshot can be gone now: their stacks have no weight left. */
+	if (!err && (run->units[0].divisor > 1 || run->config->views.at[0]->follows_pages))
 		err = sb_profile_scale(profile, run->units[0].divisor);
 	return err;
 }

@@ -105,6 +105,11 @@ void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures
 void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 		     void (*row)(const char *name, const char *value));
 
+/* report_memory.c: append lines for the closing report on what the memory of processes adds up to; nothing
+ * for other views. */
+void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
+			    struct sb_str *list);
+
 /* report_interp.c: what there is to report on interpreters, nothing for a run without them: append
  * lines for the closing report to @list; call @row, whose strings are valid during the call, for
  * all figures; log warnings about what is missing. */

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "bpf/abi/sb_abi_io.h"
 #include "bpf/abi/sb_abi_latency.h"
+#include "bpf/abi/sb_abi_memory.h"
 #include "cli/complete.h"
 #include "cli/snap.h"
 #include "kinds/view_kind.h"
@@ -373,6 +374,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 #define SPLIT_WAITS .views = SB_VIEW_STATES
 #define LASTING	    .views = SB_VIEW_LASTING
 #define FILES	    .views = SB_VIEW_FILES
+#define RESIDENT    .views = SB_VIEW_PAGES
 #define EVENTS	    .views = SB_VIEW_EVENTS
 #define EXPRS	    .views = SB_VIEW_EXPRS
 #define PAIRS	    .views = SB_VIEW_PAIRS
@@ -551,6 +553,18 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_weight),
 	  .bits = SB_IO_COUNT,
 	  .help = "weigh stacks by the number of calls" },
+	{ .name = "churn", RESIDENT,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view_opts.memory_what),
+	  .bits = SB_MEMORY_CHURN,
+	  .help = "memory that came and went during the run, in place of what is held at its end" },
+	{ .name = "held", RESIDENT,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view_opts.memory_what),
+	  .bits = SB_MEMORY_HELD,
+	  .help = "memory that came during the run and is resident at its end (default)" },
+	{ .name = "swapped", RESIDENT,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view_opts.memory_what),
+	  .bits = SB_MEMORY_SWAPPED,
+	  .help = "memory that came during the run and is in swap at its end" },
 	{ .name = "layer", .metavar = "NAME", FILES,
 	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_layer),
 	  .words = layer_words,

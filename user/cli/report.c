@@ -70,6 +70,8 @@ static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 	add_item(list, stats->stat[SB_STAT_CALLS_EXITED], "calls in which their thread ended");
 	add_item(list, stats->stat[SB_STAT_CALLS_REPLACED], "begun again before they ended");
 	add_item(list, stats->spans.nr_samples_full, "in too many open spans");
+	add_item(list, stats->stat[SB_STAT_FAULTS_FULL], "faults that the ring had no room for");
+	add_item(list, stats->resident.nr_unowned, "faults beyond the table of pages or stacks");
 	add_item(list, stats->nr_skipped_recursion, "inside another probe");
 }
 
@@ -356,6 +358,7 @@ static const struct {
 	{ "CPUs: ", add_cpus_row },
 	{ "", add_governed },
 	{ "", add_accounted },
+	{ "", sb_report_memory_lines },
 	{ "left out: ", add_left_out },
 	{ "expressions: ", add_expressions },
 	{ "spans: ", sb_report_span_lines },

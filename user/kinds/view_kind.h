@@ -40,6 +40,7 @@ enum sb_view_options {
 	SB_VIEW_PAIRS = 1 << 9,	  /* --from, --to, --key: what two events are the ends of */
 	SB_VIEW_SPANS = 1 << 10,  /* --in, --slower-than: samples of slow calls only */
 	SB_VIEW_RATE = 1 << 11,	  /* --rate: events that can be counted without stacks */
+	SB_VIEW_PAGES = 1 << 12,  /* --churn, --swapped: which pages */
 };
 
 struct sb_view_kind {

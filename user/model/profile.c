@@ -572,7 +572,7 @@ int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
 		/* Round half up; twice the rest might overflow. */
 		stack.weight = stack.weight / divisor + (rest >= divisor - rest);
 		if (!stack.weight) {
-			profile->nr_tiny++;
+			profile->nr_tiny += profile->stacks.at[i].weight > 0;
 			profile->tiny_weight += profile->stacks.at[i].weight;
 			continue;
 		}

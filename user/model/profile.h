@@ -206,7 +206,7 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
  * durations stay in the total. Return: 0; -EINVAL if the divisor is 0.
  */
 int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
-/* Return: how many stacks sb_profile_scale() removed; *ret_unscaled_weight is always set: the sum
+/* Return: how many stacks with a weight sb_profile_scale() removed; *ret_unscaled_weight is always set: the sum
  * of their weights before, in the unit from before the division. */
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 

@@ -256,7 +256,10 @@ static int add_part(struct sb_resolver *resolver, struct assembly *assembly,
 	if (!err && assembly->call)
 		err = sb_slowest_add(&resolver->slowest, assembly->call, assembly->frames.at,
 				     assembly->frames.nr);
-	return err ? err : add_to_profile(assembly, count);
+	/* A count of nothing is there for the names of its stack. */
+	if (!err && (count->count.nr_samples || count->count.weight))
+		err = add_to_profile(assembly, count);
+	return err;
 }
 
 /* How many of the samples of @count came before @time_ns, if they were evenly spaced. */

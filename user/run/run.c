@@ -140,6 +140,7 @@ static enum sb_run_status make_session(struct sb_run *run)
 		.depth_max = config->depth_max,
 		.unwind = config->unwind,
 		.unwind_bytes_max = config->unwind_bytes,
+		.is_summed = run->sink->keeps_all,
 		.is_lasting = run->sink->is_lasting,
 		.overhead_max = config->overhead_max_ppm / 1e6 * (double)config->views.nr,
 	};

@@ -26,6 +26,8 @@ static const struct {
 	const char *prefix, *lacks;
 } optional[] = {
 	{ "proc_mapped", "new mappings that replace others of the same size are noticed later" },
+	{ "memory_mapped",
+	  "pages of new mappings can be counted for what was mapped there before" },
 	{ "io_uring_", "I/O through io_uring is not recorded" },
 	{ "io_kernel_", "I/O of kernel threads is not recorded" },
 };

@@ -69,6 +69,8 @@ struct sb_view_opts {
 	uint64_t slower_than_ns; /* only spans that take at least so long; 0: all */
 	bool span_distr;	 /* the closing report has a histogram of their durations */
 	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
+	uint32_t memory_what;	 /* enum sb_memory_what */
+	bool is_of_time;	 /* memory: weigh by how long it is held, so that blocks add up */
 };
 
 /* Return: whether samples are restricted to spans. */
@@ -96,6 +98,7 @@ struct sb_view {
 	uint32_t objects_max; /* objects that the BPF side remembers; 0: samples have none */
 	uint64_t divisor;     /* BPF weight / divisor = weight in the unit: 1000 for ns to us */
 	bool needs_file_object; /* its programs are in the larger of the two BPF objects only */
+	bool follows_pages; /* its samples are page faults, and its counts come from sb_resident */
 	bool is_of_all_threads; /* each thread is in a sample at any time, so 'snap' can use it */
 	uint64_t
 		losses; /* bits 1 << enum sb_stat: counters of lost samples that only this view has */

@@ -147,7 +147,7 @@ def outputs():
 
 def cases(pid):
     """Words before, the word at the cursor, what it can become: all of it, or (...,) among others."""
-    kinds = {'oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io'}
+    kinds = {'oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'memory'}
     yield '', 'off', {'offcpu', 'offwake'}
     yield '', 'li', {'live'}
     yield 'oncpu -u --title x -F 99', '--deli', {'--delimited'}

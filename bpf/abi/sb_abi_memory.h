@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CONTRACT between the BPF side and user space for the view "memory": page faults, and which of them
+ * are followed.
+ *
+ * A fault is shipped through the ring `events` as its page and the ID of its owner; an owner is a sample
+ * key, which is shipped once (struct sb_event_owner). User space has the table of pages.
+ */
+#ifndef SB_ABI_MEMORY_H
+#define SB_ABI_MEMORY_H
+
+#include "bpf/abi/sb_abi.h"
+
+/* Pages are followed by windows of so many bytes, aligned, because one fault in a mapped file brings its
+ * neighbours within such a window (fault_around_bytes, mm/memory.c). */
+#define SB_WINDOW_SHIFT	    16
+/* At most one window in 2^SB_FOLLOW_SHIFT_MAX is followed. */
+#define SB_FOLLOW_SHIFT_MAX 20u
+
+struct sb_event_owner {
+	struct sb_event hdr;
+	__u64 id; /* a hash of the key, never 0 */
+	struct sb_sample_key key;
+};
+
+/* Bits of sb_event_fault.where beside the address of the page. */
+#define SB_FAULT_SHIFT	 0x1full     /* one window in 2^this was followed */
+#define SB_FAULT_PRESENT (1ull << 5) /* the page was there: it was written to for the first time */
+#define SB_FAULT_BITS	 0xfffull
+
+struct sb_event_fault {
+	struct sb_event hdr;
+	__u64 owner; /* sb_event_owner.id */
+	__u64 where;
+	__u64 now_ns; /* CLOCK_MONOTONIC */
+};
+
+/* A process gets a mapping where none is now: pages that it had there before have gone. */
+struct sb_event_mapped {
+	struct sb_event hdr;
+	__u64 addr, nr_bytes;
+	__u32 tgid;
+	__u32 reserved;
+};
+
+/* What is asked for: pages that are resident, those that came and went, those in swap. */
+enum sb_memory_what {
+	SB_MEMORY_HELD,
+	SB_MEMORY_CHURN,
+	SB_MEMORY_SWAPPED,
+	SB_MEMORY_WHAT_MAX,
+};
+
+/* sb_sample_key.op */
+enum sb_memory_op {
+	SB_MEMORY_OP_NONE,
+	SB_MEMORY_OP_UNACCOUNTED, /* user space only: memory that no fault of the run has brought */
+	SB_MEMORY_OP_MAX,
+};
+
+/*
+ * Return: a hash of the window of @addr in the address space of @tgid. @seed: differs from run to run, so
+ * that no program can choose addresses that are followed, or not. MurmurHash3's finalizer.
+ */
+static inline __attribute__((always_inline)) __u64 sb_window_hash(__u64 seed, __u32 tgid,
+								  __u64 addr)
+{
+	__u64 hash = seed ^ (addr >> SB_WINDOW_SHIFT) ^ ((__u64)tgid << 40);
+
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdull;
+	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ull;
+	return hash ^ hash >> 33;
+}
+
+/* Return: whether a window with this hash is followed when one in 2^@shift is. What is followed at a
+ * shift is followed at any lower one. */
+static inline __attribute__((always_inline)) int sb_window_is_followed(__u64 hash, __u32 shift)
+{
+	return !(hash & ((1ull << (shift & 31)) - 1));
+}
+
+_Static_assert(sizeof(struct sb_event_owner) == 136, "layout is shared");
+_Static_assert(sizeof(struct sb_event_fault) == 32, "layout is shared");
+_Static_assert(sizeof(struct sb_event_mapped) == 32, "layout is shared");
+
+#endif

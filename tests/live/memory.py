@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""memory: who brought what is resident, to the page, as programs say themselves and as smaps_rollup says.
+
+memory.py STACKBPF KEEPER_C KEEPER_PY
+"""
+import contextlib
+import mmap
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from live import check, done, need_root, sampling, stackbpf
+
+need_root()
+BINARY, SOURCE, SCRIPT = sys.argv[1:4]
+WORK = tempfile.TemporaryDirectory(dir='/var/tmp')  # of a file system whose files have a page cache
+PROGRAM, FILE = f'{WORK.name}/keeper', f'{WORK.name}/file'
+ROUNDS = 8
+subprocess.run(['gcc', '-O1', '-g', '-o', PROGRAM, SOURCE], check=True)
+with open(FILE, 'wb') as out:
+    out.write(os.urandom(256 * mmap.PAGESIZE))
+
+
+@contextlib.contextmanager
+def keeping(*command):
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def go(process):
+    """Return: what it says of its pages."""
+    process.stdin.write('\n')
+    process.stdin.flush()
+    said = {}
+    for line in iter(process.stdout.readline, 'done\n'):
+        assert line, 'it has ended'
+        name, nr = line.split()
+        said[name] = int(nr)
+    return said
+
+
+def rss(pid):
+    with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as file:
+        return int(re.search(r'^Rss: +(\d+) kB', file.read(), re.M)[1]) * 1024
+
+
+def of(result, root, frame):
+    return sum(weight for stack, weight in result.stacks.items() if stack[0] == root and frame in stack)
+
+
+def shares(result, root):
+    kept = [of(result, root, f'keep_{name}') for name in ('sixty', 'thirty', 'ten')]
+    return [100 * each / max(1, sum(kept)) for each in kept]
+
+
+def near(have, want, bound):
+    return all(abs(x - y) <= bound for x, y in zip(have, want))
+
+
+def adds_up(err, process):
+    """What the closing lines say of a process, in MiB: its Rss, and what it is made up of."""
+    text = ' '.join(line.removeprefix('stackbpf:').strip() for line in err.splitlines())
+    found = re.search(rf'process {process.pid} \(\S+\): ([\d.]+) MiB resident = ([\d.]+) before the run \+ ([\d.]+) held \+ '
+                      r'(-?[\d.]+) unaccounted; ([\d.]+) %', text)
+    assert found, text
+    return [float(number) for number in found.groups()]
+
+
+def held():
+    with keeping(PROGRAM, FILE, str(ROUNDS)) as program, keeping(sys.executable, SCRIPT, str(ROUNDS)) as python:
+        with sampling(BINARY, 'memory', '-p', f'{program.pid},{python.pid}') as run:
+            said = go(program)
+            go(python)
+        result = run.result
+        check(result.status == 0 and result.facts.get('kind') == 'memory' and result.facts.get('unit') == 'bytes',
+              f'it runs: {result.status} {result.facts} {result.err}')
+        for name in 'keep_sixty', 'keep_thirty', 'keep_ten', 'read_file', 'map_file', 'read_zeros':
+            # A page of a page table of the C library's, or of the stack, may be new in it.
+            weight, want = of(result, 'keeper', name), said[name] * mmap.PAGESIZE
+            check(0 <= weight - want <= 2 * mmap.PAGESIZE, f'{name}: {weight} of {want} bytes, to the page')
+        check(of(result, 'keeper', 'churn') <= mmap.PAGESIZE, 'what is gone is not held')
+        check(of(result, 'keeper', '[unaccounted]') == said['populate'] * mmap.PAGESIZE,
+              f'what came without a fault has a name: {of(result, "keeper", "[unaccounted]")}')
+        touched, holds = of(result, 'keeper', 'first_toucher'), of(result, 'keeper', 'later_holder')
+        check(touched >= 300 * mmap.PAGESIZE and holds <= 2 * mmap.PAGESIZE,
+              f'memory that the heap recycles is that of who made it grow: {touched}, {holds}')
+        check(near(shares(result, 'python3'), (60, 30, 10), 2), f'Python: {shares(result, "python3")} %')
+        kept = of(result, 'python3', 'make')
+        check(0.98 <= kept / (100 * ROUNDS * 50000) <= 1.1, f'Python: {kept} bytes are kept')
+        check(of(result, 'python3', 'churn') < 0.02 * kept, 'Python: what is gone is not held')
+        for process in program, python:
+            whole, before, brought, rest, known = adds_up(result.err, process)
+            check(abs(whole - rss(process.pid) / 2**20) < 0.06, f'{whole} MiB is Rss: {rss(process.pid)}')
+            unknown = 2.0 if process is program else 0
+            check(abs(rest - unknown) < 0.06 and abs(before + brought + rest - whole) < 0.2,
+                  f'it adds up: {before} + {brought} + {rest} = {whole}')
+            check(process is program or known >= 99.9, f'{known} % of what came is accounted for')
+
+
+def churned():
+    """Of a command that ends, everything came and went."""
+    result = stackbpf(BINARY, 'memory', '--churn', '-s', '--', 'sh', '-c', f'yes "" | head -2 | {PROGRAM} {FILE} {ROUNDS} >&2')
+    said = dict(line.split() for line in result.err.splitlines() if re.fullmatch(r'\w+ \d+', line))
+    weight, want = of(result, 'keeper', 'churn'), int(said['churn']) * mmap.PAGESIZE
+    check(0 <= weight - want <= 2 * mmap.PAGESIZE, f'churn: {weight} of {want} bytes came and went')
+
+
+held()
+churned()
+done()

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What the pages of an address space add up to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "capture/addup.h"
+
+#define OWNERS	   8
+#define PAGE_SHIFT 12
+
+struct fixture {
+	struct sb_pagetab pages;
+	struct sb_pageset before;
+	struct sb_addup addup;
+	uint64_t held[OWNERS], swapped[OWNERS];
+};
+
+static void take(void *arg, uint32_t owner, uint64_t nr, bool is_swapped)
+{
+	struct fixture *f = arg;
+
+	assert_in_range(owner, 0, OWNERS - 1);
+	*(is_swapped ? &f->swapped[owner] : &f->held[owner]) += nr;
+}
+
+static bool is_followed(void *arg, uint64_t number)
+{
+	(void)arg;
+	return number / 16 % 4 == 0;
+}
+
+static void begin(struct fixture *f)
+{
+	memset(f->held, 0, sizeof(f->held));
+	memset(f->swapped, 0, sizeof(f->swapped));
+	f->addup = (struct sb_addup){
+		.pages = &f->pages,
+		.before = &f->before,
+		.space = 1,
+		.is_followed = is_followed,
+		.take = take,
+		.arg = f,
+	};
+}
+
+static void fault(struct fixture *f, uint64_t number, uint32_t owner, uint32_t shift)
+{
+	const struct sb_page page = {
+		.space = 1, .number = number, .owner = owner, .shift = shift
+	};
+	struct sb_page old;
+
+	assert_int_equal(sb_pagetab_put(&f->pages, &page, &old), 0);
+}
+
+static void run(struct fixture *f, uint64_t number, uint32_t nr, uint32_t kind)
+{
+	const struct sb_page_run of = { number << PAGE_SHIFT, nr, kind };
+
+	assert_int_equal(sb_addup_run(&f->addup, &of, PAGE_SHIFT), 0);
+}
+
+static const struct sb_sums *finish(struct fixture *f)
+{
+	const struct sb_sums *sums = &f->addup.sums;
+	uint64_t held = 0;
+	size_t i;
+
+	assert_int_equal(sb_addup_finish(&f->addup), 0);
+	for (i = 0; i < OWNERS; i++)
+		held += f->held[i];
+	assert_int_equal(held, sums->held);
+	return sums;
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f = (struct fixture){ .pages = { .nr_max = 10000 } };
+	begin(&f);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	sb_pagetab_release(&f->pages);
+	sb_pageset_release(&f->before);
+	return 0;
+}
+
+static void test_own_faults(void **state)
+{
+	struct fixture *f = *state;
+	const struct sb_sums *sums;
+	struct sb_page page;
+
+	sb_pageset_append(&f->before, 1000);
+	sb_pageset_append(&f->before, 1001);
+	sb_pageset_append(&f->before, 5000);
+	fault(f, 1002, 1, 0);
+	fault(f, 1003, 2, 0);
+	fault(f, 1004, 3, 0);
+	fault(f, 90000, 4, 0);
+	run(f, 1000, 3, SB_PAGE_PRESENT);
+	run(f, 1003, 1, SB_PAGE_SWAPPED);
+	run(f, 90001 + 512, 1, SB_PAGE_PRESENT);
+	sums = finish(f);
+	assert_int_equal(sums->resident, 4);
+	assert_int_equal(sums->before, 2);
+	assert_int_equal(sums->held, 1);
+	assert_int_equal(f->held[1], 1);
+	assert_int_equal(sums->swapped, 1);
+	assert_int_equal(f->swapped[2], 1);
+	assert_int_equal(sums->unaccounted, 1);
+	/* What was found is marked as seen; what was not has gone. */
+	assert_true(sb_pagetab_find(&f->pages, 1, 1002, false, &page) && page.is_seen);
+	assert_true(sb_pagetab_find(&f->pages, 1, 1003, false, &page) && page.is_seen);
+	assert_true(sb_pagetab_find(&f->pages, 1, 1004, false, &page) && !page.is_seen);
+	assert_true(sb_pagetab_find(&f->pages, 1, 90000, false, &page) && !page.is_seen);
+}
+
+/* Pages that were there before, were gone at a look, and come again are not those of before. */
+static void test_before_goes(void **state)
+{
+	struct fixture *f = *state;
+
+	sb_pageset_append(&f->before, 70);
+	sb_pageset_append(&f->before, 71);
+	run(f, 70, 1, SB_PAGE_PRESENT);
+	assert_int_equal(finish(f)->before, 1);
+	begin(f);
+	run(f, 70, 2, SB_PAGE_PRESENT);
+	assert_int_equal(finish(f)->before, 1);
+	assert_int_equal(f->addup.sums.unaccounted, 1);
+}
+
+/* A fault in a file brings its neighbours within 16 pages, and none beyond. */
+static void test_fault_around(void **state)
+{
+	struct fixture *f = *state;
+
+	fault(f, 32, 1, 0);
+	fault(f, 47, 2, 0);
+	run(f, 30, 20, SB_PAGE_PRESENT | SB_PAGE_FILE);
+	assert_int_equal(finish(f)->held, 16);
+	assert_int_equal(f->held[1], 8);
+	assert_int_equal(f->held[2], 8);
+	assert_int_equal(f->addup.sums.along, 14);
+	assert_int_equal(f->addup.sums.unaccounted, 4);
+}
+
+static void test_huge(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_page page;
+
+	fault(f, 1024 + 100, 1, 0);
+	fault(f, 512 + 10, 2, 0);
+	run(f, 512, 10, SB_PAGE_PRESENT);
+	run(f, 523, 489, SB_PAGE_PRESENT);
+	run(f, 1024, 512, SB_PAGE_PRESENT | SB_PAGE_HUGE);
+	run(f, 1536, 512, SB_PAGE_PRESENT | SB_PAGE_HUGE);
+	assert_int_equal(finish(f)->held, 512 + 511 - 12);
+	assert_int_equal(f->held[1], 512);
+	assert_int_equal(f->addup.sums.unaccounted, 512);
+	/* The page of the second fault is gone: another one stands for it from now on. */
+	assert_true(sb_pagetab_find(&f->pages, 1, 512 + 9, false, &page));
+	assert_int_equal(page.owner, 2);
+}
+
+/* The page of zeros is no memory. */
+static void test_zeros(void **state)
+{
+	struct fixture *f = *state;
+
+	fault(f, 7, 1, 0);
+	run(f, 7, 3, SB_PAGE_PRESENT | SB_PAGE_ZERO);
+	assert_int_equal(finish(f)->resident, 0);
+	assert_int_equal(f->addup.sums.held, 0);
+}
+
+/* One window in four is followed: the others say nothing. */
+static void test_sampled(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t i;
+
+	f->addup.shift = 2;
+	for (i = 0; i < 16; i++)
+		fault(f, 64 + i, 1, 2);
+	run(f, 64, 64, SB_PAGE_PRESENT);
+	run(f, 128 + 1024, 64, SB_PAGE_PRESENT);
+	assert_int_equal(finish(f)->held, 64);
+	assert_int_equal(f->addup.sums.along, 0);
+	assert_int_equal(f->addup.sums.unaccounted, 64);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_own_faults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_before_goes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fault_around, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_huge, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_zeros, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sampled, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The table of pages, against an array; and which windows of pages are followed. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "bpf/abi/sb_abi_memory.h"
+#include "capture/pageset.h"
+#include "capture/pagetab.h"
+
+#define NUMBERS 3000u
+
+/* What is to be in the table: of two spaces, 1 + the owner of each page; 0: none. */
+struct model {
+	uint32_t owner[3][NUMBERS];
+	size_t nr, nr_removed;
+	struct sb_pagetab *pages;
+};
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+static void check_all(struct model *model)
+{
+	struct sb_page page;
+	uint32_t space, i;
+
+	assert_int_equal(model->pages->nr, model->nr);
+	for (space = 1; space < 3; space++)
+		for (i = 0; i < NUMBERS; i++) {
+			bool is_there = sb_pagetab_find(model->pages, space, i, false, &page);
+
+			assert_int_equal(is_there, model->owner[space][i] != 0);
+			if (!is_there)
+				continue;
+			assert_int_equal(page.owner, model->owner[space][i] - 1);
+			assert_int_equal(page.space, space);
+			assert_int_equal(page.number, i);
+		}
+}
+
+static bool keeps_even(void *arg, struct sb_page *page)
+{
+	struct model *model = arg;
+
+	assert_int_equal(model->owner[page->space][page->number], page->owner + 1);
+	if (page->owner % 2 == 0)
+		return true;
+	model->owner[page->space][page->number] = 0;
+	model->nr--;
+	return false;
+}
+
+static void on_removed(void *arg, const struct sb_page *page)
+{
+	struct model *model = arg;
+
+	assert_int_equal(model->owner[page->space][page->number], page->owner + 1);
+	model->owner[page->space][page->number] = 0;
+	model->nr--;
+}
+
+static void put(struct model *model, uint32_t space, uint32_t number, uint32_t owner)
+{
+	const struct sb_page page = { .space = space, .number = number, .owner = owner };
+	uint32_t *now = &model->owner[space][number];
+	struct sb_page old = {};
+	int ret = sb_pagetab_put(model->pages, &page, &old);
+
+	assert_int_equal(ret, *now != 0);
+	if (ret)
+		assert_int_equal(old.owner, *now - 1);
+	model->nr += !*now;
+	*now = owner + 1;
+}
+
+static void test_as_model(void **state)
+{
+	static struct model model;
+	struct sb_pagetab pages = { .nr_max = 2 * NUMBERS };
+	uint32_t random = 1, round, i;
+
+	(void)state;
+	model.pages = &pages;
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < NUMBERS; i++)
+			put(&model, 1 + next_random(&random) % 2, next_random(&random) % NUMBERS,
+			    next_random(&random) % SB_PAGETAB_OWNERS_MAX);
+		check_all(&model);
+		if (round % 3 == 0)
+			sb_pagetab_sweep(&pages, keeps_even, &model);
+		else
+			sb_pagetab_remove(&pages, 1, round * 100, round % 2 ? 500 : 100000,
+					  on_removed, &model);
+		check_all(&model);
+	}
+	sb_pagetab_release(&pages);
+}
+
+static void test_full(void **state)
+{
+	struct sb_pagetab pages = { .nr_max = 100 };
+	struct sb_page page = { .space = 1, .owner = 7, .shift = 20 }, old;
+
+	(void)state;
+	for (page.number = 0; page.number < 100; page.number++)
+		assert_int_equal(sb_pagetab_put(&pages, &page, &old), 0);
+	assert_int_equal(sb_pagetab_put(&pages, &page, &old), -ENOSPC);
+	page.number = 99;
+	assert_int_equal(sb_pagetab_put(&pages, &page, &old), 1);
+	assert_int_equal(old.shift, 20);
+	sb_pagetab_release(&pages);
+}
+
+/* The promise is at most 24 bytes for each page, whenever there are many. */
+static void test_bytes(void **state)
+{
+	struct sb_pagetab pages = { .nr_max = 1u << 20 };
+	struct sb_page page = { .space = 1 }, old;
+
+	(void)state;
+	for (page.number = 0; page.number < 200000; page.number++) {
+		assert_int_equal(sb_pagetab_put(&pages, &page, &old), 0);
+		if (page.number > 2000)
+			assert_true(sb_pagetab_bytes(&pages) <= 24 * pages.nr);
+	}
+	sb_pagetab_release(&pages);
+}
+
+/* Each window has the same chance, whatever its address is like; what is followed at a shift is followed at
+ * any lower one. Mean and bound: of a binomial distribution, five standard deviations. */
+static void test_unbiased(void **state)
+{
+	static const uint64_t strides[] = { 1ull << 16, 1ull << 20, 1ull << 21, 1ull << 30,
+					    4096 * 17 };
+	const uint32_t shift = 4, nr = 64000, mean = nr >> shift;
+	uint64_t hash;
+	uint32_t i, n, followed;
+
+	(void)state;
+	for (i = 0; i < sizeof(strides) / sizeof(strides[0]); i++) {
+		followed = 0;
+		for (n = 0; n < nr; n++) {
+			hash = sb_window_hash(0x1234567, 1000 + n % 3,
+					      0x7f0000000000 + n * strides[i]);
+			if (!sb_window_is_followed(hash, shift))
+				continue;
+			followed++;
+			assert_true(sb_window_is_followed(hash, shift - 1));
+			assert_true(sb_window_is_followed(hash, 0));
+		}
+		assert_in_range(followed, mean - 5 * 61, mean + 5 * 61);
+	}
+}
+
+static void test_same_page(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	for (at = 0; at < 1 << 16; at += 4096)
+		assert_int_equal(sb_window_hash(1, 2, 0x550000000000 + at),
+				 sb_window_hash(1, 2, 0x550000000000));
+	assert_int_not_equal(sb_window_hash(1, 2, 0), sb_window_hash(1, 3, 0));
+	assert_int_not_equal(sb_window_hash(1, 2, 0), sb_window_hash(2, 2, 0));
+}
+
+static void test_set(void **state)
+{
+	struct sb_pageset set = {};
+
+	(void)state;
+	assert_int_equal(sb_pageset_bits(&set, 0), 0);
+	assert_int_equal(sb_pageset_append(&set, 3), 0);
+	assert_int_equal(sb_pageset_append(&set, 63), 0);
+	assert_int_equal(sb_pageset_append(&set, 1ull << 40), 0);
+	assert_int_equal(sb_pageset_nr(&set), 3);
+	assert_int_equal(sb_pageset_bits(&set, 0), 1ull << 3 | 1ull << 63);
+	assert_int_equal(sb_pageset_bits(&set, 64), 0);
+	assert_int_equal(sb_pageset_bits(&set, 1ull << 40), 1);
+	sb_pageset_keep(&set, 0, ~(1ull << 3));
+	sb_pageset_keep(&set, 128, 0);
+	assert_int_equal(sb_pageset_bits(&set, 0), 1ull << 63);
+	assert_int_equal(sb_pageset_nr(&set), 2);
+	sb_pageset_release(&set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_as_model),  cmocka_unit_test(test_full),
+		cmocka_unit_test(test_bytes),	  cmocka_unit_test(test_unbiased),
+		cmocka_unit_test(test_same_page), cmocka_unit_test(test_set),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

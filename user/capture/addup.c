@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * One fault can bring several pages. In a mapped file, those that are in the page cache already come along
+ * within an aligned window of 64 KiB (fault_around_bytes; do_fault_around() in mm/memory.c). In anonymous
+ * memory it can be a huge page, or a smaller folio of several pages, and khugepaged may make a huge
+ * page of small ones later. So a page that is present, was not before, and has no fault of its own
+ * belongs to the nearest fault in its window; in anonymous memory or a huge page, else to the nearest
+ * one in its aligned 2 MiB. What has none is unaccounted: MAP_POPULATE, mlock(2), mremap(2).
+ *
+ * The fault's own page may be gone when its neighbours are not. Then a neighbour takes its place in the
+ * table.
+ *
+ * When one window in 2^n is followed, a fault stands for 2^n, and so does each page that came with it. What
+ * happened in the other windows is not known, so their pages count only as part of a huge page.
+ */
+#include "capture/addup.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WINDOW_PAGES 16u
+
+struct block {
+	struct sb_page fault[SB_ADDUP_PAGES];
+	bool has_fault[SB_ADDUP_PAGES];
+	bool is_todo[SB_ADDUP_PAGES];
+};
+
+static bool is_before(const uint64_t *before, uint32_t i)
+{
+	return before[i / 64] >> (i % 64) & 1;
+}
+
+/* Take those that were before, and those with a fault of their own. Return: whether any are left. */
+static bool take_known(struct sb_addup *addup, const uint64_t *before, struct block *block)
+{
+	bool has_todo = false;
+	uint32_t i;
+
+	for (i = 0; i < SB_ADDUP_PAGES; i++) {
+		const uint8_t kind = addup->kind[i];
+		const bool is_present = kind & SB_PAGE_PRESENT;
+
+		if (!kind || kind & SB_PAGE_ZERO)
+			continue;
+		addup->sums.resident += is_present;
+		if (is_before(before, i)) {
+			addup->sums.before += is_present;
+		} else if (sb_pagetab_find(addup->pages, addup->space, addup->first + i, true,
+					   &block->fault[i])) {
+			block->has_fault[i] = true;
+			*(is_present ? &addup->sums.held : &addup->sums.swapped) +=
+				1ull << block->fault[i].shift;
+			addup->take(addup->arg, block->fault[i].owner,
+				    1ull << block->fault[i].shift, !is_present);
+		} else if (is_present) {
+			block->is_todo[i] = has_todo = true;
+		}
+	}
+	return has_todo;
+}
+
+/* Return: the nearest page with a fault among the @nr pages, aligned, around page @i; SB_ADDUP_PAGES: there
+ * is none. */
+static uint32_t nearest(const struct block *block, uint32_t i, uint32_t nr)
+{
+	const uint32_t first = i & ~(nr - 1);
+	uint32_t far;
+
+	for (far = 1; far < nr; far++) {
+		if (i >= first + far && block->has_fault[i - far])
+			return i - far;
+		if (i + far < first + nr && block->has_fault[i + far])
+			return i + far;
+	}
+	return SB_ADDUP_PAGES;
+}
+
+/* Return: the page whose fault has brought page @i; SB_ADDUP_PAGES: it is not known. @is_followed: all faults
+ * in its window were. */
+static uint32_t find_fault(const struct sb_addup *addup, const struct block *block, uint32_t i,
+			   bool is_followed)
+{
+	const uint8_t kind = addup->kind[i];
+	uint32_t at = nearest(block, i, WINDOW_PAGES);
+
+	if (at == SB_ADDUP_PAGES &&
+	    (kind & SB_PAGE_HUGE || (is_followed && !(kind & SB_PAGE_FILE))))
+		at = nearest(block, i, SB_ADDUP_PAGES);
+	return at;
+}
+
+static int take_neighbour(struct sb_addup *addup, const struct block *block, uint32_t i)
+{
+	const bool is_followed = !addup->shift || addup->is_followed(addup->arg, addup->first + i);
+	const uint32_t at = find_fault(addup, block, i, is_followed);
+	struct sb_page page, old;
+	uint64_t nr;
+	int err;
+
+	if (at == SB_ADDUP_PAGES) {
+		addup->sums.unaccounted += is_followed ? 1ull << addup->shift : 0;
+		return 0;
+	}
+	nr = 1ull << block->fault[at].shift;
+	addup->sums.held += nr;
+	addup->sums.along += nr;
+	addup->take(addup->arg, block->fault[at].owner, nr, false);
+	if (addup->kind[at])
+		return 0;
+	page = block->fault[at];
+	page.number = addup->first + i;
+	page.is_seen = true;
+	err = sb_pagetab_put(addup->pages, &page, &old);
+	return err == -ENOMEM ? err : 0;
+}
+
+static int take_neighbours(struct sb_addup *addup, struct block *block)
+{
+	uint32_t i;
+	int err = 0;
+
+	/* Faults whose page is gone, too. */
+	for (i = 0; i < SB_ADDUP_PAGES; i++)
+		if (!addup->kind[i])
+			block->has_fault[i] =
+				sb_pagetab_find(addup->pages, addup->space, addup->first + i, false,
+						&block->fault[i]);
+	for (i = 0; i < SB_ADDUP_PAGES && !err; i++)
+		if (block->is_todo[i])
+			err = take_neighbour(addup, block, i);
+	return err;
+}
+
+static int finish_block(struct sb_addup *addup)
+{
+	uint64_t before[SB_ADDUP_PAGES / 64], present;
+	struct block block;
+	uint32_t i, bit;
+	int err = 0;
+
+	if (!addup->has_any)
+		return 0;
+	memset(block.has_fault, 0, sizeof(block.has_fault));
+	memset(block.is_todo, 0, sizeof(block.is_todo));
+	for (i = 0; i < SB_ADDUP_PAGES / 64; i++) {
+		before[i] = sb_pageset_bits(addup->before, addup->first + i * 64);
+		if (!before[i])
+			continue;
+		present = 0;
+		for (bit = 0; bit < 64; bit++)
+			present |= (uint64_t)(addup->kind[i * 64 + bit] != 0) << bit;
+		sb_pageset_keep(addup->before, addup->first + i * 64, present);
+	}
+	if (take_known(addup, before, &block))
+		err = take_neighbours(addup, &block);
+	memset(addup->kind, 0, sizeof(addup->kind));
+	addup->has_any = false;
+	return err;
+}
+
+int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run, uint32_t page_shift)
+{
+	uint64_t number = run->start >> page_shift, end = number + run->nr, first, nr;
+	int err = 0;
+
+	while (number < end && !err) {
+		first = number & ~(uint64_t)(SB_ADDUP_PAGES - 1);
+		if (addup->has_any && addup->first != first)
+			err = finish_block(addup);
+		nr = first + SB_ADDUP_PAGES - number;
+		nr = nr < end - number ? nr : end - number;
+		addup->first = first;
+		addup->has_any = true;
+		memset(addup->kind + (number - first), (int)(run->kind & 0xff), nr);
+		number += nr;
+	}
+	return err;
+}
+
+int sb_addup_finish(struct sb_addup *addup)
+{
+	return finish_block(addup);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Adds up the pages of one address space: those that are in memory now were there before, were brought by
+ * a fault that was seen, or came without one. See addup.c for the pages that come together with
+ * that of a fault. Internal to capture.
+ */
+#ifndef SB_CAPTURE_ADDUP_H
+#define SB_CAPTURE_ADDUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/pageset.h"
+#include "capture/pagetab.h"
+#include "symbolizer/process/pagemap.h"
+
+/* Pages of a huge page of x86-64, and arm64 with pages of 4 KiB; a power of two. */
+#define SB_ADDUP_PAGES 512u
+
+/* Numbers of pages. Those of faults are estimates when not all windows of pages are followed. */
+struct sb_sums {
+	uint64_t resident;    /* in memory now */
+	uint64_t before;      /* of these, those that were there before, and not touched since */
+	uint64_t held;	      /* of these, those that a fault of the run has brought */
+	uint64_t along;	      /* of `held`, those that came with the fault of another page */
+	uint64_t unaccounted; /* of these, the others */
+	uint64_t swapped;     /* brought by a fault, and in swap now */
+};
+
+struct sb_addup {
+	struct sb_pagetab *pages;  /* pages that are found are marked as seen */
+	struct sb_pageset *before; /* pages that are gone are removed */
+	uint32_t space;		   /* struct sb_page */
+	uint32_t shift;		   /* one window in 2^shift was followed, at the worst */
+	/* Return: whether the page was followed at the worst, too. Called only if shift is not 0. */
+	bool (*is_followed)(void *arg, uint64_t number);
+	/* Called for pages that a fault has brought; @nr of them are like this one. */
+	void (*take)(void *arg, uint32_t owner, uint64_t nr, bool is_swapped);
+	void *arg;
+	struct sb_sums sums; /* out: begin with zeros */
+	/* Of the pages from @first on, SB_PAGE_* or 0. Begin with zeros. */
+	uint64_t first;
+	bool has_any;
+	uint8_t kind[SB_ADDUP_PAGES];
+};
+
+/* Add pages, lowest address first. @page_shift: log2 of the page size. Return: 0 or -ENOMEM. */
+int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run, uint32_t page_shift);
+/* The last run was added. Return: 0 or -ENOMEM. */
+int sb_addup_finish(struct sb_addup *addup);
+
+#endif

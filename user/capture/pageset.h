@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A set of pages of one address space, as bits in blocks of 64 pages: 16 bytes for each block that has a
+ * page. Used for the pages that were there when a process was first looked at. Internal to capture.
+ */
+#ifndef SB_CAPTURE_PAGESET_H
+#define SB_CAPTURE_PAGESET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* Zero-initialize. Blocks are in the order of their addresses. */
+struct sb_pageset {
+	SB_VEC(struct sb_pageset_block {
+		uint64_t first; /* number of its first page, a multiple of 64 */
+		uint64_t bits;
+	})
+	blocks;
+};
+
+/* Free the memory; the set is empty then. */
+void sb_pageset_release(struct sb_pageset *set);
+/* Add a page whose number is not less than that of the last one that was added. Return: 0 or -ENOMEM. */
+int sb_pageset_append(struct sb_pageset *set, uint64_t number);
+/* Return: bit i is set if the page @first + i is in the set. @first: a multiple of 64 */
+uint64_t sb_pageset_bits(const struct sb_pageset *set, uint64_t first);
+/* Remove the pages of the block at @first that are not in @bits. */
+void sb_pageset_keep(struct sb_pageset *set, uint64_t first, uint64_t bits);
+/* Return: the number of pages. */
+uint64_t sb_pageset_nr(const struct sb_pageset *set);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A table of the pages whose fault was seen: for each page of each address space, who brought it last. It
+ * is a hash table with open addressing, because there can be a million of them: 12 bytes each, at most 7/8
+ * full. When it has no room, or when fewer faults are followed to save time, only one window of pages
+ * in 2^n remains, chosen by a hash (bpf/abi/sb_abi_memory.h); each page then stands for as many as that.
+ *
+ * Internal to capture. Thread: the session's.
+ */
+#ifndef SB_CAPTURE_PAGETAB_H
+#define SB_CAPTURE_PAGETAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bits of a page number: 57 bits of address, and of an address space. */
+#define SB_PAGE_NUMBER_BITS   45
+#define SB_PAGETAB_SPACES_MAX (1u << 18)
+/* Owners: 20 bits. */
+#define SB_PAGETAB_OWNERS_MAX (1u << 20)
+
+/* Zero-initialize, with nr_max. */
+struct sb_pagetab {
+	uint64_t *keys; /* of struct sb_page; 0: free */
+	uint32_t *values;
+	size_t nr, nr_slots;
+	size_t nr_max; /* pages */
+};
+
+/* A page of the table. */
+struct sb_page {
+	uint32_t space; /* 1 to SB_PAGETAB_SPACES_MAX - 1 */
+	uint32_t owner; /* less than SB_PAGETAB_OWNERS_MAX */
+	uint32_t shift; /* it stands for 2^shift pages */
+	bool is_seen; /* since the last sb_pagetab_sweep(): it is present, or it came after the look */
+	uint64_t number; /* address / page size */
+};
+
+/* Free the memory. It can be used again. */
+void sb_pagetab_release(struct sb_pagetab *pages);
+
+/**
+ * sb_pagetab_put() - note who brought a page
+ * @ret_before: what the table said of the page before; meaningful if 1 is returned
+ *
+ * Return: 1: the page was in the table, and is replaced; 0: it is new; -ENOSPC: nr_max are there;
+ * -ENOMEM. On error nothing has changed.
+ */
+int sb_pagetab_put(struct sb_pagetab *pages, const struct sb_page *page,
+		   struct sb_page *ret_before);
+
+/* Find a page; if @is_seen, also mark it as seen. Return: whether it is there; *@ret_page is untouched
+ * if not. */
+bool sb_pagetab_find(struct sb_pagetab *pages, uint32_t space, uint64_t number, bool is_seen,
+		     struct sb_page *ret_page);
+
+/* Call @keeps with each page, once, and remove those for which it returns false. It may change
+ * shift and is_seen. */
+void sb_pagetab_sweep(struct sb_pagetab *pages, bool (*keeps)(void *arg, struct sb_page *page),
+		      void *arg);
+
+/* Remove @nr pages of a space from @number on, and call @fn with each that was there. */
+void sb_pagetab_remove(struct sb_pagetab *pages, uint32_t space, uint64_t number, uint64_t nr,
+		       void (*fn)(void *arg, const struct sb_page *page), void *arg);
+
+/* Return: bytes of memory that the table takes. */
+size_t sb_pagetab_bytes(const struct sb_pagetab *pages);
+
+#endif

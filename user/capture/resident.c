@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/resident.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "capture/resident_priv.h"
+#include "symbolizer/process/procfs.h"
+#include "symbolizer/process/reader.h"
+#include "views/skel.h"
+
+int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **ret_resident)
+{
+	struct sb_resident *resident = calloc(1, sizeof(*resident));
+	int err;
+
+	if (!resident)
+		return -ENOMEM;
+	resident->opts = *opts;
+	resident->pages.nr_max = opts->pages_max ? opts->pages_max : SB_RESIDENT_PAGES_MAX;
+	resident->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+	resident->looked_ns = sb_now_ns();
+	resident->seed = opts->skel->rodata->cfg_hash_seed[1];
+	resident->buf = malloc(SB_READER_RUNS_MAX * sizeof(*resident->buf));
+	err = resident->buf ? sb_vec_push(&resident->spaces, ((struct space){})) : -ENOMEM;
+	if (err) {
+		sb_resident_free(resident);
+		return err;
+	}
+	*ret_resident = resident;
+	return 0;
+}
+
+static void release_space(struct space *space)
+{
+	sb_pageset_release(&space->before);
+	sb_vec_release(&space->runs);
+}
+
+void sb_resident_free(struct sb_resident *resident)
+{
+	size_t i;
+
+	if (!resident)
+		return;
+	for (i = 0; i < resident->spaces.nr; i++)
+		release_space(&resident->spaces.at[i]);
+	sb_vec_release(&resident->spaces);
+	sb_vec_release(&resident->owners);
+	sb_index_release(&resident->owners_by_id);
+	sb_vec_release(&resident->counts);
+	sb_pagetab_release(&resident->pages);
+	free(resident->buf);
+	free(resident);
+}
+
+bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
+			 uint32_t shift)
+{
+	const uint32_t tgid = resident->spaces.at[space].key.tgid;
+
+	return sb_window_is_followed(
+		sb_window_hash(resident->seed, tgid, number << resident->page_shift), shift);
+}
+
+/* Address spaces. */
+
+/* Return: a free number; 0: there is none, or no memory. */
+static uint32_t new_space(struct sb_resident *resident)
+{
+	uint32_t i;
+
+	for (i = 1; i < resident->spaces.nr; i++)
+		if (!resident->spaces.at[i].is_used)
+			return i;
+	if (i == SB_RESIDENT_SPACES_MAX || sb_vec_push(&resident->spaces, ((struct space){})))
+		return 0;
+	return i;
+}
+
+void sb_resident_end_space(struct sb_resident *resident, uint32_t number)
+{
+	struct space *space = &resident->spaces.at[number];
+
+	resident->stats.nr_ended += !space->is_ended;
+	space->is_ended = true;
+}
+
+static bool is_of(const struct space *space, const struct sb_sample_key *key)
+{
+	return space->key.tgid == key->tgid && space->key.start_ns == key->start_ns &&
+	       space->key.exec_id == key->exec_id;
+}
+
+/* Take out of a key what tells its samples apart, so that the process remains. */
+static struct sb_sample_key process_of(const struct sb_sample_key *key)
+{
+	struct sb_sample_key of = *key;
+
+	of.kstack = of.ustack = of.istack = (struct sb_stack_id){};
+	of.labels = 0;
+	return of;
+}
+
+/* Return: the number of the address space of a key, made if it is new; 0: there is no room. Another address
+ * space of the same process has ended then. */
+static uint32_t space_of(struct sb_resident *resident, const struct sb_sample_key *key)
+{
+	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct space *space;
+	uint32_t i, found = 0;
+
+	for (i = 1; i < resident->spaces.nr && !found; i++) {
+		space = &resident->spaces.at[i];
+		if (!space->is_used || space->key.tgid != key->tgid || space->is_ended)
+			continue;
+		if (is_of(space, key) ||
+		    (space->is_expected && space->start_ticks == key->start_ns / tick_ns))
+			found = i;
+		else
+			sb_resident_end_space(resident, i);
+	}
+	if (found) {
+		space = &resident->spaces.at[found];
+		if (space->is_expected)
+			space->key = process_of(key);
+		space->is_expected = false;
+		return found;
+	}
+	i = new_space(resident);
+	if (!i)
+		return 0;
+	space = &resident->spaces.at[i];
+	*space = (struct space){
+		.key = process_of(key),
+		.is_used = true,
+		.start_ticks = key->start_ns / tick_ns,
+	};
+	return i;
+}
+
+int sb_resident_expect(struct sb_resident *resident, uint32_t tgid)
+{
+	struct sb_procfs_stat stat;
+	struct space *space;
+	uint32_t i;
+
+	if (sb_procfs_stat(tgid, &stat) || stat.is_kernel)
+		return 0;
+	i = new_space(resident);
+	if (!i)
+		return 0;
+	space = &resident->spaces.at[i];
+	*space = (struct space){
+		.key = { .tgid = tgid },
+		.is_used = true,
+		.is_expected = true,
+		.start_ticks = stat.start_ticks,
+	};
+	return sb_resident_meet(resident, i);
+}
+
+/* Pages. */
+
+void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page)
+{
+	struct owner *owner = &resident->owners.at[page->owner];
+
+	owner->nr_pages--;
+	owner->churn += 1ull << page->shift;
+	resident->stats.churn += (1ull << page->shift) << resident->page_shift;
+}
+
+static bool keeps_alive(void *arg, struct sb_page *page)
+{
+	struct sb_resident *resident = arg;
+
+	if (!resident->spaces.at[page->space].is_ended)
+		return true;
+	sb_resident_lose_page(resident, page);
+	return false;
+}
+
+static void free_spaces(struct sb_resident *resident)
+{
+	struct space *space;
+	uint32_t i;
+
+	for (i = 1; i < resident->spaces.nr; i++) {
+		space = &resident->spaces.at[i];
+		if (!space->is_used || !space->is_ended || space->nr_owners || space->said)
+			continue;
+		release_space(space);
+		*space = (struct space){};
+	}
+}
+
+void sb_resident_bury(struct sb_resident *resident)
+{
+	uint32_t i;
+	bool any = false;
+
+	for (i = 1; i < resident->spaces.nr; i++)
+		any |= resident->spaces.at[i].is_ended;
+	if (!any)
+		return;
+	sb_pagetab_sweep(&resident->pages, keeps_alive, resident);
+	free_spaces(resident);
+}
+
+/* Others stand for a page that is not followed any more: it did not go. */
+static bool keeps_followed(void *arg, struct sb_page *page)
+{
+	struct sb_resident *resident = arg;
+
+	if (!sb_resident_follows(resident, page->space, page->number, resident->shift)) {
+		resident->owners.at[page->owner].nr_pages--;
+		return false;
+	}
+	page->shift = page->shift < resident->shift ? resident->shift : page->shift;
+	return true;
+}
+
+/* Follow as many windows as the BPF side does now. */
+static void follow(struct sb_resident *resident)
+{
+	const struct sampler_bpf *skel = resident->opts.skel;
+	uint32_t room = skel->bss->memory_shift_room, cost = skel->bss->memory_shift_cost;
+	uint32_t shift = room > cost ? room : cost, before = resident->shift;
+
+	resident->shift = shift < SB_FOLLOW_SHIFT_MAX ? shift : SB_FOLLOW_SHIFT_MAX;
+	if (resident->shift_worst < resident->shift)
+		resident->shift_worst = resident->shift;
+	if (resident->shift > before)
+		sb_pagetab_sweep(&resident->pages, keeps_followed, resident);
+}
+
+/* Return: whether there is room now. */
+static bool make_room(struct sb_resident *resident)
+{
+	struct sampler_bpf *skel = resident->opts.skel;
+
+	sb_resident_find_ended(resident);
+	sb_resident_bury(resident);
+	while (resident->pages.nr > resident->pages.nr_max / 4 * 3 &&
+	       resident->shift < SB_FOLLOW_SHIFT_MAX) {
+		skel->bss->memory_shift_room = resident->shift + 1;
+		follow(resident);
+	}
+	return resident->pages.nr < resident->pages.nr_max;
+}
+
+static uint32_t find_owner(const struct sb_resident *resident, uint64_t id)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&resident->owners_by_id, id); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&resident->owners_by_id, it))
+		if (resident->owners.at[it.id].id == id)
+			break;
+	return it.id;
+}
+
+static int add_owner(struct sb_resident *resident, const struct sb_event_owner *event)
+{
+	struct owner owner = { .key = event->key, .id = event->id, .is_new = true };
+	uint32_t i;
+	int err;
+
+	if (find_owner(resident, event->id) != SB_INDEX_NONE)
+		return 0;
+	for (i = resident->free_owner; i < resident->owners.nr && resident->owners.at[i].id;)
+		i++;
+	resident->free_owner = i;
+	if (i == SB_RESIDENT_OWNERS_MAX)
+		return 0; /* its faults will be counted as those of nobody */
+	owner.space = space_of(resident, &event->key);
+	if (!owner.space)
+		return 0;
+	err = i == resident->owners.nr ? sb_vec_push(&resident->owners, owner) : 0;
+	if (!err)
+		err = sb_index_add(&resident->owners_by_id, owner.id, i);
+	if (err)
+		return err;
+	resident->owners.at[i] = owner;
+	resident->spaces.at[owner.space].nr_owners++;
+	return 0;
+}
+
+/* The page was there before, and is that of a fault of the run now. */
+static void forget_before(struct sb_pageset *before, uint64_t number)
+{
+	const uint64_t first = number & ~63ull;
+	uint64_t bits = sb_pageset_bits(before, first);
+
+	if (bits)
+		sb_pageset_keep(before, first, bits & ~(1ull << (number - first)));
+}
+
+static int put(struct sb_resident *resident, const struct sb_page *page, bool was_there)
+{
+	struct sb_page old;
+	int ret = sb_pagetab_put(&resident->pages, page, &old);
+
+	if (ret == -ENOSPC && make_room(resident)) {
+		/* There is more room because fewer are followed. */
+		if (!sb_resident_follows(resident, page->space, page->number, resident->shift))
+			return 0;
+		ret = sb_pagetab_put(&resident->pages, page, &old);
+	}
+	if (ret == -ENOSPC) {
+		resident->stats.nr_unowned++;
+		return 0;
+	}
+	if (ret < 0)
+		return ret;
+	resident->owners.at[page->owner].nr_pages++;
+	if (ret == 1 && was_there)
+		resident->owners.at[old.owner].nr_pages--;
+	else if (ret == 1)
+		sb_resident_lose_page(resident, &old);
+	return 0;
+}
+
+static int add_fault(struct sb_resident *resident, const struct sb_fault *fault)
+{
+	uint32_t at = find_owner(resident, fault->owner);
+	struct owner *owner;
+	struct space *space;
+	struct sb_page page = {
+		.owner = at,
+		.shift = fault->where & SB_FAULT_SHIFT,
+		.number = (fault->where & ~SB_FAULT_BITS) >> resident->page_shift,
+	};
+
+	if (at == SB_INDEX_NONE) {
+		resident->stats.nr_unowned++;
+		return 0;
+	}
+	owner = &resident->owners.at[at];
+	space = &resident->spaces.at[owner->space];
+	page.space = owner->space;
+	resident->stats.nr_faults++;
+	owner->last_ns = fault->now_ns;
+	owner->nr_idle = 0;
+	forget_before(&space->before, page.number);
+	if (page.shift < resident->shift) {
+		if (!sb_resident_follows(resident, page.space, page.number, resident->shift))
+			return 0;
+		page.shift = resident->shift;
+	}
+	page.is_seen = resident->is_looking && fault->now_ns > space->look_ns;
+	return put(resident, &page, fault->where & SB_FAULT_PRESENT);
+}
+
+static void lose(void *arg, const struct sb_page *page)
+{
+	sb_resident_lose_page(arg, page);
+}
+
+/* What the process had at these addresses has gone. What it had there before the run is found out later. */
+static void add_mapping(struct sb_resident *resident, const struct sb_fault *mapping)
+{
+	const uint64_t nr = mapping->now_ns >> resident->page_shift;
+	uint32_t i;
+
+	for (i = 1; i < resident->spaces.nr; i++) {
+		const struct space *space = &resident->spaces.at[i];
+
+		if (space->is_used && !space->is_ended && space->key.tgid == mapping->tgid)
+			sb_pagetab_remove(&resident->pages, i,
+					  mapping->where >> resident->page_shift, nr, lose,
+					  resident);
+	}
+}
+
+int sb_resident_add(struct sb_resident *resident, const struct sb_event_owner *owners,
+		    size_t nr_owners, const struct sb_fault *faults, size_t nr_faults)
+{
+	size_t i;
+	int err = 0;
+
+	follow(resident);
+	for (i = 0; i < nr_owners && !err; i++)
+		err = add_owner(resident, &owners[i]);
+	for (i = 0; i < nr_faults && !err; i++) {
+		if (faults[i].tgid)
+			add_mapping(resident, &faults[i]);
+		else
+			err = add_fault(resident, &faults[i]);
+	}
+	for (i = 1; i < resident->spaces.nr && !err; i++)
+		if (resident->spaces.at[i].is_used && !resident->spaces.at[i].is_known)
+			err = sb_resident_meet(resident, (uint32_t)i);
+	return err;
+}
+
+int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resident->owners.nr && !err; i++) {
+		const struct owner *owner = &resident->owners.at[i];
+
+		if (!owner->id)
+			continue;
+		err = sb_vec_push(ids, owner->key.kstack);
+		if (!err)
+			err = sb_vec_push(ids, owner->key.ustack);
+		if (!err)
+			err = sb_vec_push(ids, owner->key.istack);
+	}
+	return err;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which code brought the memory that is resident: the user half of the view "memory". It takes the page
+ * faults that the BPF side ships, remembers who brought each page last (pagetab.h), and asks the
+ * kernel which pages are there: when it first sees a process, and whenever the samples are settled. From
+ * that it makes counts, as if the BPF side had counted them, whose weight is in bytes.
+ *
+ * Reading a process can take long or fail (symbolizer/process/reader.h). A process that cannot be read is
+ * left out of the sums, which is counted.
+ *
+ * Internal to capture, but for the figures. Thread: the session's.
+ */
+#ifndef SB_CAPTURE_RESIDENT_H
+#define SB_CAPTURE_RESIDENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "bpf/abi/sb_abi_memory.h"
+#include "capture/batch.h"
+#include "views/view.h"
+
+struct sampler_bpf;
+struct sb_resident;
+
+/* Pages that are followed exactly: 4 GiB, in 20 MiB at most. Beyond it, one window of pages in 2^n is. */
+#define SB_RESIDENT_PAGES_MAX  (1u << 20)
+/* Distinct stacks of faults, whose keys take 160 bytes each. */
+#define SB_RESIDENT_OWNERS_MAX (1u << 16)
+/* Processes. */
+#define SB_RESIDENT_SPACES_MAX (1u << 15)
+
+/* A fault, as struct sb_event_fault; or, with a tgid, a mapping as struct sb_event_mapped, whose address and
+ * size are in the last two. */
+struct sb_fault {
+	uint32_t tgid;
+	uint64_t owner, where, now_ns;
+};
+
+struct sb_resident_opts {
+	struct sampler_bpf *skel; /* borrowed */
+	uint32_t what;		  /* enum sb_memory_what: what the counts are */
+	/* The profile is of the whole run: a count is what changed since the last one, modulo 2^64. */
+	bool is_summed;
+	/* Weigh what is held by the time since the last look, in byte-seconds. */
+	bool is_of_time;
+	size_t pages_max; /* 0: SB_RESIDENT_PAGES_MAX */
+};
+
+/* Make it, after load. The caller ends *ret_resident with sb_resident_free(). Return: 0 or -ENOMEM. */
+int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **ret_resident);
+/* Accepts NULL. */
+void sb_resident_free(struct sb_resident *resident);
+
+/* Look at a process before it has a fault. Return: 0, also if it cannot be read; -ENOMEM. */
+int sb_resident_expect(struct sb_resident *resident, uint32_t tgid);
+
+/* Take owners and faults, in the order in which they came; then look at processes that are new. Return: 0
+ * or -ENOMEM. */
+int sb_resident_add(struct sb_resident *resident, const struct sb_event_owner *owners,
+		    size_t nr_owners, const struct sb_fault *faults, size_t nr_faults);
+
+/*
+ * Look at the pages of all processes, while faults are still shipped. After the next sb_resident_add(),
+ * which has to have all faults up to now, sb_resident_counts() adds them up. Return: 0 or -ENOMEM.
+ */
+int sb_resident_look(struct sb_resident *resident);
+/*
+ * Get the counts since the last call: none before sb_resident_look(), unless what came and went is asked
+ * for. They are valid until the next call. Return: 0 or -ENOMEM.
+ */
+int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,
+		       size_t *ret_nr);
+
+/* Append the IDs of stacks that later counts can reference. Return: 0 or -ENOMEM. */
+int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids);
+
+/* A process at the last look; numbers are of bytes. */
+#define SB_RESIDENT_TOP_MAX 5u
+struct sb_resident_process {
+	uint32_t tgid;
+	char comm[SB_COMM_LEN];
+	uint64_t rss; /* Rss of smaps_rollup */
+	uint64_t before, held, unaccounted, swapped;
+	uint64_t along; /* of `held`: came with the fault of another page */
+};
+struct sb_resident_stats {
+	struct sb_resident_process sum;			     /* of all; tgid is 0 */
+	struct sb_resident_process top[SB_RESIDENT_TOP_MAX]; /* those that hold most */
+	uint64_t nr_processes, nr_ended;		     /* looked at; ended in the run */
+	uint64_t nr_left_out;				     /* could not be read */
+	uint64_t churn;					     /* bytes that came and went, so far */
+	uint64_t nr_faults;				     /* that were followed */
+	uint64_t nr_unowned; /* faults whose owner is not known, or for which there was no room */
+	uint32_t shift;	     /* one window of pages in 2^shift was followed, at the worst */
+	uint64_t nr_pages;   /* in the table */
+};
+/* Get the figures. */
+void sb_resident_stats(const struct sb_resident *resident, struct sb_resident_stats *ret_stats);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Makes counts of what is known of pages. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "bpf/abi/sb_abi_memory.h"
+#include "capture/resident_priv.h"
+#include "views/skel.h"
+
+/* Owners without anything for so many looks are evicted. A fault that was shipped when the BPF side was
+ * told to ship its owner again has come by then. */
+#define IDLE_TOLD 2u
+#define IDLE_GONE 4u
+
+struct adding {
+	struct sb_resident *resident;
+	uint32_t space;
+};
+
+static void take(void *arg, uint32_t owner, uint64_t nr, bool is_swapped)
+{
+	const struct adding *adding = arg;
+	struct owner *of = &adding->resident->owners.at[owner];
+
+	*(is_swapped ? &of->swapped : &of->held) += nr;
+}
+
+static bool is_followed(void *arg, uint64_t number)
+{
+	const struct adding *adding = arg;
+
+	return sb_resident_follows(adding->resident, adding->space, number,
+				   adding->resident->shift_worst);
+}
+
+static int add_up_space(struct sb_resident *resident, uint32_t number)
+{
+	struct space *space = &resident->spaces.at[number];
+	struct adding adding = { resident, number };
+	struct sb_addup addup = {
+		.pages = &resident->pages,
+		.before = &space->before,
+		.space = number,
+		.shift = resident->shift_worst,
+		.is_followed = is_followed,
+		.take = take,
+		.arg = &adding,
+	};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < space->runs.nr && !err; i++)
+		err = sb_addup_run(&addup, &space->runs.at[i], resident->page_shift);
+	if (!err)
+		err = sb_addup_finish(&addup);
+	space->sums = addup.sums;
+	return err;
+}
+
+/* Pages of processes that were read, and that were not found, have gone. */
+static bool keeps_seen(void *arg, struct sb_page *page)
+{
+	struct sb_resident *resident = arg;
+	const struct space *space = &resident->spaces.at[page->space];
+
+	if (space->is_ended || (space->is_read && !page->is_seen)) {
+		sb_resident_lose_page(resident, page);
+		return false;
+	}
+	page->is_seen = false;
+	return true;
+}
+
+static uint64_t bytes_of(const struct sb_resident *resident, uint64_t nr_pages)
+{
+	return nr_pages << resident->page_shift;
+}
+
+static void note_top(struct sb_resident_stats *stats, const struct sb_resident_process *process)
+{
+	size_t i, at = SB_RESIDENT_TOP_MAX;
+
+	while (at && stats->top[at - 1].held + stats->top[at - 1].unaccounted <
+			     process->held + process->unaccounted)
+		at--;
+	if (at == SB_RESIDENT_TOP_MAX)
+		return;
+	for (i = SB_RESIDENT_TOP_MAX - 1; i > at; i--)
+		stats->top[i] = stats->top[i - 1];
+	stats->top[at] = *process;
+}
+
+static void note_process(struct sb_resident *resident, const struct space *space)
+{
+	struct sb_resident_stats *stats = &resident->stats;
+	struct sb_resident_process process = {
+		.tgid = space->key.tgid,
+		.rss = space->rss_bytes ? space->rss_bytes
+					: bytes_of(resident, space->sums.resident),
+		.before = bytes_of(resident, space->sums.before),
+		.held = bytes_of(resident, space->sums.held),
+		.unaccounted = bytes_of(resident, space->sums.unaccounted),
+		.swapped = bytes_of(resident, space->sums.swapped),
+		.along = bytes_of(resident, space->sums.along),
+	};
+
+	memcpy(process.comm, space->key.comm, sizeof(process.comm));
+	stats->nr_processes++;
+	stats->sum.rss += process.rss;
+	stats->sum.before += process.before;
+	stats->sum.held += process.held;
+	stats->sum.unaccounted += process.unaccounted;
+	stats->sum.swapped += process.swapped;
+	stats->sum.along += process.along;
+	note_top(stats, &process);
+}
+
+static int add_up(struct sb_resident *resident)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resident->owners.nr; i++)
+		resident->owners.at[i].held = resident->owners.at[i].swapped = 0;
+	memset(&resident->stats.sum, 0, sizeof(resident->stats.sum));
+	memset(resident->stats.top, 0, sizeof(resident->stats.top));
+	resident->stats.nr_processes = 0;
+	for (i = 1; i < resident->spaces.nr && !err; i++) {
+		struct space *space = &resident->spaces.at[i];
+
+		if (!space->is_used || space->is_ended || !space->is_read) {
+			space->sums = (struct sb_sums){};
+			continue;
+		}
+		err = add_up_space(resident, (uint32_t)i);
+		note_process(resident, space);
+	}
+	sb_pagetab_sweep(&resident->pages, keeps_seen, resident);
+	return err;
+}
+
+/* Return: the weight of pages that were found at the last look. */
+static uint64_t weight_of(const struct sb_resident *resident, uint64_t nr_pages)
+{
+	const double seconds =
+		(double)(resident->looked_ns - resident->last_looked_ns) / (double)SB_NS_PER_SEC;
+
+	if (!resident->opts.is_of_time || resident->opts.what == SB_MEMORY_CHURN)
+		return bytes_of(resident, nr_pages);
+	return (uint64_t)((double)bytes_of(resident, nr_pages) * seconds + 0.5);
+}
+
+static int push(struct sb_resident *resident, const struct sb_sample_key *key, uint64_t nr,
+		uint64_t time_ns)
+{
+	return sb_vec_push(&resident->counts, ((struct sb_batch_count){
+						      .key = *key,
+						      .count = {
+							      .weight = weight_of(resident, nr),
+							      .nr_samples = nr,
+							      .first_ns = time_ns,
+							      .last_ns = time_ns,
+						      },
+					      }));
+}
+
+/* Stacks that are new get their names while the process lives, and not all at the end: by a count of
+ * nothing. */
+static int announce(struct sb_resident *resident)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resident->owners.nr && !err; i++) {
+		struct owner *owner = &resident->owners.at[i];
+
+		if (owner->is_new && owner->last_ns)
+			err = push(resident, &owner->key, 0, owner->last_ns);
+		owner->is_new &= !owner->last_ns;
+	}
+	return err;
+}
+
+/* What is added to the sum that counts had so far, to make it @now; modulo 2^64. */
+static uint64_t change(const struct sb_resident *resident, uint64_t now, uint64_t *said)
+{
+	uint64_t ret = now - *said;
+
+	if (!resident->opts.is_summed)
+		return now;
+	*said = now;
+	return ret;
+}
+
+static int count_came_and_went(struct sb_resident *resident)
+{
+	uint64_t nr;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resident->owners.nr && !err; i++) {
+		struct owner *owner = &resident->owners.at[i];
+
+		nr = owner->churn - owner->said;
+		owner->said = owner->churn;
+		if (nr)
+			err = push(resident, &owner->key, nr, owner->last_ns);
+	}
+	return err;
+}
+
+static int count_unaccounted(struct sb_resident *resident)
+{
+	uint64_t nr;
+	size_t i;
+	int err = 0;
+
+	for (i = 1; i < resident->spaces.nr && !err; i++) {
+		struct space *space = &resident->spaces.at[i];
+		struct sb_sample_key key = space->key;
+
+		if (!space->is_used || space->is_expected)
+			continue;
+		key.op = SB_MEMORY_OP_UNACCOUNTED;
+		nr = change(resident, space->sums.unaccounted, &space->said);
+		if (nr)
+			err = push(resident, &key, nr, space->look_ns);
+	}
+	return err;
+}
+
+static int count_resident(struct sb_resident *resident)
+{
+	const bool is_swapped = resident->opts.what == SB_MEMORY_SWAPPED;
+	uint64_t nr;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resident->owners.nr && !err; i++) {
+		struct owner *owner = &resident->owners.at[i];
+
+		nr = change(resident, is_swapped ? owner->swapped : owner->held, &owner->said);
+		if (nr)
+			err = push(resident, &owner->key, nr,
+				   resident->spaces.at[owner->space].look_ns);
+	}
+	return err || is_swapped ? err : count_unaccounted(resident);
+}
+
+static bool is_idle(const struct sb_resident *resident, const struct owner *owner)
+{
+	if (owner->nr_pages)
+		return false;
+	return resident->opts.what == SB_MEMORY_CHURN ? owner->churn == owner->said : !owner->said;
+}
+
+/* Evict the owners that have nothing. */
+static int evict(struct sb_resident *resident)
+{
+	const int map = bpf_map__fd(resident->opts.skel->maps.memory_owners);
+	bool any = false;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resident->owners.nr; i++) {
+		struct owner *owner = &resident->owners.at[i];
+
+		owner->nr_idle = owner->id && is_idle(resident, owner) ? owner->nr_idle + 1 : 0;
+		if (owner->nr_idle == IDLE_TOLD)
+			bpf_map_delete_elem(map, &owner->id);
+		if (owner->nr_idle < IDLE_GONE)
+			continue;
+		resident->spaces.at[owner->space].nr_owners--;
+		*owner = (struct owner){};
+		any = true;
+	}
+	if (!any)
+		return 0;
+	resident->free_owner = 0;
+	sb_index_release(&resident->owners_by_id);
+	for (i = 0; i < resident->owners.nr && !err; i++)
+		if (resident->owners.at[i].id)
+			err = sb_index_add(&resident->owners_by_id, resident->owners.at[i].id,
+					   (uint32_t)i);
+	return err;
+}
+
+static void drop_runs(struct sb_resident *resident)
+{
+	size_t i;
+
+	for (i = 1; i < resident->spaces.nr; i++) {
+		sb_vec_release(&resident->spaces.at[i].runs);
+		resident->spaces.at[i].is_read = false;
+	}
+	resident->nr_runs = 0;
+}
+
+int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,
+		       size_t *ret_nr)
+{
+	const bool is_looking = resident->is_looking;
+	int err = 0;
+
+	resident->is_looking = false;
+	resident->counts.nr = 0;
+	if (is_looking)
+		err = add_up(resident);
+	drop_runs(resident);
+	if (!err)
+		err = announce(resident);
+	if (!err && resident->opts.what == SB_MEMORY_CHURN)
+		err = count_came_and_went(resident);
+	else if (!err && is_looking)
+		err = count_resident(resident);
+	if (!err && is_looking) {
+		sb_resident_bury(resident);
+		err = evict(resident);
+	}
+	*ret_counts = resident->counts.at;
+	*ret_nr = resident->counts.nr;
+	return err;
+}
+
+void sb_resident_stats(const struct sb_resident *resident, struct sb_resident_stats *ret_stats)
+{
+	*ret_stats = resident->stats;
+	ret_stats->shift = resident->shift_worst;
+	ret_stats->nr_pages = resident->pages.nr;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The state of resident.h: resident.c takes the faults, resident_look.c looks at the pages, and
+ * resident_counts.c makes counts of both. */
+#ifndef SB_CAPTURE_RESIDENT_PRIV_H
+#define SB_CAPTURE_RESIDENT_PRIV_H
+
+#include "base/index.h"
+#include "capture/addup.h"
+#include "capture/resident.h"
+
+/* Who brought pages: a sample key. */
+struct owner {
+	struct sb_sample_key key;
+	uint64_t id;		       /* 0: free */
+	uint32_t space;		       /* its number */
+	bool is_new;		       /* no count had it so far */
+	uint32_t nr_idle;	       /* looks at which it had nothing, one after the other */
+	uint64_t nr_pages;	       /* in the table */
+	uint64_t held, swapped, churn; /* pages: at the last look; came and went so far */
+	uint64_t said;		       /* pages that counts had so far, of what is asked for */
+	uint64_t last_ns;	       /* of its last fault */
+};
+
+/* An address space. */
+struct space {
+	struct sb_sample_key key; /* of its first owner, without stacks */
+	bool is_used, is_ended;
+	bool is_expected; /* its key has no start and no exec_id yet */
+	bool is_known;	  /* `before` was read, or could not be */
+	bool is_read;	  /* `runs` is complete */
+	uint32_t nr_owners;
+	uint64_t start_ticks;	  /* 0: not known */
+	uint64_t look_ns;	  /* of the last look */
+	uint64_t rss_bytes;	  /* at the last look */
+	uint64_t said;		  /* unaccounted pages that counts had so far */
+	struct sb_pageset before; /* that were there at the first look */
+	struct sb_sums sums;	  /* of the last look */
+	SB_VEC(struct sb_page_run) runs;
+};
+
+struct sb_resident {
+	struct sb_resident_opts opts;
+	uint32_t page_shift;
+	uint64_t seed;
+	uint32_t shift, shift_worst; /* one window in 2^this is followed: now, at the worst */
+	struct sb_pagetab pages;
+	SB_VEC(struct owner) owners;
+	struct sb_index owners_by_id;
+	uint32_t free_owner;		    /* none before it is free */
+	SB_VEC(struct space) spaces;	    /* [0] is none */
+	bool is_looking;		    /* counts are due */
+	uint64_t looked_ns, last_looked_ns; /* the last look, and the one before */
+	bool is_by_word;		    /* the kernel has no PAGEMAP_SCAN */
+	size_t nr_runs;			    /* of all spaces, while looking */
+	struct sb_page_run *buf;	    /* SB_READER_RUNS_MAX */
+	SB_VEC(struct sb_batch_count) counts;
+	struct sb_resident_stats stats;
+};
+
+/* resident.c: note that an address space has ended. */
+void sb_resident_end_space(struct sb_resident *resident, uint32_t number);
+/* Remove what is known of the pages of address spaces that have ended. */
+void sb_resident_bury(struct sb_resident *resident);
+/* Note that a page has gone. */
+void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page);
+/* Return: whether the window of a page in a space is followed when one in 2^@shift is. */
+bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
+			 uint32_t shift);
+
+/* resident_look.c: note which pages are there at the first look. Return: 0, also if they cannot be read;
+ * -ENOMEM. */
+int sb_resident_meet(struct sb_resident *resident, uint32_t space);
+/* Note which processes have ended. */
+void sb_resident_find_ended(struct sb_resident *resident);
+
+#endif

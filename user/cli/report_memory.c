@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What there is to report on memory: for each process, of what its Rss is made up. */
+#include "base/str.h"
+#include "cli/record.h"
+#include "kinds/view_kind.h"
+
+#define MIB 1048576.0
+
+/* @is_estimate: not all pages were followed, so that they add up on average only. */
+static void add_process(struct sb_str *list, const struct sb_resident_process *process,
+			bool is_estimate)
+{
+	const double held = (double)process->held;
+	double rest = (double)process->rss - (double)process->before - held;
+
+	if (is_estimate)
+		rest = (double)process->unaccounted;
+	(void)sb_str_addf(list,
+			  "%.1f MiB resident = %.1f before the run + %.1f held + %.1f "
+			  "unaccounted; %.2f %% of what came is accounted for",
+			  (double)process->rss / MIB, (double)process->before / MIB, held / MIB,
+			  rest / MIB, held + rest > 0 ? 100 * held / (held + rest) : 100);
+	if (process->along)
+		(void)sb_str_addf(list, "; %.1f MiB came along with another page's fault",
+				  (double)process->along / MIB);
+	if (process->swapped)
+		(void)sb_str_addf(list, "; %.1f MiB more in swap", (double)process->swapped / MIB);
+}
+
+void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
+			    struct sb_str *list)
+{
+	const struct sb_resident_stats *stats = &figures->session.resident;
+	size_t i;
+
+	if (!run->config->views.at[figures->view]->follows_pages)
+		return;
+	for (i = 0; i < SB_RESIDENT_TOP_MAX && i < stats->nr_processes; i++) {
+		if (!stats->top[i].tgid)
+			break;
+		(void)sb_str_addf(list, "%sprocess %u (%.*s): ", i ? "\n" : "", stats->top[i].tgid,
+				  SB_COMM_LEN, stats->top[i].comm);
+		add_process(list, &stats->top[i], stats->shift);
+	}
+	if (stats->nr_processes > 1) {
+		(void)sb_str_addf(
+			list, "\nall %llu processes: ", (unsigned long long)stats->nr_processes);
+		add_process(list, &stats->sum, stats->shift);
+	}
+	(void)sb_str_addf(list, "%s%.1f MiB came and went", list->len ? "\n" : "",
+			  (double)stats->churn / MIB);
+	if (stats->nr_ended)
+		(void)sb_str_addf(list, ", including all of %llu processes that ended",
+				  (unsigned long long)stats->nr_ended);
+	if (stats->nr_left_out)
+		(void)sb_str_addf(list,
+				  "\n%llu processes are left out: their pages could not be read",
+				  (unsigned long long)stats->nr_left_out);
+	if (stats->shift)
+		(void)sb_str_addf(list,
+				  "\none in %u windows of 16 pages was followed, so that numbers "
+				  "of pages are estimates",
+				  1u << stats->shift);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The view "memory": which code brought the memory that is resident. The session makes the counts of it
+ * (capture/resident.h). */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "bpf/abi/sb_abi_memory.h"
+#include "events/probe.h"
+#include "views/skel.h"
+#include "views/views.h"
+
+/* IDs of owners that the BPF side remembers: 1.4 MB. */
+#define OWNERS_MAX 16384u
+
+static bool has_tracepoints(void)
+{
+	return sb_view_has_tracepoint("page_fault_user") &&
+	       sb_view_has_tracepoint("page_fault_kernel");
+}
+
+static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	int err = bpf_map__set_max_entries(skel->maps.memory_owners, OWNERS_MAX);
+
+	(void)opts;
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.memory_mapped, true);
+	if (!err && !has_tracepoints())
+		return bpf_program__set_autoload(skel->progs.memory_counter, true);
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.memory_user, true);
+	return err ? err : bpf_program__set_autoload(skel->progs.memory_kernel, true);
+}
+
+/* Where there are no tracepoints, every fault is one event of a counter, on each CPU. The kernel throttles
+ * those that come too often (perf_event_max_sample_rate), so faults can be missing in a storm. */
+static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		  struct sb_reason *reason)
+{
+	struct sb_probe probe = {
+		.kind = SB_PROBE_PERF,
+		.counter = { .type = PERF_TYPE_SOFTWARE,
+			     .config = { PERF_COUNT_SW_PAGE_FAULTS },
+			     .period = 1 },
+	};
+	struct sb_probe_hook hook = { .program = skel->progs.memory_counter, .pid = -1 };
+	int nr = libbpf_num_possible_cpus(), err = nr < 0 ? nr : 0;
+	struct bpf_link *link;
+
+	(void)opts;
+	/* Not every kernel has it: then pages that came along can be those of what was there before. */
+	link = bpf_program__attach(skel->progs.memory_mapped);
+	if (link || errno != ENOENT)
+		err = err ? err : sb_view_keep_link(links, link);
+	if (err || !bpf_program__autoload(skel->progs.memory_counter))
+		return err;
+	sb_info("this kernel has no tracepoints of page faults, so perf events are used; when there are "
+		"more than sysctl kernel.perf_event_max_sample_rate a second, the rest is missing");
+	for (hook.cpu = 0; hook.cpu < nr && !err; hook.cpu++) {
+		err = sb_probe_attach(&probe, &hook, links);
+		if (err == -ENODEV)
+			err = 0;
+	}
+	return err ? sb_reason_set(reason, err, "cannot count page faults with perf events") : 0;
+}
+
+static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
+{
+	return prog == skel->progs.memory_counter || prog == skel->progs.memory_mapped;
+}
+
+/* This program reads the user stack of the process, which may cause a page fault itself. */
+static bool nests(const struct sampler_bpf *skel, const struct bpf_program *prog)
+{
+	return prog == skel->progs.memory_kernel;
+}
+
+static uint64_t thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
+		     uint64_t mean)
+{
+	(void)opts;
+	(void)mean;
+	skel->bss->memory_shift_cost = step;
+	return step ? (uint64_t)sysconf(_SC_PAGESIZE) << step : 0;
+}
+
+/* What is held is no number of events: blocks of a store add up to how long it was held. */
+static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
+{
+	if (!opts->is_of_time || opts->memory_what == SB_MEMORY_CHURN)
+		return NULL;
+	*ret_divisor = 1;
+	return "byte-seconds";
+}
+
+static const char *op_name(uint32_t op)
+{
+	return op == SB_MEMORY_OP_UNACCOUNTED ? "[unaccounted]" : NULL;
+}
+
+static const char *const trim[] = { "bpf_trampoline_*",	  "bpf_trace_run*",
+				    "__bpf_trace_*",	  "__traceiter_*",
+				    "exc_page_fault",	  "asm_exc_page_fault",
+				    "do_user_addr_fault", NULL };
+
+const struct sb_view sb_view_memory = {
+	.kind = SB_VIEW_KIND(memory),
+	.slots = 1u << SB_SCRATCH_PAGE,
+	.losses = 1ull << SB_STAT_FAULTS_FULL,
+	.prefix = "memory_",
+	.divisor = 1,
+	.follows_pages = true,
+	.unit_of = unit_of,
+	.op_name = op_name,
+	.trim = trim,
+	.prepare = prepare,
+	.attach = attach,
+	.attaches = attaches,
+	.nests = nests,
+	.thin = thin,
+};
