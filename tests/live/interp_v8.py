@@ -204,7 +204,9 @@ def tree(binary, node, options, what, is_plain):
     nr, of = missing(result)
     check(interp.are_few(nr, of, 0.01), f'{what}: {nr} of {of} samples inside have no frames')
     cut = sum(w for s, w in result.stacks.items() if is_cut(s))
-    check(interp.are_few(cut - early(result), result.total, 0.005), f'{what}: {cut} of {result.total} stacks are cut')
+    marks = {frame for stack in result.stacks for frame in stack if 'truncated' in frame}
+    check(interp.are_few(cut - early(result), result.total, 0.005),
+          f'{what}: {cut} of {result.total} stacks are cut, {early(result)} may be: {marks}')
     for way, stack in told.items():
         want = [name for name in TREE[way] if name != 'spin' and not (name in BUILTINS)]
         got = [name for name in after(stack, 'cb') if name in want]

@@ -22,6 +22,7 @@ WORK = tempfile.TemporaryDirectory()
 PROGRAM = f'{WORK.name}/traced'
 subprocess.run(['gcc', '-O2', '-g', '-o', PROGRAM, SOURCE], check=True)
 NR = 1000
+PAIRS_MAX = 5  # of runs whose times are compared
 
 
 def trace(*args):
@@ -296,16 +297,21 @@ def many():
     program, names = manyfunctions.compiled(f'{WORK.name}/many'), manyfunctions.NAMES
     with running(program) as process:
         for only in ((), ('-p', str(process.pid))):
-            seconds = []
-            for event in (f'{program}:many_aaa', f'{program}:many_???'):
-                begin = time.monotonic()
-                result = trace(event, *only, '-t', '1')
-                seconds.append(time.monotonic() - begin)
+            longer_max = 1 if has_links_of_many() else 60
+            # A busy machine makes one of a pair of runs late, but not each time the second one.
+            for _ in range(PAIRS_MAX):
+                seconds = []
+                for event in (f'{program}:many_aaa', f'{program}:many_???'):
+                    begin = time.monotonic()
+                    result = trace(event, *only, '-t', '1')
+                    seconds.append(time.monotonic() - begin)
+                if seconds[1] - seconds[0] < longer_max:
+                    break
             leaves = {stack[-1] for stack in result.stacks}
             threads = [of(result, thread) for thread in ('first', 'second', 'third')]
             check(leaves == set(names) and min(threads) > len(names),
                   f'{only}: {len(leaves)} of {len(names)} functions, in three threads: {threads}')
-            check(seconds[1] - seconds[0] < (1 if has_links_of_many() else 60),
+            check(seconds[1] - seconds[0] < longer_max,
                   f'attached at once: {seconds[1]:.2f} s, and {seconds[0]:.2f} s with one')
         result = trace(f'{program}:many_???', '--rate', '-p', str(process.pid), '-t', '1')
         check({stack[-1] for stack in result.stacks} == {f'[{program}:{name}]' for name in names},

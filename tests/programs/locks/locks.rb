@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Threads that wait for a lock and measure how long, others for an item that nobody sends.
+# Threads that wait for a lock and measure how long, others for an item.
 # locks.rb SECONDS: writes to stderr, as JSON, nanoseconds by the function that waited.
 $lock, $items, $spent, $over = Mutex.new, Queue.new, Hash.new(0), false
 
@@ -18,7 +18,9 @@ def take_work
 end
 
 threads = 3.times.map { Thread.new { until $over; lock_work; sleep 0.002; end } }
-Thread.new { take_work }
+# Again and again: a wait that begins before the sampler knows the interpreter has no frames of Ruby.
+Thread.new { loop { take_work } }
+Thread.new { loop { sleep 0.05; $items << 1 } }
 sleep ARGV[0].to_f
 $over = true
 threads.each(&:join)
