@@ -67,15 +67,20 @@ int sb_pagemap_scan(int fd, uint64_t end, struct sb_page_run *runs, size_t nr_ma
 		scan.vec_len = nr_max - nr < REGIONS_MAX ? nr_max - nr : REGIONS_MAX;
 		/* A run says how many pages it has in 32 bits. */
 		scan.max_pages = UINT32_MAX;
+		scan.walk_end = 0;
 		got = ioctl(fd, SB_PAGEMAP_SCAN, &scan);
 		if (got < 0)
 			return -errno;
-		if (got > (int)scan.vec_len || (!got && scan.walk_end <= scan.start))
+		if (got > (int)scan.vec_len)
 			return -EPROTO;
 		for (i = 0; i < got; i++)
 			if (!add(runs, nr_max, &nr, &regions[i]))
 				return -EPROTO;
-		scan.start = scan.walk_end;
+		/* When it comes to the end, and there were more than 512 regions, walk_end is where it was
+		 * after some of them (do_pagemap_scan() in fs/proc/task_mmu.c, Linux 6.18). */
+		scan.start = got < (int)scan.vec_len ? end : scan.walk_end;
+		if (got && scan.start < regions[got - 1].end)
+			return -EPROTO;
 	}
 	*at = scan.start < end ? scan.start : end;
 	return (int)nr;

@@ -15,9 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define APART	   __attribute__((noinline))
-#define FILE_PAGES 256
-#define EACH	   16 /* pages of which the kernel brings all when one is touched */
+#define APART	     __attribute__((noinline))
+#define FILE_PAGES   256
+#define SPARSE_PAGES 700
+#define EACH	     16 /* pages of which the kernel brings all when one is touched */
 
 static size_t page_bytes;
 static size_t nr_sixty, nr_thirty, nr_ten, nr_churn, nr_mapped;
@@ -124,6 +125,24 @@ static APART int read_zeros(void)
 	return sum;
 }
 
+/* Pages far from one another in 32 TB, of which nobody can look at each. The kernel says in pieces of 512
+ * where pages are. */
+static APART void sparse(void)
+{
+	const size_t nr_bytes = 32ull << 40, step = nr_bytes / 1024;
+	char *at =
+		mmap(NULL, nr_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t i;
+
+	if (at == MAP_FAILED)
+		exit(1);
+	for (i = 0; i < SPARSE_PAGES; i++) {
+		if (mprotect(at + i * step, page_bytes, PROT_READ | PROT_WRITE))
+			exit(1);
+		touch(at + i * step, 1);
+	}
+}
+
 /* The heap keeps what is freed, so the second one has memory that the first one brought. */
 static APART void first_toucher(void)
 {
@@ -162,13 +181,14 @@ int main(int argc, char **argv)
 	nr_mapped = map_file(fd);
 	read_zeros();
 	populate();
+	sparse();
 	first_toucher();
 	if (!later_holder())
 		return 1;
 	printf("keep_sixty %zu\nkeep_thirty %zu\nkeep_ten %zu\nchurn %zu\n", nr_sixty, nr_thirty,
 	       nr_ten, nr_churn);
-	printf("read_file %d\nmap_file %zu\npopulate 512\nread_zeros 0\ndone\n", FILE_PAGES,
-	       nr_mapped);
+	printf("read_file %d\nmap_file %zu\npopulate 512\nread_zeros 0\nsparse %d\ndone\n",
+	       FILE_PAGES, nr_mapped, SPARSE_PAGES);
 	fflush(stdout);
 	return !fgets(line, sizeof(line), stdin);
 }

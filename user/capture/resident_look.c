@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
 #include "capture/resident_priv.h"
@@ -272,6 +273,12 @@ static uint64_t read_rss(uint32_t tgid)
 	return at && sscanf(at, "\nRss: %" SCNu64, &kib) == 1 ? kib * 1024 : 0;
 }
 
+static void leave_out(struct sb_resident *resident, const struct space *space, int err)
+{
+	resident->stats.nr_left_out++;
+	sb_debug("the pages of process %u cannot be read: error %d", space->key.tgid, -err);
+}
+
 int sb_resident_look(struct sb_resident *resident)
 {
 	size_t i;
@@ -295,7 +302,7 @@ int sb_resident_look(struct sb_resident *resident)
 		if (err == -ESRCH && has_ended(space))
 			sb_resident_end_space(resident, (uint32_t)i);
 		else if (err)
-			resident->stats.nr_left_out++;
+			leave_out(resident, space, err);
 		if (space->is_read)
 			space->rss_bytes = read_rss(space->key.tgid);
 		else
