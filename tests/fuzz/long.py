@@ -69,7 +69,7 @@ PARSERS = [
     ('answers of the server', 'serve',
      'user/serve/routes.c user/serve/api.c user/serve/api_flame.c user/serve/api_metrics.c '
      'user/serve/api_profile.c user/serve/api_render.c user/store/query.c user/store/search.c '
-     'user/store/timeline.c'),
+     'user/store/timeline.c user/store/tag_values.c user/store/extents.c'),
     ('what others say to an export', 'export',
      'user/export/state.c user/export/http.c user/export/link.c user/export/otlp.c user/store/late_blocks.c'),
     ('outputs of names that are anything', 'formats',

@@ -2,9 +2,9 @@
 /*
  * Finds the fewest blocks that cover a time range: coarse aggregates where they fit, finer blocks
  * at the edges. Files are kept open with their dictionaries for the next search. Called by all
- * queries (query.c, timeline.c, late_blocks.c). Not thread-safe. Times are seconds since the epoch,
- * ends exclusive. "A negative errno" is -ENOMEM, -E2BIG for too many files, or one of I/O. Pointers
- * are not NULL unless it says so; *ret_... is not to be used after an error.
+ * queries (query.c, timeline.c, tag_values.c, extents.c, late_blocks.c). Not thread-safe. Times are
+ * seconds since the epoch, ends exclusive. "A negative errno" is -ENOMEM, -E2BIG for too many files,
+ * or one of I/O. Pointers are not NULL unless it says so; *ret_... is not to be used after an error.
  *
  * A search: sb_search_begin(), any of the functions that take a struct sb_search, sb_search_end().
  */
