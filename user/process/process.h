@@ -5,7 +5,7 @@
  *
  * What is in SB_SLOT_RUNTIMES is destroyed together with the address space. The modules of the
  * other slots hold a reference to each address space that they have something about, and empty
- * their slot themselves (capture/uwprocs.c, capture/interpwatch_procs.c, recorder/series.c); until
+ * their slot themselves (capture/uwprocs.c, capture/interpwatch_procs.c, recorder/series_process.c); until
  * then the address space stays. The way of one process through all tables is in capture/README.md.
  *
  * An address space is a process between two calls of execve(). It is made when a module asks for
