@@ -39,6 +39,8 @@ struct sb_event_fault {
 struct sb_event_mapped {
 	struct sb_event hdr;
 	__u64 addr, nr_bytes;
+	__u64 from; /* mremap(2) moves the pages from here; 0: there are none yet */
+	__u64 from_bytes;
 	__u32 tgid;
 	__u32 reserved;
 };
@@ -81,6 +83,6 @@ static inline __attribute__((always_inline)) int sb_window_is_followed(__u64 has
 
 _Static_assert(sizeof(struct sb_event_owner) == 136, "layout is shared");
 _Static_assert(sizeof(struct sb_event_fault) == 32, "layout is shared");
-_Static_assert(sizeof(struct sb_event_mapped) == 32, "layout is shared");
+_Static_assert(sizeof(struct sb_event_mapped) == 48, "layout is shared");
 
 #endif

@@ -152,6 +152,33 @@ int BPF_PROG(memory_kernel, unsigned long addr, void *regs, unsigned long error_
 	return 0;
 }
 
+#if defined(__TARGET_ARCH_x86)
+#define NR_MREMAP 25 /* arch/x86/entry/syscalls/syscall_64.tbl */
+#elif defined(__TARGET_ARCH_arm64)
+#define NR_MREMAP 216 /* include/uapi/asm-generic/unistd.h */
+#endif
+
+/* Whether the place is that for the pages of mremap(2) is told by the system call that the thread is in. */
+static __always_inline void find_moved(struct sb_event_mapped *event)
+{
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct sb_regs user;
+
+	if (bpf_probe_read_kernel(&user, sizeof(user), regs))
+		return;
+#if defined(__TARGET_ARCH_x86)
+	if (user.orig_ax != NR_MREMAP || sb_regs_are_compat(&user))
+		return;
+	event->from = user.di;
+	event->from_bytes = user.si;
+#elif defined(__TARGET_ARCH_arm64)
+	if (BPF_CORE_READ(regs, syscallno) != NR_MREMAP || sb_regs_are_compat(&user))
+		return;
+	event->from = BPF_CORE_READ(regs, orig_x0);
+	event->from_bytes = user.regs[1];
+#endif
+}
+
 /*
  * A place for new memory was found, where old memory may have been. Its pages need no faults of their own:
  * they may come along with that of another page, and are not to be taken for those of before. Raw: not
@@ -170,6 +197,7 @@ int memory_mapped(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!event.addr || event.addr & SB_FAULT_BITS || !sb_is_asked_for()) /* or an error */
 		return 0;
+	find_moved(&event);
 	if (sb_event_ship(&event, sizeof(event)))
 		sb_stat_add(SB_STAT_FAULTS_FULL, 1);
 	return 0;

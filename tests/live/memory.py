@@ -83,7 +83,7 @@ def held():
         result = run.result
         check(result.status == 0 and result.facts.get('kind') == 'memory' and result.facts.get('unit') == 'bytes',
               f'it runs: {result.status} {result.facts} {result.err}')
-        for name in 'keep_sixty', 'keep_thirty', 'keep_ten', 'read_file', 'map_file', 'sparse', *ZEROS:
+        for name in 'keep_sixty', 'keep_thirty', 'keep_ten', 'read_file', 'map_file', 'sparse', 'move_away', *ZEROS:
             # A page of a page table of the C library's, or of the stack, may be new in it.
             weight, want = of(result, 'keeper', name), said[name] * mmap.PAGESIZE
             check(0 <= weight - want <= 2 * mmap.PAGESIZE, f'{name}: {weight} of {want} bytes, to the page')

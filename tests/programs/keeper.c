@@ -6,6 +6,7 @@
  *
  * keeper FILE ROUNDS		FILE has 256 pages, and is in the page cache
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
@@ -114,6 +115,17 @@ static APART void populate(void)
 		exit(1);
 }
 
+/* There is no room to grow, so its pages get another address, without a fault. */
+static APART void move_away(void)
+{
+	char *at = fresh(400, 0);
+
+	touch(at + page_bytes * 100, 200);
+	at = mremap(at + page_bytes * 100, 200 * page_bytes, 300 * page_bytes, MREMAP_MAYMOVE);
+	if (at == MAP_FAILED)
+		exit(1);
+}
+
 /* Memory without a page of its own: all processes share the page of zeros, and it is not resident. */
 static APART int read_zeros(void)
 {
@@ -182,12 +194,13 @@ int main(int argc, char **argv)
 	read_zeros();
 	populate();
 	sparse();
+	move_away();
 	first_toucher();
 	if (!later_holder())
 		return 1;
 	printf("keep_sixty %zu\nkeep_thirty %zu\nkeep_ten %zu\nchurn %zu\n", nr_sixty, nr_thirty,
 	       nr_ten, nr_churn);
-	printf("read_file %d\nmap_file %zu\npopulate 512\nread_zeros 0\nsparse %d\ndone\n",
+	printf("read_file %d\nmap_file %zu\npopulate 512\nread_zeros 0\nsparse %d\nmove_away 200\ndone\n",
 	       FILE_PAGES, nr_mapped, SPARSE_PAGES);
 	fflush(stdout);
 	return !fgets(line, sizeof(line), stdin);

@@ -66,16 +66,20 @@ static int add_fault(struct sb_intake *to, const struct sb_event_fault *event, s
 {
 	if (len < sizeof(*event))
 		return -EBADMSG;
-	return sb_vec_push(&to->faults,
-			   ((struct sb_fault){ 0, event->owner, event->where, event->now_ns }));
+	return sb_vec_push(&to->faults, ((struct sb_fault){ .owner = event->owner,
+							    .where = event->where,
+							    .now_ns = event->now_ns }));
 }
 
 static int add_mapping(struct sb_intake *to, const struct sb_event_mapped *event, size_t len)
 {
 	if (len < sizeof(*event))
 		return -EBADMSG;
-	return sb_vec_push(&to->faults,
-			   ((struct sb_fault){ event->tgid, 0, event->addr, event->nr_bytes }));
+	return sb_vec_push(&to->faults, ((struct sb_fault){ .tgid = event->tgid,
+							    .addr = event->addr,
+							    .nr_bytes = event->nr_bytes,
+							    .from = event->from,
+							    .from_bytes = event->from_bytes }));
 }
 
 int sb_intake_record(struct sb_intake *intake, const void *record, size_t len)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "capture/pageset.h"
 
+#include <string.h>
+
 #include "base/search.h"
 
 #define BLOCK_PAGES 64u
@@ -29,6 +31,26 @@ static struct sb_pageset_block *find(const struct sb_pageset *set, uint64_t firs
 
 	return at < set->blocks.nr && set->blocks.at[at].first == first ? &set->blocks.at[at]
 									: NULL;
+}
+
+int sb_pageset_insert(struct sb_pageset *set, uint64_t number)
+{
+	const uint64_t first = number & ~(uint64_t)(BLOCK_PAGES - 1);
+	size_t at = sb_bisect(set->blocks.nr, i, set->blocks.at[i].first < first);
+	int err = 0;
+
+	if (at == set->blocks.nr)
+		return sb_pageset_append(set, number);
+	if (set->blocks.at[at].first != first) {
+		err = sb_vec_reserve(&set->blocks, set->blocks.nr + 1);
+		if (err)
+			return err;
+		memmove(&set->blocks.at[at + 1], &set->blocks.at[at],
+			(set->blocks.nr++ - at) * sizeof(*set->blocks.at));
+		set->blocks.at[at] = (struct sb_pageset_block){ .first = first };
+	}
+	set->blocks.at[at].bits |= 1ull << (number - first);
+	return 0;
 }
 
 uint64_t sb_pageset_bits(const struct sb_pageset *set, uint64_t first)

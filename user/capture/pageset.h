@@ -24,6 +24,8 @@ struct sb_pageset {
 void sb_pageset_release(struct sb_pageset *set);
 /* Add a page whose number is not less than that of the last one that was added. Return: 0 or -ENOMEM. */
 int sb_pageset_append(struct sb_pageset *set, uint64_t number);
+/* Add a page anywhere, which takes time for each block behind it. Return: 0 or -ENOMEM. */
+int sb_pageset_insert(struct sb_pageset *set, uint64_t number);
 /* Return: bit i is set if the page @first + i is in the set. @first: a multiple of 64 */
 uint64_t sb_pageset_bits(const struct sb_pageset *set, uint64_t first);
 /* Remove the pages of the block at @first that are not in @bits. */

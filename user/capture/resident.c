@@ -364,20 +364,83 @@ static void lose(void *arg, const struct sb_page *page)
 	sb_resident_lose_page(arg, page);
 }
 
-/* What the process had at these addresses has gone. What it had there before the run is found out later. */
-static void add_mapping(struct sb_resident *resident, const struct sb_fault *mapping)
-{
-	const uint64_t nr = mapping->now_ns >> resident->page_shift;
-	uint32_t i;
+/* Pages that move, until they are put at their new place. */
+struct move {
+	SB_VEC(struct sb_page) pages;
+	int err;
+};
 
-	for (i = 1; i < resident->spaces.nr; i++) {
+static void take_page(void *arg, const struct sb_page *page)
+{
+	struct move *move = arg;
+
+	if (!move->err)
+		move->err = sb_vec_push(&move->pages, *page);
+}
+
+/* Those that were there before the run remain so at their new place. */
+static int move_before(struct sb_pageset *before, uint64_t from, uint64_t nr, uint64_t offset)
+{
+	uint64_t number, first, bits = 0, i;
+	int err = 0;
+
+	for (i = 0; i < nr && before->blocks.nr && !err; i++) {
+		number = from + i;
+		first = number & ~63ull;
+		if (!i || number == first)
+			bits = sb_pageset_bits(before, first);
+		if (!bits)
+			i += 63 - (number - first);
+		else if (bits >> (number - first) & 1)
+			err = sb_pageset_insert(before, number + offset);
+		if (bits)
+			forget_before(before, number);
+	}
+	return err;
+}
+
+/* mremap(2) moves pages as they are. */
+static int move_pages(struct sb_resident *resident, uint32_t number, const struct sb_fault *mapping)
+{
+	const uint64_t from = mapping->from >> resident->page_shift;
+	const uint64_t nr_bytes =
+		mapping->from_bytes < mapping->nr_bytes ? mapping->from_bytes : mapping->nr_bytes;
+	const uint64_t nr = nr_bytes >> resident->page_shift;
+	const uint64_t offset = (mapping->addr >> resident->page_shift) - from;
+	struct move move = {};
+	size_t i;
+
+	sb_pagetab_remove(&resident->pages, number, from, nr, take_page, &move);
+	for (i = 0; i < move.pages.nr && !move.err; i++) {
+		struct sb_page *page = &move.pages.at[i];
+
+		page->number += offset;
+		resident->owners.at[page->owner].nr_pages--;
+		move.err = put(resident, page, true);
+	}
+	sb_vec_release(&move.pages);
+	return move.err ? move.err
+			: move_before(&resident->spaces.at[number].before, from, nr, offset);
+}
+
+/* What the process had at these addresses has gone. What it had there before the run is found out later. */
+static int add_mapping(struct sb_resident *resident, const struct sb_fault *mapping)
+{
+	const uint64_t nr = mapping->nr_bytes >> resident->page_shift;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 1; i < resident->spaces.nr && !err; i++) {
 		const struct space *space = &resident->spaces.at[i];
 
-		if (space->is_used && !space->is_ended && space->key.tgid == mapping->tgid)
-			sb_pagetab_remove(&resident->pages, i,
-					  mapping->where >> resident->page_shift, nr, lose,
-					  resident);
+		if (!space->is_used || space->is_ended || space->key.tgid != mapping->tgid)
+			continue;
+		sb_pagetab_remove(&resident->pages, i, mapping->addr >> resident->page_shift, nr,
+				  lose, resident);
+		if (mapping->from)
+			err = move_pages(resident, i, mapping);
 	}
+	return err;
 }
 
 int sb_resident_add(struct sb_resident *resident, const struct sb_event_owner *owners,
@@ -391,7 +454,7 @@ int sb_resident_add(struct sb_resident *resident, const struct sb_event_owner *o
 		err = add_owner(resident, &owners[i]);
 	for (i = 0; i < nr_faults && !err; i++) {
 		if (faults[i].tgid)
-			add_mapping(resident, &faults[i]);
+			err = add_mapping(resident, &faults[i]);
 		else
 			err = add_fault(resident, &faults[i]);
 	}
@@ -418,4 +481,19 @@ int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids
 			err = sb_vec_push(ids, owner->key.istack);
 	}
 	return err;
+}
+
+/* What is held is counted while its process lives, with the mappings of that time. */
+uint64_t sb_resident_oldest_ns(const struct sb_resident *resident)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; resident->opts.what == SB_MEMORY_CHURN && i < resident->owners.nr; i++) {
+		const struct owner *owner = &resident->owners.at[i];
+
+		if (owner->id && owner->last_ns && owner->last_ns < oldest_ns)
+			oldest_ns = owner->last_ns;
+	}
+	return oldest_ns;
 }

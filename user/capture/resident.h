@@ -32,11 +32,17 @@ struct sb_resident;
 /* Processes. */
 #define SB_RESIDENT_SPACES_MAX (1u << 15)
 
-/* A fault, as struct sb_event_fault; or, with a tgid, a mapping as struct sb_event_mapped, whose address and
- * size are in the last two. */
+/* A fault, as struct sb_event_fault; or, with a tgid, a mapping, as struct sb_event_mapped. */
 struct sb_fault {
 	uint32_t tgid;
-	uint64_t owner, where, now_ns;
+	union {
+		struct {
+			uint64_t owner, where, now_ns;
+		};
+		struct {
+			uint64_t addr, nr_bytes, from, from_bytes;
+		};
+	};
 };
 
 struct sb_resident_opts {
@@ -76,6 +82,10 @@ int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count
 
 /* Append the IDs of stacks that later counts can reference. Return: 0 or -ENOMEM. */
 int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids);
+
+/* Return: the time of the oldest fault (CLOCK_MONOTONIC) that a later count can be of, although its process
+ * has ended by then; UINT64_MAX: there is none. */
+uint64_t sb_resident_oldest_ns(const struct sb_resident *resident);
 
 /* A process at the last look; numbers are of bytes. */
 #define SB_RESIDENT_TOP_MAX 5u

@@ -359,7 +359,11 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
 
 uint64_t sb_session_held_since_ns(const struct sb_session *session)
 {
-	return session->spans ? sb_spans_oldest_ns(session->spans) : UINT64_MAX;
+	uint64_t of_spans = session->spans ? sb_spans_oldest_ns(session->spans) : UINT64_MAX;
+	uint64_t of_pages =
+		session->resident ? sb_resident_oldest_ns(session->resident) : UINT64_MAX;
+
+	return of_spans < of_pages ? of_spans : of_pages;
 }
 
 int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted)

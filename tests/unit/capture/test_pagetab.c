@@ -189,6 +189,14 @@ static void test_set(void **state)
 	sb_pageset_keep(&set, 128, 0);
 	assert_int_equal(sb_pageset_bits(&set, 0), 1ull << 63);
 	assert_int_equal(sb_pageset_nr(&set), 2);
+	assert_int_equal(sb_pageset_insert(&set, 1000), 0);
+	assert_int_equal(sb_pageset_insert(&set, 5), 0);
+	assert_int_equal(sb_pageset_insert(&set, 1ull << 44), 0);
+	assert_int_equal(sb_pageset_insert(&set, 1001), 0);
+	assert_int_equal(sb_pageset_bits(&set, 960), 3ull << 40);
+	assert_int_equal(sb_pageset_bits(&set, 0), 1ull << 63 | 1ull << 5);
+	assert_int_equal(sb_pageset_bits(&set, 1ull << 40), 1);
+	assert_int_equal(sb_pageset_nr(&set), 6);
 	sb_pageset_release(&set);
 }
 
