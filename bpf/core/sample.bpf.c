@@ -448,6 +448,7 @@ __hidden bool sb_probe_take(void)
 {
 	__u32 zero = 0, *busy = bpf_map_lookup_elem(&probe_busy, &zero);
 
+	sb_stat_add(SB_STAT_PROBE_HITS, 1);
 	if (busy && !__sync_lock_test_and_set(busy, 1))
 		return true;
 	if (sb_is_asked_for())

@@ -24,6 +24,10 @@
  * panic leaves is left by a jump. The kernel must not touch the stack there, so the returns are
  * probed at the return instructions (symbolizer/elf/goreturns.h).
  *
+ * Memory that is held (SB_EVENT_HELD) is a pair by address and process, which begins where a call of malloc()
+ * returns, with the stack and the arguments of its beginning, or at an event that has the address. The end
+ * of such a pair only removes it.
+ *
  * What is open when the run ends, or at a snapshot, is accounted by the iterator `latency_settle` with
  * SB_LATENCY_OP_OPEN. from_ns is the time up to which a call was accounted, and whoever advances it by
  * an atomic exchange accounts the time in between, as in sched.bpf.c.
@@ -41,6 +45,9 @@
 
 /* --min, --max. */
 const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
+
+/* Only what is older than half of the run, in place of --min. */
+const volatile __u32 cfg_latency_half = 0;
 
 /* --slowest: how many; how long the slowest calls took so far, in no order. */
 const volatile __u32 cfg_latency_slowest = 0;
@@ -60,7 +67,7 @@ struct latency_record {
 	__u64 nr;     /* calls that it stands for, see sb_thin() */
 	__u64 weight; /* of --weight; 0: the time that passes */
 	__u32 tid;
-	__u32 idx;		 /* of a call: its place */
+	__u32 idx;		 /* of a call, or of memory that is held: its place */
 	__u64 outer;		 /* value of the next older call of the list; 0: there is none */
 	__u64 arg[SB_CALL_ARGS]; /* of a call */
 };
@@ -386,6 +393,8 @@ int latency_kernel_begin(struct pt_regs *ctx)
 
 static bool is_out_of_bounds(__u64 ns)
 {
+	if (cfg_latency_half)
+		return ns < (sb_end_ns() - sb_begin_ns()) / 2;
 	if (ns < cfg_latency_min_ns)
 		sb_stat_add(SB_STAT_UNDER_MIN, 1);
 	else if (ns > cfg_latency_max_ns)
@@ -531,6 +540,39 @@ static bool choose_ended(const struct event *event, struct latency_record *call,
 	return true;
 }
 
+static bool is_held(const struct sb_trace_place *place)
+{
+	return place->roles & SB_EVENT_HELD;
+}
+
+/* @nr: of the expression of --key at this end of the pair. */
+static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	ret_key->value = sb_event_word(event->ctx, event->idx, nr, event->slot);
+	ret_key->caller = (struct sb_latency_caller){
+		.id = nr ? 0 : (__u32)pid_tgid,
+		.tgid = is_held(event->place) ? pid_tgid >> 32 : 0,
+	};
+}
+
+/* A call that returns has begun a pair, whose key is known now. */
+static __noinline void hold(const struct event *event, const struct latency_record *call,
+			    __u64 retval)
+{
+	struct sb_call_context *context = event->ctx;
+	struct sb_latency_call key;
+
+	__builtin_memcpy(context->arg, call->arg, sizeof(context->arg));
+	context->retval = retval;
+	find_key(event, event->place->begin_key, &key);
+	if (!key.value)
+		return;
+	if (note_process(&key.caller) || bpf_map_update_elem(&latency_calls, &key, call, BPF_ANY))
+		sb_stat_add(SB_STAT_CALLS_FULL, 1);
+}
+
 static __always_inline void end_call(struct pt_regs *ctx, __u32 slot, __u64 now_ns)
 {
 	__u64 retval = result_of((const struct sb_regs *)ctx), *newest = NULL;
@@ -549,7 +591,9 @@ static __always_inline void end_call(struct pt_regs *ctx, __u32 slot, __u64 now_
 			sb_stat_add(SB_STAT_CALLS_UNSEEN, 1);
 		return;
 	}
-	if (!event.place->at_end || choose_ended(&event, call, retval, now_ns))
+	if (is_held(event.place))
+		hold(&event, call, retval);
+	else if (!event.place->at_end || choose_ended(&event, call, retval, now_ns))
 		account(call, slot, now_ns, 0);
 	remove_newest(&now->list.caller, newest);
 	if (!*newest)
@@ -577,15 +621,6 @@ int latency_kernel_end(struct pt_regs *ctx)
 	return 0;
 }
 
-/* @nr: of the expression of --key at this end of the pair. */
-static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
-{
-	ret_key->value = sb_event_word(event->ctx, event->idx, nr, event->slot);
-	ret_key->caller = (struct sb_latency_caller){
-		.id = nr ? 0 : (__u32)bpf_get_current_pid_tgid(),
-	};
-}
-
 /* With --key a pair can begin in an interrupt of an idle CPU. */
 static __u32 how_to_begin(const struct sb_trace_place *place)
 {
@@ -601,6 +636,8 @@ struct beginning {
 	__u64 weight;	 /* the same */
 	__u32 is_taking; /* its stacks are being taken */
 	__u32 tid;
+	__u32 idx; /* of its place, if memory is held; 0 */
+	__u32 reserved;
 };
 
 /* Of this CPU: in a thread at a user function, and all others. */
@@ -624,11 +661,14 @@ static __noinline int open_pair(const struct beginning *beginning, const struct 
 	struct latency_record pair = {
 		.nr = beginning->nr,
 		.weight = beginning->weight,
+		.idx = beginning->idx,
 		.tid = (__u32)bpf_get_current_pid_tgid(),
 	};
 
 	pair.capture = *capture;
 	pair.begin_ns = pair.from_ns = bpf_ktime_get_ns();
+	if (note_process(&beginning->key.caller))
+		return -E2BIG;
 	return bpf_map_update_elem(&latency_calls, &beginning->key, &pair, BPF_ANY);
 }
 
@@ -641,15 +681,18 @@ static __always_inline void note_pair(const struct event *event, struct beginnin
 	if (sb_begin(slot, how_to_begin(event->place), &capture))
 		return;
 	find_key(event, event->place->begin_key, &beginning->key);
-	if (!bpf_map_delete_elem(&latency_calls, &beginning->key))
+	/* What allocates by a function that allocates, too, is told twice of the same memory. */
+	if (!bpf_map_delete_elem(&latency_calls, &beginning->key) && !is_held(event->place))
 		sb_stat_add(SB_STAT_CALLS_REPLACED, 1);
 	beginning->weight = 0;
-	if (choose(event, false, &beginning->weight))
+	if ((beginning->key.value || !is_held(event->place)) &&
+	    choose(event, false, &beginning->weight))
 		beginning->nr = sb_thin(1);
 	if (!beginning->nr) {
 		sb_spent_some(capture->now_ns);
 		return;
 	}
+	beginning->idx = is_held(event->place) ? event->idx : 0;
 	capture->key.op = event->place->op;
 	if (event->place->value)
 		capture->key.object =
@@ -682,7 +725,8 @@ static __noinline void end_pair(const struct event *event, __u64 now_ns)
 			sb_stat_add(SB_STAT_CALLS_UNSEEN, 1);
 		return;
 	}
-	account(pair, event->slot, now_ns, 0);
+	if (!is_held(event->place))
+		account(pair, event->slot, now_ns, 0);
 	bpf_map_delete_elem(&latency_calls, &key);
 	sb_spent(now_ns);
 }
@@ -791,11 +835,18 @@ int latency_user(struct pt_regs *ctx)
 }
 
 /* For bpf_for_each_map_elem(). Return: 0: go on. */
-static long forget_call(void *map, struct sb_latency_call *key, void *call, __u32 *tgid)
+static long forget_call(void *map, struct sb_latency_call *key, struct latency_record *call,
+			__u32 *tgid)
 {
 	struct sb_latency_call mine = *key;
+	const struct sb_trace_place *place;
+	__u32 idx = call->idx;
 
-	if (mine.caller.tgid == *tgid && !bpf_map_delete_elem(&latency_calls, &mine))
+	if (mine.caller.tgid != *tgid || bpf_map_delete_elem(&latency_calls, &mine))
+		return 0;
+	/* Memory is given back with its process, so nothing is lost then. */
+	place = sb_event_place(idx);
+	if (!place || !is_held(place))
 		sb_stat_add(SB_STAT_CALLS_EXITED, 1);
 	return 0;
 }
@@ -809,7 +860,7 @@ static long forget_goroutine(void *map, struct sb_latency_caller *key, void *new
 	return 0;
 }
 
-/* The last thread of a process has ended: forget the calls of its goroutines. */
+/* The last thread of a process has ended: forget the calls of its goroutines, and what it held. */
 static void forget_process(__u32 tgid)
 {
 	if (bpf_map_delete_elem(&latency_go_processes, &tgid))
@@ -844,6 +895,14 @@ int BPF_PROG(latency_exit, struct task_struct *task)
 	drop_all(&pair.caller);
 	pair.caller.id |= LIST_OF_KERNEL;
 	drop_all(&pair.caller);
+	return 0;
+}
+
+/* A new program has none of the memory that the one before held. */
+SEC("?tp_btf/sched_process_exec")
+int BPF_PROG(latency_exec, struct task_struct *task)
+{
+	forget_process(task->tgid);
 	return 0;
 }
 

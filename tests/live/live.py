@@ -16,7 +16,7 @@ import time
 WAITING_AT_ONCE = 4
 # Of whatever must happen; only a failure takes so long, on however slow a machine.
 SECONDS_MAX = 240
-RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'trace', 'latency', 'memory')
+RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'trace', 'latency', 'memory', 'alloc', 'heap', 'leak')
 
 
 def skip(reason):

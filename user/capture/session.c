@@ -218,6 +218,7 @@ static int begin_at_once(struct sb_session *session)
 	if (err)
 		return err;
 	session->began_ns = sb_now_ns();
+	session->skel->bss->begin_ns = session->began_ns;
 	return seed_existing(session);
 }
 

@@ -70,6 +70,18 @@ int sb_record_span_label(const char *in, const char *until, const char **ret_key
  * borrows, too. @until: NULL: spans are calls. Return: 0; a negative errno with @reason. */
 int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const char *until,
 			    struct sb_view_opts *view_opts, struct sb_reason *reason);
+/* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in opts->probes, which is
+ * overwritten and which *view_opts borrows; and tell the user what they will cost. @is_recorded: by
+ * `stackbpf record`, which takes only programs that sample by themselves. Return: 0; a negative errno
+ * with @reason. */
+int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
+			     bool is_recorded, struct sb_view_opts *view_opts,
+			     struct sb_reason *reason);
+/* In record_events.c. Return: the only process that is asked for by its ID; 0: there is none, or there are
+ * several. */
+uint32_t sb_record_tgid(const struct sb_record_opts *opts);
+/* In record_events.c. Return: whether no other rule can allow a thread that is not one of that process. */
+bool sb_record_is_only_tgid(const struct sb_record_opts *opts);
 /* Log why events cannot be traced. Return: the exit status that fits @err. */
 int sb_record_explain_events(const struct sb_reason *reason, int err);
 /*

@@ -18,9 +18,10 @@
 /* At Tab nobody reads more. */
 #define COMPLETIONS_MAX 2000u
 
-/* The process whose libraries are meant: the only one that is asked for by its ID. */
-static uint32_t tgid_of(const struct sb_targets *targets)
+/* Whose libraries are meant. */
+uint32_t sb_record_tgid(const struct sb_record_opts *opts)
 {
+	const struct sb_targets *targets = &opts->run.targets;
 	uint32_t tgid = 0;
 	size_t i;
 
@@ -34,8 +35,7 @@ static uint32_t tgid_of(const struct sb_targets *targets)
 	return tgid;
 }
 
-/* Whether no other rule can allow a thread that is not one of that process. */
-static bool is_only_target(const struct sb_record_opts *opts)
+bool sb_record_is_only_tgid(const struct sb_record_opts *opts)
 {
 	const struct sb_targets *targets = &opts->run.targets;
 	struct sb_targets others = *targets;
@@ -77,7 +77,7 @@ static int list_matching(const struct sb_record_opts *opts, const char *pattern)
 {
 	struct sb_reason reason = {};
 	size_t nr = 0;
-	int err = sb_probes_list(pattern, tgid_of(&opts->run.targets), print_event, &nr, &reason);
+	int err = sb_probes_list(pattern, sb_record_tgid(opts), print_event, &nr, &reason);
 
 	if (err)
 		return sb_record_explain_events(&reason, err);
@@ -145,9 +145,8 @@ static int find_places(const struct sb_record_opts *opts, const char *event, boo
 	int err;
 
 	sb_probes_release(probes);
-	*probes = (struct sb_probes){ .tgid = tgid_of(&opts->run.targets),
-				      .is_of_calls = is_of_calls };
-	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
+	*probes = (struct sb_probes){ .tgid = sb_record_tgid(opts), .is_of_calls = is_of_calls };
+	probes->is_of_tgid_only = probes->tgid && sb_record_is_only_tgid(opts);
 	err = sb_probes_add(probes, event, reason);
 	for (i = 0; i < probes->places.nr && !err; i++)
 		if (probes->places.at[i].kind == SB_PROBE_PERF) {
@@ -185,12 +184,12 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 	int err;
 
 	sb_probes_release(probes);
-	*probes = (struct sb_probes){ .tgid = tgid_of(&opts->run.targets),
+	*probes = (struct sb_probes){ .tgid = sb_record_tgid(opts),
 				      .is_without_stacks = opts->rate,
 				      .is_of_calls = kind->takes_calls && !events->from.nr,
 				      .is_of_goroutines = true };
 	probes->is_of_kernel_calls = probes->is_of_calls;
-	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
+	probes->is_of_tgid_only = probes->tgid && sb_record_is_only_tgid(opts);
 	err = add_events(probes, &events->events, 0, reason);
 	err = err ?: add_events(probes, &events->from, SB_EVENT_BEGINS, reason);
 	err = err ?: add_events(probes, &events->to, SB_EVENT_ENDS, reason);
@@ -215,9 +214,19 @@ struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts)
 	};
 }
 
+/* --live is the view of what is held. */
+static void take_live(struct sb_record_opts *opts)
+{
+	const char *live = opts->run.views.at[0]->kind->live;
+
+	if (opts->live && live)
+		opts->run.views.at[0] = sb_view_find(live);
+}
+
 int sb_record_find_events(struct sb_record_opts *opts)
 {
 	const struct sb_record_events events = sb_record_events_of(opts);
+	const struct sb_view_kind *kind;
 	struct sb_reason reason = {};
 	int err;
 
@@ -226,8 +235,12 @@ int sb_record_find_events(struct sb_record_opts *opts)
 	if (!opts->run.views.nr)
 		(void)sb_views_add(&opts->run.views,
 				   opts->kind ? sb_view_find(opts->kind) : sb_view_at(0));
-	err = sb_record_resolve_events(opts, opts->run.views.at[0]->kind, &events,
-				       &opts->run.view_opts, &reason);
+	take_live(opts);
+	kind = opts->run.views.at[0]->kind;
+	err = kind->options & SB_VIEW_ALLOCS
+		      ? sb_record_resolve_allocs(opts, kind, false, &opts->run.view_opts, &reason)
+		      : sb_record_resolve_events(opts, kind, &events, &opts->run.view_opts,
+						 &reason);
 	if (!err && opts->in)
 		err = sb_record_resolve_spans(opts, opts->in, opts->until, &opts->run.view_opts,
 					      &reason);

@@ -268,6 +268,7 @@ void sb_record_opts_release(struct sb_record_opts *fields)
 	sb_run_config_release(&fields->run);
 	sb_vec_release(&fields->output_paths);
 	sb_vec_release(&fields->events);
+	sb_vec_release(&fields->allocators);
 	sb_vec_release(&fields->from);
 	sb_vec_release(&fields->to);
 	sb_probes_release(&fields->probes);

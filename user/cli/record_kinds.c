@@ -34,8 +34,11 @@ static int find_events(const struct sb_recorder_kind *kind, struct sb_view_opts 
 		       struct sb_reason *reason, void *arg)
 {
 	const struct sb_definition *definition = kind->definition;
-	const struct sb_record_events events = events_of(definition);
+	struct sb_record_events events;
 
+	if (!definition)
+		return sb_record_resolve_allocs(arg, kind->view->kind, true, view_opts, reason);
+	events = events_of(definition);
 	if (definition->in) {
 		view_opts->slower_than_ns = definition->slower_than_ns;
 		return sb_record_resolve_spans(arg, definition->in, definition->until, view_opts,
@@ -119,6 +122,17 @@ static int define(struct sb_record_opts *opts, struct sb_recorder_kind *kind,
 	return err;
 }
 
+/* Whether there is a program now that samples its allocations. */
+static int try_allocs(struct sb_record_opts *opts, const struct sb_recorder_kind *kind,
+		      struct sb_reason *reason)
+{
+	struct sb_view_opts view_opts = opts->run.view_opts;
+	int err = find_events(kind, &view_opts, reason, opts);
+
+	sb_probes_release(&opts->probes);
+	return err;
+}
+
 int sb_record_find_kinds(struct sb_record_opts *opts)
 {
 	struct sb_recorder_config *config = &opts->recorder;
@@ -132,6 +146,8 @@ int sb_record_find_kinds(struct sb_record_opts *opts)
 	for (i = 0; i < config->nr_kinds && !err; i++)
 		if (strchr(config->kinds[i].name, SB_VIEW_KIND_OF[0]))
 			err = define(opts, &config->kinds[i], &reason);
+		else if (config->kinds[i].view->kind->options & SB_VIEW_ALLOCS)
+			err = try_allocs(opts, &config->kinds[i], &reason);
 	config->find_events = find_events;
 	config->arg = opts;
 	return err ? sb_record_explain_events(&reason, err) : -1;

@@ -379,6 +379,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 #define EXPRS	    .views = SB_VIEW_EXPRS
 #define PAIRS	    .views = SB_VIEW_PAIRS
 #define SPANS	    .views = SB_VIEW_SPANS, .commands = "run top"
+#define ALLOCS	    .views = SB_VIEW_ALLOCS
 #define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
@@ -493,6 +494,17 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(value),
 	  .help = "tell events apart by the value of this expression, see above, which becomes a leaf "
 		  "frame [EXPR=VALUE]: 'arg0', 'str(arg1)', 'args->prio'" },
+	{ .name = "objects", ALLOCS,
+	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view_opts.is_of_objects),
+	  .help = "weigh stacks by the number of allocations, not by their bytes" },
+	{ .name = "live", .views = SB_VIEW_LIVE,
+	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(live),
+	  .help = "only what is still held at the end of the run; the same as 'stackbpf heap'" },
+	{ .name = "allocator", .metavar = "FILE", ALLOCS,
+	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(allocators),
+	  .complete = sb_complete_file,
+	  .help = "probe the allocator of this program or library, or the USDT probes of a "
+		  "producer in it, in place of what the targets map; can be repeated" },
 	{ .name = "in", .metavar = "EVENT", SPANS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(in), .complete = sb_complete_events,
 	  .help = "only what threads do during calls of a function: c:fsync (of the C library), "

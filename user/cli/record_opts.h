@@ -40,6 +40,8 @@ struct sb_record_opts {
 	sb_vec_str from, to;		   /* events that begin and end a pair */
 	const char *key, *to_key; /* expressions that match them; NULL: the thread, `key` */
 	bool rate;		  /* count the events, take no stacks */
+	sb_vec_str allocators;	  /* of --allocator: files */
+	bool live;		  /* follow allocations until they are given back */
 	const char *in, *until;	  /* events at which spans begin and end; NULL: none */
 	struct sb_probes in_probes, until_probes; /* what they mean; run.view_opts borrows them */
 	bool list;				  /* print the events that match `events` */

@@ -12,6 +12,9 @@
 #include "cli/wrap.h"
 #include "symbolizer/process/procfs.h"
 
+/* What a trap at a user function takes without a program, as measured (docs/performance.md). */
+#define TRAP_NS 600ull
+
 /* A list of what is not zero: "3 too deep, 1 no frame pointer". */
 static void add_item(struct sb_str *list, uint64_t nr, const char *name)
 {
@@ -96,7 +99,9 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 		 is_of_parts ? "parts of waits shorter than --min" : "shorter than --min");
 	add_item(list, stat[SB_STAT_OVER_MAX],
 		 is_of_parts ? "parts of waits longer than --max" : "longer than --max");
-	add_item(list, stat[SB_STAT_WHEN_FALSE], "by --when");
+	/* Of allocations, expressions are ours: what they leave out allocates nothing. */
+	if (!(run->config->views.at[figures->view]->kind->options & SB_VIEW_ALLOCS))
+		add_item(list, stat[SB_STAT_WHEN_FALSE], "by --when");
 	add_item(list, stat[SB_STAT_WEIGHT_NONE], "with a --weight of 0 or less");
 	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for per-thread state");
 	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
@@ -319,6 +324,46 @@ static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *
 			  cost, (double)startup_ns / 1e9);
 }
 
+/* "12.3 MB", "120 objects". */
+static void add_amount(struct sb_str *line, double amount, const char *unit)
+{
+	if (!sb_streq(unit, "bytes"))
+		(void)sb_str_addf(line, "%.0f %s", amount, unit);
+	else if (amount >= 1e6)
+		(void)sb_str_addf(line, "%.1f MB", amount / 1e6);
+	else
+		(void)sb_str_addf(line, "%.1f KB", amount / 1e3);
+}
+
+/* What leaked came in the first half of the run. */
+static void add_growth(const struct sb_run *run, const struct sb_run_figures *figures,
+		       struct sb_str *line)
+{
+	const struct sb_view *view = run->config->views.at[figures->view];
+	double minutes = (double)figures->wall_ns / 2 / 60e9;
+	uint64_t divisor;
+
+	if (!view->kind->is_of_growth || !run->sink->keeps_all || minutes <= 0)
+		return;
+	(void)sb_str_add(line, "grows by ");
+	add_amount(line, (double)sb_profile_weight(run->profile) / minutes,
+		   sb_view_unit(view, &run->config->view_opts, &divisor));
+	(void)sb_str_add(line, " a minute, as long as nothing of it is given back later");
+}
+
+/* Of allocations: what it cost the programs, beside what our programs took. */
+static void add_probe_cost(const struct sb_run *run, const struct sb_run_figures *figures,
+			   struct sb_str *line)
+{
+	const uint64_t *stat = figures->session.stat;
+	double seconds = (double)(stat[SB_STAT_RUN_NS] + TRAP_NS * stat[SB_STAT_PROBE_HITS]) / 1e9;
+
+	if (run->config->views.at[figures->view]->kind->options & SB_VIEW_ALLOCS)
+		(void)sb_str_addf(
+			line, "programs came to probes %llu times, which cost them about %.3f s",
+			(unsigned long long)stat[SB_STAT_PROBE_HITS], seconds);
+}
+
 /*
  * The closing report: the result in one line, then a row for each thing that there is something to say of, in
  * this order. A function appends the text of its row; nothing if there is none; more rows after a '\n'.
@@ -340,6 +385,8 @@ static const struct {
 	{ "expressions: ", add_expressions },
 	{ "spans: ", sb_report_span_lines },
 	{ "", sb_report_interp_lines },
+	{ "", add_growth },
+	{ "", add_probe_cost },
 	{ "", add_own_cost },
 };
 
@@ -459,7 +506,8 @@ void sb_report_empty(const struct sb_run *run)
 		sb_err(0, "nothing was recorded: all %llu samples were lost: %s",
 		       (unsigned long long)figures.nr_lost, lost.len ? lost.s : "their stacks");
 	else if (figures.session.stat[SB_STAT_WHEN_FALSE] +
-		 figures.session.stat[SB_STAT_WEIGHT_NONE])
+			 figures.session.stat[SB_STAT_WEIGHT_NONE] &&
+		 run->config->views.at[0]->kind->options & SB_VIEW_EXPRS)
 		sb_err(0,
 		       "nothing was sampled: %llu events were left out by --when, and %llu because "
 		       "their --weight was 0 or less; check these expressions",

@@ -140,6 +140,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "lost: thread ended in it", SB_STAT_CALLS_EXITED },
 		{ "lost: begun again", SB_STAT_CALLS_REPLACED },
 		{ "calls without beginning", SB_STAT_CALLS_UNSEEN },
+		{ "probes that programs came to", SB_STAT_PROBE_HITS },
 		{ "lost: io_uring requests", SB_STAT_URING_FULL },
 		{ "lost: io_uring incomplete", SB_STAT_URING_UNSEEN },
 		{ "lost: io_uring multishot", SB_STAT_URING_UNNAMED },

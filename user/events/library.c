@@ -293,6 +293,18 @@ static int find_program(const char *name, char **ret_path)
 	return -ENOENT;
 }
 
+int sb_library_of_mapping(uint32_t tgid, const char *path, uint64_t ino, char **ret_path)
+{
+	struct sb_reason ignored = {};
+	const struct sb_resolving to = { .text = path, .tgid = tgid, .reason = &ignored };
+	struct mapped mapped = { .ino = ino };
+
+	if (strlen(path) >= sizeof(mapped.path))
+		return -ENAMETOOLONG;
+	memcpy(mapped.path, path, strlen(path));
+	return path_of_mapped(&to, &mapped, ret_path);
+}
+
 int sb_library_find(struct sb_resolving *to, char **ret_path)
 {
 	const char *name = to->spec->file;

@@ -200,9 +200,9 @@ static bool is_same_string(const char *a, const char *b)
 
 static bool is_same(const struct sb_probe *a, const struct sb_probe *b)
 {
-	return a->kind == b->kind && a->is_return == b->is_return && a->offset == b->offset &&
-	       a->id == b->id && sb_counter_is_same(&a->counter, &b->counter) &&
-	       is_same_string(a->path, b->path) &&
+	return a->kind == b->kind && a->is_return == b->is_return && a->is_call == b->is_call &&
+	       a->offset == b->offset && a->id == b->id &&
+	       sb_counter_is_same(&a->counter, &b->counter) && is_same_string(a->path, b->path) &&
 	       (a->kind != SB_PROBE_KERNEL || is_same_string(a->function, b->function));
 }
 
@@ -243,9 +243,9 @@ static void release_probe(struct sb_probe *probe)
 	free(probe->args);
 }
 
-static int add_place(struct sb_resolving *to, const struct sb_probe *probe, uint32_t name_idx)
+static int add_place(struct sb_probes *probes, const struct sb_resolving *to,
+		     const struct sb_probe *probe, uint32_t name_idx)
 {
-	struct sb_probes *probes = to->arg;
 	struct sb_probe copy = *probe;
 	size_t i;
 	int err = 0;
@@ -282,19 +282,13 @@ static const char *shown_name(const struct sb_resolving *to, const char *name,
 	return is_leaf || !sb_event_is_glob(to->text) ? to->text : name;
 }
 
-static int found_place(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
+int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, const char *name,
+		   const struct sb_probe *probe)
 {
-	struct sb_probes *probes = to->arg;
 	uint32_t idx = 0;
 	size_t i;
 	int err;
 
-	to->nr_found++;
-	if (probes->roles && probe->kind == SB_PROBE_PERF) {
-		sb_reason_set(to->reason, 0, "'%s' is a counter, which neither begins nor ends",
-			      to->text);
-		return -EINVAL;
-	}
 	for (i = 0; i < probes->places.nr; i++)
 		if (is_same(&probes->places.at[i], probe)) {
 			probes->places.at[i].roles |= probes->roles;
@@ -307,10 +301,23 @@ static int found_place(struct sb_resolving *to, const char *name, const struct s
 			      to->text, SB_PROBES_MAX);
 		return -EINVAL;
 	}
-	err = name_of(probes, shown_name(to, name, probe), &idx);
+	err = name_of(probes, name, &idx);
 	if (!err)
-		err = add_place(to, probe, idx);
+		err = add_place(probes, to, probe, idx);
 	return err ? sb_reason_set(to->reason, err, "cannot trace '%s'", to->text) : 0;
+}
+
+static int found_place(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
+{
+	struct sb_probes *probes = to->arg;
+
+	to->nr_found++;
+	if (probes->roles && probe->kind == SB_PROBE_PERF) {
+		sb_reason_set(to->reason, 0, "'%s' is a counter, which neither begins nor ends",
+			      to->text);
+		return -EINVAL;
+	}
+	return sb_probes_take(probes, to, shown_name(to, name, probe), probe);
 }
 
 static int found_call(struct sb_resolving *to, const char *name, const struct sb_probe *probe)

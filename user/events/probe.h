@@ -36,6 +36,7 @@ struct sb_probe {
 	enum sb_probe_kind kind;
 	bool is_return;
 	const struct sb_preset *preset; /* that the place was named by; NULL: none */
+	bool is_call;			/* its return is hooked, too, whatever the others are */
 	bool is_of_glob;   /* one of many: if the kernel cannot hook it, the others are traced */
 	uint32_t name_idx; /* of sb_probes.names: samples of this place are shown by it */
 	char *path;	   /* user, USDT: the file, as we can open it; owned */
@@ -116,7 +117,8 @@ int sb_probes_compile(struct sb_probes *probes, const char *when, const char *we
 
 /**
  * sb_probes_compile_keys() - compile what begins and ends of pairs are matched by
- * @key: of where a pair begins, and also of where it ends if @to_key is NULL; NULL: the thread
+ * @key: of where a pair begins, and also of where it ends if @to_key is NULL; NULL: as the place's preset
+ *	says, else the thread
  * @to_key: of where a pair ends; NULL: @key
  * @reason: as above
  *

@@ -48,7 +48,7 @@ static int add_tracepoint(struct compiling *to)
 
 static int add_arguments(struct compiling *to, struct sb_probe *place)
 {
-	if (to->probes->is_of_calls)
+	if (to->probes->is_of_calls || place->is_call)
 		return sb_call_fields(place->returns.nr != 0, &to->fields);
 	switch (place->kind) {
 	case SB_PROBE_TRACEPOINT:
@@ -170,6 +170,7 @@ static void name_values(struct sb_probes *probes, const char *value)
 struct texts {
 	struct sb_preset sample;
 	const char *key, *to_key;
+	bool is_of_keys;
 };
 
 static int compile_sample(struct compiling *to, struct sb_probe *place, const struct texts *texts)
@@ -179,7 +180,7 @@ static int compile_sample(struct compiling *to, struct sb_probe *place, const st
 	const struct sb_preset *preset = place->preset ? place->preset : &none;
 	int err;
 
-	if (place->roles == SB_EVENT_ENDS)
+	if (place->roles & SB_EVENT_ENDS && !(place->roles & SB_EVENT_BEGINS))
 		return 0;
 	err = compile(to, "--when", asked->when ? asked->when : preset->when, false, &place->when);
 	if (!err)
@@ -192,13 +193,19 @@ static int compile_sample(struct compiling *to, struct sb_probe *place, const st
 
 static int compile_keys(struct compiling *to, struct sb_probe *place, const struct texts *texts)
 {
+	const struct sb_preset *preset = place->preset;
+	const char *key = texts->key, *to_key = texts->to_key;
 	int err = 0;
 
+	if (!key && preset) {
+		key = preset->key;
+		to_key = preset->to_key;
+	}
 	if (place->roles & SB_EVENT_BEGINS)
-		err = compile(to, "--key", texts->key, true, &place->begin_key);
+		err = compile(to, "--key", key, true, &place->begin_key);
 	if (!err && place->roles & SB_EVENT_ENDS)
-		err = compile(to, texts->to_key ? "--to-key" : "--key",
-			      texts->to_key ? texts->to_key : texts->key, true, &place->end_key);
+		err = compile(to, to_key ? "--to-key" : "--key", to_key ? to_key : key, true,
+			      &place->end_key);
 	return err;
 }
 
@@ -227,6 +234,11 @@ static bool has_texts(const struct sb_preset *preset)
 	return preset && (preset->when || preset->weight || preset->value);
 }
 
+static bool has_keys(const struct sb_preset *preset)
+{
+	return preset && (preset->key || preset->to_key);
+}
+
 static int compile_all(struct sb_probes *probes, const struct texts *texts,
 		       struct sb_reason *reason)
 {
@@ -237,13 +249,14 @@ static int compile_all(struct sb_probes *probes, const struct texts *texts,
 	for (i = 0; i < probes->places.nr && !err; i++) {
 		struct sb_probe *place = &probes->places.at[i];
 
-		if (!has_texts(&texts->sample) && !has_texts(place->preset) && !texts->key)
+		if (!has_texts(&texts->sample) && !has_texts(place->preset) && !texts->key &&
+		    !has_keys(place->preset))
 			continue;
 		err = find_scope(&to, place);
 		if (!err)
-			err = texts->key ? compile_keys(&to, place, texts)
-					 : compile_sample(&to, place, texts);
-		if (!err && probes->is_of_calls)
+			err = texts->is_of_keys ? compile_keys(&to, place, texts)
+						: compile_sample(&to, place, texts);
+		if (!err && (probes->is_of_calls || place->is_call))
 			find_ends(probes, place);
 	}
 	if (err && !sb_reason_is_set(reason))
@@ -288,8 +301,8 @@ static int check_keys(const struct sb_probes *probes, struct sb_reason *reason)
 int sb_probes_compile_keys(struct sb_probes *probes, const char *key, const char *to_key,
 			   struct sb_reason *reason)
 {
-	const struct texts texts = { .key = key, .to_key = to_key };
-	int err = key ? compile_all(probes, &texts, reason) : 0;
+	const struct texts texts = { .key = key, .to_key = to_key, .is_of_keys = true };
+	int err = compile_all(probes, &texts, reason);
 
 	return err ? err : check_keys(probes, reason);
 }

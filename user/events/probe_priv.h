@@ -34,6 +34,15 @@ struct sb_resolving {
 	int events_fd; /* of tracefs, while tracepoints are looked for */
 };
 
+/* probe.c: add a place, @probe, whose strings are borrowed, to a list, unless it is there. @name: that it is
+ * shown by. Return: 0; or a negative errno with to->reason. */
+int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, const char *name,
+		   const struct sb_probe *probe);
+
+/* library.c: find the file of a mapping. @path and @ino: of /proc/@tgid/maps. @ret_path: as below. Return: 0 or a
+ * negative errno. */
+int sb_library_of_mapping(uint32_t tgid, const char *path, uint64_t ino, char **ret_path);
+
 /* library.c: find the file of a program or library that was named by its path or by a word such as
  * "c". @ret_path: a path that we can open, freed by the caller with free(); untouched on error.
  * Return: 0; -ENOENT if there is none, -ESRCH if there is no process to->tgid, or another negative

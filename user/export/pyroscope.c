@@ -79,7 +79,11 @@ static int name_of(struct dest *dest, const struct sb_export_period *period,
 
 	sb_str_clear(name);
 	err = add_word(name, *service ? service : "stackbpf", false);
-	err = err ?: sb_str_addf(name, ".%s", sb_view_kind_pyroscope(period->measure.kind));
+	err = err
+		      ?: sb_str_addf(
+				 name, ".%s",
+				 sb_view_kind_objects(period->measure.kind, period->measure.unit)
+					 ?: sb_view_kind_pyroscope(period->measure.kind));
 	for (i = 0; i < series->nr_tags && !err; i++) {
 		if (sb_streq(series->tags[i].key, "service"))
 			continue;

@@ -75,3 +75,10 @@ const char *sb_view_kind_pyroscope(const char *name)
 
 	return kind && kind->pyroscope ? kind->pyroscope : name;
 }
+
+const char *sb_view_kind_objects(const char *name, const char *unit)
+{
+	const struct sb_view_kind *kind = find_itself(name);
+
+	return kind && sb_streq(unit, SB_VIEW_UNIT_OBJECTS) ? kind->objects : NULL;
+}

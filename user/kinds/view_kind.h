@@ -41,6 +41,9 @@ enum sb_view_options {
 	SB_VIEW_SPANS = 1 << 10,  /* --in, --slower-than: samples of slow calls only */
 	SB_VIEW_RATE = 1 << 11,	  /* --rate: events that can be counted without stacks */
 	SB_VIEW_PAGES = 1 << 12,  /* --churn, --swapped: which pages */
+	SB_VIEW_ALLOCS = 1 << 13, /* --objects, --allocator: allocations of memory */
+	SB_VIEW_LIVE = 1 << 14,	  /* --live: the view named `live` instead */
+	SB_VIEW_HELD = 1 << 15,	  /* of these, they are followed until they are given back */
 };
 
 struct sb_view_kind {
@@ -53,12 +56,16 @@ struct sb_view_kind {
 	const char *
 		empty; /* the end of "nothing was sampled: ..." when nothing happened; NULL: none */
 	enum sb_colors colors;
-	bool is_estimate;  /* weights have a sampling error, since not every event is a sample */
-	bool has_files;	   /* stacks may end in a file */
+	bool is_estimate; /* weights have a sampling error, since not every event is a sample */
+	bool has_files;	  /* stacks may end in a file */
+	bool is_of_growth; /* weights came in the first half of the run and stayed: they are a growth */
 	bool takes_events; /* its command has operands, which are events */
 	bool takes_calls;  /* and these are functions, whose calls it measures */
 	/* The name of its values in each format; NULL: `name`. */
 	const char *pprof, *otlp, *pyroscope;
+	const char
+		*objects; /* the same in all formats, if the weights are objects; NULL: as above */
+	const char *live; /* of SB_VIEW_LIVE: the view of what is held; NULL */
 	uint32_t options; /* bits of enum sb_view_options */
 };
 
@@ -98,5 +105,11 @@ const char *sb_view_kind_names(void);
 const char *sb_view_kind_pprof(const char *name);
 const char *sb_view_kind_otlp(const char *name);
 const char *sb_view_kind_pyroscope(const char *name);
+/* Return: what all formats call these values if their unit is @unit, a constant, because they are objects; NULL:
+ * they are none, or they have no such name. */
+const char *sb_view_kind_objects(const char *name, const char *unit);
+
+/* The unit of views whose weights are objects. */
+#define SB_VIEW_UNIT_OBJECTS "objects"
 
 #endif

@@ -425,8 +425,9 @@ static int add_types(struct sb_otlp *otlp)
 					     [SB_DIMENSION_BYTES] = "bytes" };
 	/* In other programs, a timer samples what runs on the CPUs. */
 	bool is_foreign = measure->is_of_timer && !sb_view_kind_find(measure->kind);
-	const char *type =
-		sb_view_kind_otlp(is_foreign ? sb_view_kind_default()->name : measure->kind);
+	const char *type = sb_view_kind_objects(measure->kind, measure->unit)
+				   ?: sb_view_kind_otlp(is_foreign ? sb_view_kind_default()->name
+								   : measure->kind);
 	const char *unit = units[measure->dimension];
 	int err;
 

@@ -159,7 +159,10 @@ static int put_value_types(struct pprof *pprof)
 		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, sb_view_kind_pprof(measure->kind),
 				      "bytes");
 	default:
-		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, measure->unit, "count");
+		return put_value_type(pprof, PROFILE_SAMPLE_TYPE,
+				      sb_view_kind_objects(measure->kind, measure->unit)
+					      ?: measure->unit,
+				      "count");
 	}
 }
 

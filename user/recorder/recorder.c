@@ -145,7 +145,8 @@ static int find_events(const struct start *start, struct sb_view_opts *view_opts
 	int err = 0;
 
 	for (i = 0; i < sampler->views.nr && !err; i++)
-		if (sampler->kinds[i]->definition)
+		if (sampler->kinds[i]->definition ||
+		    sampler->kinds[i]->view->kind->options & SB_VIEW_ALLOCS)
 			err = config->find_events(sampler->kinds[i], view_opts, reason,
 						  config->arg);
 	return err;

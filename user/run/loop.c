@@ -211,13 +211,20 @@ static int take_signals(struct sb_run *run,
 	return 0;
 }
 
+/* Whether all samples come at the end of the run, so that nothing is known of their functions before. */
+static bool comes_at_end(const struct sb_run *run)
+{
+	return run->config->views.at[0]->kind->options & SB_VIEW_HELD;
+}
+
 /* The terminal sends its signals to the command as well; others send them to us alone. */
 static void end_by_signal(struct sb_run *run, int sig, int code)
 {
 	if (run->child && code != SI_KERNEL)
 		sb_child_kill(run->child, sig);
 	sb_reader_hurry();
-	sb_budget_hurry();
+	if (!comes_at_end(run))
+		sb_budget_hurry();
 	run->end = SB_END_SIGNAL;
 	run->end_signal = sig;
 }

@@ -12,6 +12,11 @@
 /* Places of a link while one that the kernel refuses is looked for. */
 #define SOME 32u
 
+static bool is_wanted(const struct sb_attaching *job, const struct sb_probe *probe)
+{
+	return !job->wants || job->wants(probe);
+}
+
 int sb_attach_prepare(const struct sb_attaching *job)
 {
 	struct bpf_program *program;
@@ -20,11 +25,13 @@ int sb_attach_prepare(const struct sb_attaching *job)
 	int err = 0;
 
 	for (i = 0; i < job->probes->places.nr && !err; i++)
-		err = bpf_program__set_autoload(job->programs.of[job->probes->places.at[i].kind],
-						true);
+		if (is_wanted(job, &job->probes->places.at[i]))
+			err = bpf_program__set_autoload(
+				job->programs.of[job->probes->places.at[i].kind], true);
 	for (kind = 0; kind < SB_PROBE_KIND_MAX && !err; kind++) {
 		program = job->programs.of[kind];
-		if (sb_probe_multi_can(kind, job->probes) && !sb_probe_multi_is_on(program))
+		if (program && sb_probe_multi_can(kind, job->probes) &&
+		    !sb_probe_multi_is_on(program))
 			err = sb_probe_multi_prepare(program, kind);
 	}
 	return err;
@@ -140,7 +147,8 @@ int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *re
 	size_t i, k, nr;
 	int err = 0;
 
-	memcpy(is_done, job->is_left_out, sizeof(is_done));
+	for (i = 0; i < job->probes->places.nr; i++)
+		is_done[i] = job->is_left_out[i] || !is_wanted(job, &job->probes->places.at[i]);
 	for (i = 0; i < job->probes->places.nr && !err; i++) {
 		if (is_done[i])
 			continue;

@@ -22,14 +22,21 @@ bool sb_programs_have(const struct sb_programs *programs, const struct bpf_progr
 	return false;
 }
 
+int sb_places_make_room(struct sampler_bpf *skel, const struct sb_probes *probes)
+{
+	int err = bpf_map__set_max_entries(skel->maps.event_places, (uint32_t)probes->places.nr);
+
+	return err || !probes->exprs.nr ? err
+					: bpf_map__set_max_entries(skel->maps.event_exprs,
+								   (uint32_t)probes->exprs.nr);
+}
+
 int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 		      const struct sb_programs *programs)
 {
 	const struct sb_attaching job = { .probes = probes, .programs = *programs };
-	int err = bpf_map__set_max_entries(skel->maps.event_places, (uint32_t)probes->places.nr);
+	int err = sb_places_make_room(skel, probes);
 
-	if (!err && probes->exprs.nr)
-		err = bpf_map__set_max_entries(skel->maps.event_exprs, (uint32_t)probes->exprs.nr);
 	return err ? err : sb_attach_prepare(&job);
 }
 

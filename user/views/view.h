@@ -68,6 +68,7 @@ struct sb_view_opts {
 	const char *in_label;	 /* spans are of the values of this label of threads; NULL: no */
 	uint64_t slower_than_ns; /* only spans that take at least so long; 0: all */
 	bool span_distr;	 /* the closing report has a histogram of their durations */
+	bool is_of_objects;	 /* of allocations: weigh each by 1, not by its bytes */
 	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
 	uint32_t memory_what;	 /* enum sb_memory_what */
 	bool is_of_time;	 /* memory: weigh by how long it is held, so that blocks add up */

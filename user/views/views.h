@@ -151,6 +151,8 @@ struct sb_attaching {
 	const struct sb_probes *probes; /* in */
 	struct sb_programs programs;	/* in */
 	bool at_returns; /* in: functions are hooked where they return, not where they begin */
+	/* In: which places the programs are for; NULL: all. */
+	bool (*wants)(const struct sb_probe *probe);
 	/* In and out: by index of the place. A function that a glob matched, and that the kernel
 	 * cannot hook, is left out, and so is one that another sb_attach() left out before. */
 	bool is_left_out[SB_PROBES_MAX];
@@ -202,6 +204,9 @@ const char *sb_places_op_name(const struct sb_probes *probes, uint32_t op);
 /* For sb_view.unit_of(). Return: whether samples weigh what --weight says. @probes: may be NULL. */
 bool sb_places_have_weight(const struct sb_probes *probes);
 
+/* For sb_view.prepare(): make room in the BPF maps for @probes. Return: 0 or a negative errno. */
+int sb_places_make_room(struct sampler_bpf *skel, const struct sb_probes *probes);
+
 /* For sb_view.prepare(): make room in the BPF maps for @probes, and switch on the programs that are
  * needed. Return: 0 or a negative errno. */
 int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
@@ -223,6 +228,25 @@ int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *prob
 int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
 		     const struct sb_programs *programs, sb_vec_link *links,
 		     struct sb_reason *reason);
+
+/* held.c: memory that is held, for the views of it: pairs of bpf/views/latency.bpf.c that are accounted if they
+ * are open at the end. */
+
+/* Implement the functions of struct sb_view. */
+int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
+int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
+int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		   struct sb_reason *reason);
+bool sb_held_attaches(struct sampler_bpf *skel, const struct bpf_program *prog);
+struct bpf_program *sb_held_settle(struct sampler_bpf *skel);
+int sb_held_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
+uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
+		      uint64_t mean);
+const char *sb_held_unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor);
+
+/* Counters of samples that these views lose. */
+#define SB_HELD_LOSSES \
+	(1ull << SB_STAT_TRACE_BUSY | 1ull << SB_STAT_CALLS_FULL | 1ull << SB_STAT_CALLS_JUMPED)
 
 /* io_layers.c: the layers of "io" below the system call: page cache, block devices, page faults. */
 

@@ -92,6 +92,8 @@ static int setup(void **state)
 	cfg_latency_min_ns = 0;
 	cfg_latency_max_ns = ~0ull;
 	cfg_latency_slowest = 0;
+	cfg_latency_half = 0;
+	begin_ns = 0;
 	memset(latency_slowest, 0, sizeof(latency_slowest));
 	cfg_by = 0;
 	cfg_sides = 0;
@@ -634,6 +636,85 @@ static void test_interrupt(void **state)
 	expect_nothing_open();
 }
 
+/* Memory that malloc() returns is held until free(), by address and process; each key is an address. */
+static void allocate_at(uint64_t now_ns, uint32_t address)
+{
+	place.roles = SB_EVENT_BEGINS | SB_EVENT_HELD;
+	place.begin_key = address;
+	begin_at(now_ns, 1);
+	end_at(now_ns + 100, 1);
+}
+
+static void free_at(uint64_t now_ns, uint32_t address)
+{
+	event_at(now_ns, SB_EVENT_ENDS | SB_EVENT_HELD, address);
+}
+
+static void test_held(void **state)
+{
+	place.weigh = 4200;
+	be(0);
+	allocate_at(1000, 7);
+	allocate_at(2000, 8);
+	allocate_at(3000, 0); /* malloc() had none */
+	assert_int_equal(shim_map_nr(&latency_calls), 2);
+	be(1); /* another thread of the process */
+	free_at(4000, 7);
+	assert_int_equal(shim_map_nr(&latency_calls), 1);
+	be(2); /* another process */
+	free_at(5000, 8);
+	assert_int_equal(shim_map_nr(&latency_calls), 1);
+	assert_int_equal(shim_map_nr(&generation), 0);
+	/* Told twice of the same memory. */
+	be(0);
+	event_at(6000, SB_EVENT_BEGINS | SB_EVENT_HELD, 8);
+	assert_int_equal(stat_of(SB_STAT_CALLS_REPLACED), 0);
+	settle_at(7000); /* a snapshot */
+	assert_int_equal(shim_map_nr(&generation), 0);
+	end_ns = 10000;
+	settle_at(10000);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4200);
+	assert_int_equal(weight_of(0), 0);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 1);
+}
+
+/* With its process, or with its program, memory is given back. */
+static void test_held_until_exit(void **state)
+{
+	unsigned long long ctx[] = { (uintptr_t)&tasks[0] };
+
+	place.weigh = 4200;
+	be(2);
+	allocate_at(1000, 7);
+	be(0);
+	allocate_at(2000, 7);
+	latency_exec(ctx);
+	assert_int_equal(shim_map_nr(&latency_calls), 1);
+	allocate_at(3000, 7);
+	process.live.counter = 0;
+	latency_exit(ctx);
+	assert_int_equal(shim_map_nr(&latency_calls), 1);
+	assert_int_equal(stat_of(SB_STAT_CALLS_EXITED), 0);
+	end_ns = 10000;
+	settle_at(10000);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4200);
+}
+
+/* What leaks is older than half of the run. */
+static void test_held_for_half(void **state)
+{
+	cfg_latency_half = 1;
+	begin_ns = 2000;
+	be(0);
+	place.weigh = 4200;
+	allocate_at(2100, 7);
+	allocate_at(8000, 8);
+	end_ns = 10000;
+	settle_at(10000);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4200);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 0);
+}
+
 /* Return: how many samples have an object. */
 static uint32_t nr_described(void)
 {
@@ -700,6 +781,9 @@ int main(void)
 		cmocka_unit_test_setup(test_call_when, setup),
 		cmocka_unit_test_setup(test_kernel, setup),
 		cmocka_unit_test_setup(test_interrupt, setup),
+		cmocka_unit_test_setup(test_held, setup),
+		cmocka_unit_test_setup(test_held_until_exit, setup),
+		cmocka_unit_test_setup(test_held_for_half, setup),
 		cmocka_unit_test_setup(test_slowest, setup),
 	};
 

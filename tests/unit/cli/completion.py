@@ -147,7 +147,7 @@ def outputs():
 
 def cases(pid):
     """Words before, the word at the cursor, what it can become: all of it, or (...,) among others."""
-    kinds = {'oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'memory'}
+    kinds = {'oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'memory', 'alloc', 'heap', 'leak'}
     yield '', 'off', {'offcpu', 'offwake'}
     yield '', 'li', {'live'}
     yield 'oncpu -u --title x -F 99', '--deli', {'--delimited'}

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""alloc, heap, leak: what programs allocate, hold and leak, beside the account that they keep themselves.
+
+alloc.py STACKBPF LIBRARY LEAKS_C LEAKS_CC LEAKS_PY [PART...]
+"""
+import contextlib
+import glob
+import gzip
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from live import check, done, need_root, run_parts, sampling, stackbpf
+
+need_root()
+BINARY, LIBRARY, SOURCE, SOURCE_CC, SOURCE_PY = sys.argv[1:6]
+WORK = tempfile.TemporaryDirectory()
+C, CXX = f'{WORK.name}/leaks', f'{WORK.name}/leaks++'
+subprocess.run(['gcc', '-O1', '-g', '-o', C, SOURCE], check=True)
+subprocess.run(['g++', '-O1', '-g', '-o', CXX, SOURCE_CC], check=True)
+SHARES = {'much': 0.6, 'some': 0.3, 'little': 0.1}
+SAMPLED = {'LD_PRELOAD': LIBRARY, 'STACKBPF_ALLOC_BYTES': '2000'}
+JEMALLOC = next(iter(glob.glob('/usr/lib/*/libjemalloc.so.2')), None)
+
+
+class Leaks:
+    """A program that leaks when it is told to."""
+
+    def __init__(self, command, env):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **env})
+        self.process.stdout.readline()
+        self.pid = str(self.process.pid)
+        self.said = [0] * 8
+
+    def work(self):
+        self.process.stdin.write('\n')
+        self.process.stdin.flush()
+        self.said = [int(word) for word in self.process.stdout.readline().split()]
+
+    @property
+    def leaked(self):
+        """Bytes, and pieces."""
+        return sum(self.said[0:6:2]), sum(self.said[1:6:2])
+
+    @property
+    def all(self):
+        return sum(self.said[0::2]), sum(self.said[1::2])
+
+
+@contextlib.contextmanager
+def leaking(*command, nr=40, env=None):
+    target = Leaks([*command, str(nr)], env or {})
+    try:
+        yield target
+    finally:
+        target.process.kill()
+        target.process.communicate()
+
+
+def ran(view, *args, command=(C,), nr=40, env=None, rounds=1):
+    """One run over what a program does in the meantime."""
+    with leaking(*command, nr=nr, env=env) as target:
+        with sampling(BINARY, view, '-p', target.pid, *args) as run:
+            for _ in range(rounds):
+                target.work()
+        return run.result, target
+
+
+def of(result, *frames):
+    return sum(weight for stack, weight in result.stacks.items() if set(frames) <= set(stack))
+
+
+def are_shares(result, bound=0.02):
+    """Of what is kept."""
+    kept = of(result, 'keep')
+    return kept and all(abs(of(result, 'keep', name) / kept - share) <= bound for name, share in SHARES.items())
+
+
+def is_near(weight, truth, nr):
+    """An estimate by @nr samples, most of which weigh about the same."""
+    return abs(weight - truth) <= 5 * truth / math.sqrt(nr)
+
+
+def exact():
+    """Every call is seen, once."""
+    result, target = ran('alloc')
+    check(result.total == target.all[0] and result.facts['lost'] == '0' and result.facts['unit'] == 'bytes',
+          f'each byte: {result.total} of {target.all[0]}, {result.facts}, {result.err}')
+    check(of(result, 'keep', 'much') == target.said[0], f'by caller: {of(result, "keep", "much")} of {target.said[0]}')
+    check('are probed, which costs' in result.err and 'programs came to probes' in result.err, f'costs are told: {result.err}')
+    result, target = ran('alloc', '--objects')
+    check(result.total == target.all[1] and result.facts['unit'] == 'objects', f'each object: {result.total} of {target.all[1]}')
+
+
+def held():
+    """What is given back is not held; nor is what realloc() moved."""
+    result, target = ran('heap')
+    check(result.total == target.leaked[0] and are_shares(result, 0.001),
+          f'what is held: {result.total} of {target.leaked[0]}, {result.stacks}, {result.err}')
+    result, target = ran('alloc', '--live', '--objects', command=(CXX,))
+    check(result.total == target.leaked[1] and result.facts['kind'] == 'heap',
+          f'by operator new: {result.total} of {target.leaked[1]}, {result.stacks}')
+    result = stackbpf(BINARY, 'heap', '--', 'sh', '-c', f'echo | {C} 1 >{WORK.name}/said')
+    check(not result.stacks and 'hold nothing' in result.err, f'a program that has ended holds nothing: {result.err}')
+
+
+def other_allocators():
+    if JEMALLOC:
+        result, target = ran('heap', command=(CXX,), env={'LD_PRELOAD': JEMALLOC})
+        check(result.total == target.leaked[0] and 'and 1 more' in result.err,
+              f'jemalloc: {result.total} of {target.leaked[0]}, {result.err}')
+    if shutil.which('musl-gcc'):
+        subprocess.run(['musl-gcc', '-O1', '-g', '-static', '-o', f'{C}.musl', SOURCE], check=True)
+        result, target = ran('heap', command=(f'{C}.musl',))
+        check(result.total == target.leaked[0], f'musl, static: {result.total} of {target.leaked[0]}, {result.err}')
+    subprocess.run(['gcc', '-O1', '-g', '-static', '-o', f'{C}.static', SOURCE], check=True)
+    result, target = ran('alloc', command=(f'{C}.static',))
+    check(result.total == target.all[0], f'glibc, static: {result.total} of {target.all[0]}, {result.err}')
+
+
+def python():
+    result, target = ran('heap', command=(sys.executable, SOURCE_PY))
+    kept = of(result, 'keep')
+    check(are_shares(result) and abs(kept / target.leaked[0] - 1) < 0.02,
+          f'Python: {kept} of {target.leaked[0]}, {list(result.stacks)[:3]}, {result.err}')
+
+
+def sampled():
+    """A program that samples by itself."""
+    result, target = ran('alloc', nr=400, env=SAMPLED)
+    nr = int(result.facts['n'])
+    check(1000 < nr < target.all[1] / 2 and is_near(result.total, target.all[0], nr),
+          f'an estimate: {result.total} of {target.all[0]} by {nr} samples, {result.err}')
+    check('that programs sample by' in result.err, f'the source is told: {result.err}')
+    result, target = ran('heap', '--max-overhead=1', '--objects', nr=400, env=SAMPLED, command=(CXX,))
+    nr = int(result.facts['n'])
+    check(nr > 300 and is_near(result.total, target.leaked[1], nr) and are_shares(result, 3 / math.sqrt(nr)),
+          f'held: {result.total} of {target.leaked[1]} by {nr} samples, {result.stacks}, {result.err}')
+    check(all(stack[-1] == 'malloc' for stack in result.stacks), f'the leaf is what was called: {list(result.stacks)}')
+
+
+def leak():
+    """What is older than half of the run, and was not given back; what came later is none, however much it is."""
+    with leaking(C, nr=40) as target:
+        with sampling(BINARY, 'leak', '-p', target.pid) as run:
+            began = time.monotonic()
+            target.work()
+            early = target.leaked[0]
+            time.sleep(5 * (time.monotonic() - began) + 0.3)
+            target.work()
+        result = run.result
+    check(result.total == early and are_shares(result, 0.001), f'leaks: {result.total} of {early}, {result.stacks}, {result.err}')
+    check('much' in max(result.stacks, key=result.stacks.get), f'the leak first: {result.stacks}')
+    check('a minute' in result.err, f'with its growth: {result.err}')
+
+
+def refused():
+    with leaking(C) as target:
+        for view, args, why in (('heap', ('-p', target.pid), 'libstackbpf-alloc.so preloaded'),
+                                ('leak', ('-p', target.pid), "'stackbpf memory'"),
+                                ('alloc', ('-a',), 'name a process with -p')):
+            result = stackbpf(BINARY, view, '--max-overhead=1', '-t', '1', *args)
+            check(result.status == 2 and why in result.err, f'{view} {args}: {result.status}, {result.err}')
+    result = stackbpf(BINARY, 'alloc', '-t', '1', '--allocator', '/bin/true', '-p', str(os.getpid()))
+    check(result.status == 2 and '--allocator FILE' in result.err, f'a file without allocator: {result.status}, {result.err}')
+
+
+def formats():
+    """By the names that pprof has for them."""
+    for view, args, kind in (('alloc', (), b'alloc_space'), ('alloc', ('--objects',), b'alloc_objects'),
+                             ('heap', (), b'inuse_space'), ('heap', ('--objects',), b'inuse_objects')):
+        path = f'{WORK.name}/{view}{len(args)}.pb.gz'
+        ran(view, '-o', path, *args, env=SAMPLED, nr=200)
+        with gzip.open(path) as file:
+            check(kind in file.read(), f'{view} {args}: {kind}')
+
+
+run_parts((refused, exact, held, other_allocators, python, sampled, leak, formats), sys.argv[6:])
+done()

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Views of allocations: from the targets to the places at which they allocate, and what that will cost them. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/reason.h"
+#include "capture/cmdfiles.h"
+#include "cli/record.h"
+#include "events/allocator.h"
+#include "kinds/view_kind.h"
+
+#define PRODUCER    "stackbpf-alloc" /* libstackbpf-alloc.so, as events name a library */
+
+/* Measured on one machine (docs/performance.md): what a trap at a function costs its program, with the stack. */
+#define COST_ALLOC  "1 us for each call of malloc()"
+#define COST_FOLLOW "5 us for each call of malloc() and free()"
+
+/* Files in which allocators are looked for. Zero-initialize it. */
+struct places {
+	sb_vec_u32 tgids;
+	sb_vec_str named;      /* borrowed */
+	sb_vec_str of_command; /* borrowed */
+	struct sb_cmdfiles *command;
+	char *preloaded; /* a copy of $LD_PRELOAD, cut into names */
+	bool is_machine; /* the targets are not told by process or command */
+};
+
+static void release_places(struct places *places)
+{
+	sb_vec_release(&places->tgids);
+	sb_vec_release(&places->named);
+	sb_vec_release(&places->of_command);
+	sb_cmdfiles_free(places->command);
+	free(places->preloaded);
+}
+
+static int add_all_processes(struct places *places)
+{
+	sb_cleanup(sb_closedirp) DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	uint64_t tgid;
+	int err = proc ? 0 : -errno;
+
+	while (proc && !err && (entry = readdir(proc)))
+		if (!sb_parse_u64(entry->d_name, INT32_MAX, &tgid))
+			err = sb_vec_push(&places->tgids, (uint32_t)tgid);
+	return err;
+}
+
+static int add_rules(struct places *places, const struct sb_pid_rule *at, size_t nr)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		if (at[i].rule & SB_RULE_ALLOW)
+			err = sb_vec_push(&places->tgids, at[i].pid);
+	return err;
+}
+
+/* What the command will map, as far as it is known before it starts. */
+static int add_command(struct places *places, const char *name)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+	char *word, *rest;
+	size_t i;
+	int err = 0;
+
+	places->command = sb_cmdfiles_find(name);
+	places->preloaded = strdup(preloaded ? preloaded : "");
+	if (!places->command || !places->preloaded)
+		return -ENOMEM;
+	for (i = 0; i < places->command->nr && !err; i++)
+		err = sb_vec_push(&places->of_command, places->command->at[i].path);
+	for (word = strtok_r(places->preloaded, ": ", &rest); word && !err;
+	     word = strtok_r(NULL, ": ", &rest))
+		err = sb_vec_push(&places->named, word);
+	return err ? err : sb_vec_push(&places->of_command, "c");
+}
+
+static int find_places(const struct sb_record_opts *opts, struct places *places)
+{
+	const struct sb_targets *targets = &opts->run.targets;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < opts->allocators.nr && !err; i++)
+		err = sb_vec_push(&places->named, opts->allocators.at[i]);
+	if (opts->allocators.nr || err)
+		return err;
+	/* Programs may load it later. */
+	err = sb_vec_push(&places->named, PRODUCER);
+	err = err ?: add_rules(places, targets->tgids.at, targets->tgids.nr);
+	err = err ?: add_rules(places, (const void *)targets->tids.at, targets->tids.nr);
+	if (!err && opts->run.command)
+		err = add_command(places, opts->run.command[0]);
+	places->is_machine = !places->tgids.nr && !opts->run.command;
+	return err || !places->is_machine ? err : add_all_processes(places);
+}
+
+/* Return: why the functions of allocators are not to be probed, the rest of a sentence; NULL: they are. */
+static const char *why_not(const struct sb_record_opts *opts, const struct sb_view_kind *kind,
+			   const struct places *places, bool is_recorded)
+{
+	if (is_recorded)
+		return "no process has a library that samples its allocations, and to trap at each "
+		       "malloc() is too expensive to be always on; preload libstackbpf-alloc.so, see "
+		       "stackbpf-alloc(8)";
+	if (!opts->run.overhead_max_ppm)
+		return NULL;
+	if (kind->options & SB_VIEW_HELD)
+		return "memory is followed until it is given back, so that each call of malloc() and "
+		       "free() has to be seen, which costs the program about 5 us; allow that by "
+		       "--max-overhead off, start the program with libstackbpf-alloc.so preloaded "
+		       "(stackbpf-alloc(8)), or see by 'stackbpf memory' which code makes it grow";
+	if (places->is_machine)
+		return "each malloc() of all programs would trap into the kernel; name a process with "
+		       "-p, or allow it by --max-overhead off";
+	return NULL;
+}
+
+static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *kind)
+{
+	char more[32] = "";
+
+	if (found->nr_files > 1)
+		snprintf(more, sizeof(more), " and %zu more", found->nr_files - 1);
+	if (found->source == SB_ALLOC_PRODUCERS)
+		sb_info("allocations are those that programs sample by '%s'%s; programs without it are "
+			"not seen",
+			found->file, more);
+	else
+		sb_info("the functions of '%s'%s are probed, which costs programs about %s",
+			found->file, more, kind->options & SB_VIEW_HELD ? COST_FOLLOW : COST_ALLOC);
+	if (found->nr_files_skipped)
+		sb_warn("allocators were not looked for in %zu files, because there are more than "
+			"%u",
+			found->nr_files_skipped, SB_ALLOC_FILES_MAX);
+}
+
+int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
+			     bool is_recorded, struct sb_view_opts *view_opts,
+			     struct sb_reason *reason)
+{
+	struct places places = {};
+	struct sb_alloc_found found;
+	struct sb_alloc_ask ask;
+	const char *why;
+	int err = find_places(opts, &places);
+
+	ask = (struct sb_alloc_ask){
+		.tgids = places.tgids.at,
+		.nr_tgids = places.tgids.nr,
+		.files = places.named.at,
+		.nr_files = places.named.nr,
+		.of_command = places.of_command.at,
+		.nr_of_command = places.of_command.nr,
+		.is_held = kind->options & SB_VIEW_HELD,
+		.is_of_objects = view_opts->is_of_objects,
+	};
+	sb_probes_release(&opts->probes);
+	opts->probes = (struct sb_probes){ .tgid = sb_record_tgid(opts) };
+	opts->probes.is_of_tgid_only = opts->probes.tgid && sb_record_is_only_tgid(opts);
+	view_opts->probes = &opts->probes;
+	if (err)
+		sb_reason_set(reason, err, "cannot look for allocators");
+	else
+		err = sb_alloc_find(&opts->probes, &ask, &found, reason);
+	why = why_not(opts, kind, &places, is_recorded);
+	if (!err && found.source != SB_ALLOC_PRODUCERS && why) {
+		sb_reason_set(reason, 0, "%s", why);
+		err = -EINVAL;
+	}
+	if (!err && found.source && !is_recorded)
+		tell(&found, kind);
+	release_places(&places);
+	return err;
+}

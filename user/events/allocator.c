@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "events/allocator.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "events/preset.h"
+#include "events/probe_priv.h"
+#include "symbolizer/process/procfs.h"
+#include "symbolizer/process/reader.h"
+
+/* All places share a name: a stack says by itself how it allocated. */
+#define PLACE_NAME "alloc"
+#define PROVIDER   "otel_memory"
+#define OBJECT	   "1000"
+_Static_assert(SB_ALLOC_OBJECT == 1000, "OBJECT is the same as text");
+
+/* The last expressions are what a pair begins with and what it ends with; a function can do both. */
+struct allocating {
+	const char *name;
+	struct sb_preset bytes, objects; /* no weight: it does not allocate */
+	const char *freed;
+	unsigned int of; /* kinds of files that it is in */
+};
+
+/* Kinds of files that have functions. */
+enum { MUSL = 1, GLIBC = 2, OTHERS = 4 };
+
+/* Memory of no bytes is counted as one, because an event has a weight. */
+#define AT_LEAST_ONE(text) (sizeof(text) > 1 ? "(" text ") + !(" text ")" : NULL)
+
+#define SB_ALLOCATOR(function, size, pointer, given_back, condition, files) \
+	{ .name = #function,                                                \
+	  .bytes = { .name = PLACE_NAME,                                    \
+		     .when = condition,                                     \
+		     .weight = AT_LEAST_ONE(size),                          \
+		     .key = pointer,                                        \
+		     .to_key = given_back },                                \
+	  .objects = { .name = PLACE_NAME,                                  \
+		       .when = condition,                                   \
+		       .weight = sizeof(size) > 1 ? OBJECT : NULL,          \
+		       .key = pointer,                                      \
+		       .to_key = given_back },                              \
+	  .freed = given_back,                                              \
+	  .of = files },
+static const struct allocating functions[] = {
+#include "events/allocators.def"
+};
+#undef SB_ALLOCATOR
+
+static const struct allocating probes_of_producers[] = {
+	{ .name = "alloc",
+	  .bytes = { .name = PLACE_NAME, .weight = "arg2", .key = "arg0" },
+	  .objects = { .name = PLACE_NAME,
+		       .weight = "arg2 * " OBJECT " / (arg1 + !arg1)",
+		       .key = "arg0" } },
+	{ .name = "free",
+	  .bytes = { .name = PLACE_NAME, .to_key = "arg0" },
+	  .objects = { .name = PLACE_NAME, .to_key = "arg0" },
+	  .freed = "arg0" },
+};
+
+/* Functions that no C library has. */
+static const char *const markers[] = { "mallctl", "je_mallctl", "tc_malloc", "mi_malloc" };
+
+static const char *const prefixes[] = { "", "je_", "tc_", "mi_" };
+
+/* The beginnings of names of files that have an allocator. A program can have one, too. */
+static const char *const libraries[] = { "libc.so",	"libc-",       "ld-musl-",   "libc.musl-",
+					 "libjemalloc", "libtcmalloc", "libmimalloc" };
+
+struct file {
+	char *path; /* as we can open it; owned */
+	dev_t dev;
+	ino_t ino;
+	bool may_have_functions;
+};
+
+/* A file as /proc/PID/maps names it, so that it is looked at once. */
+struct identity {
+	uint64_t ino, dev;
+};
+
+struct finding {
+	struct sb_probes *probes;
+	const struct sb_alloc_ask *ask;
+	struct sb_alloc_found *found;
+	struct sb_reason *reason;
+	SB_VEC(struct file) files;
+	SB_VEC(struct identity) seen;
+	uint32_t tgid; /* whose mappings are read */
+	bool is_first; /* no file of it was seen yet: it is the program itself */
+	/* The file whose functions are looked at. */
+	unsigned int is;
+};
+
+static bool begins_with(const char *text, const char *beginning)
+{
+	return !strncmp(text, beginning, strlen(beginning));
+}
+
+static bool is_of_library(const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(libraries); i++)
+		if (begins_with(sb_base_name(path), libraries[i]))
+			return true;
+	return false;
+}
+
+static int add_file(struct finding *finding, char *path, bool may_have_functions)
+{
+	const struct sb_reader_file where = { .place = SB_READER_HERE, .path = path };
+	struct file file = { .path = path, .may_have_functions = may_have_functions };
+	struct stat st;
+	size_t i;
+	int err;
+
+	if (sb_reader_stat(&where, &st)) {
+		free(path);
+		return 0;
+	}
+	file.dev = st.st_dev;
+	file.ino = st.st_ino;
+	/* A library can be found by several paths, and would be probed twice. */
+	for (i = 0; i < finding->files.nr; i++)
+		if (finding->files.at[i].dev == file.dev && finding->files.at[i].ino == file.ino) {
+			finding->files.at[i].may_have_functions |= may_have_functions;
+			free(path);
+			return 0;
+		}
+	if (i == SB_ALLOC_FILES_MAX) {
+		finding->found->nr_files_skipped++;
+		free(path);
+		return 0;
+	}
+	err = sb_vec_push(&finding->files, file);
+	if (err)
+		free(path);
+	return err;
+}
+
+/* Return: whether it was seen before; -ENOMEM. */
+static int note_identity(struct finding *finding, const struct sb_maps_line *line)
+{
+	const struct identity identity = { line->ino, (uint64_t)line->maj << 32 | line->min };
+	size_t i;
+	int err;
+
+	for (i = 0; i < finding->seen.nr; i++)
+		if (finding->seen.at[i].ino == identity.ino &&
+		    finding->seen.at[i].dev == identity.dev)
+			return 1;
+	err = sb_vec_push(&finding->seen, identity);
+	return err;
+}
+
+static int look_at_mapping(void *arg, const struct sb_maps_line *line)
+{
+	struct finding *finding = arg;
+	char mapped[PATH_MAX], *path;
+	bool is_program;
+	int err;
+
+	if (!line->is_exec || !line->ino || line->path[0] != '/' ||
+	    line->path_len >= sizeof(mapped))
+		return 0;
+	is_program = finding->is_first;
+	finding->is_first = false;
+	err = note_identity(finding, line);
+	if (err)
+		return err < 0 ? err : 0;
+	memcpy(mapped, line->path, line->path_len);
+	mapped[line->path_len] = '\0';
+	/* What is deleted, or not ours to open, has no probe for us. */
+	if (sb_library_of_mapping(finding->tgid, mapped, line->ino, &path))
+		return 0;
+	return add_file(finding, path, is_program || is_of_library(mapped));
+}
+
+static int look_at_processes(struct finding *finding)
+{
+	const struct sb_alloc_ask *ask = finding->ask;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < ask->nr_tgids && !err; i++) {
+		finding->tgid = ask->tgids[i];
+		finding->is_first = true;
+		err = sb_procfs_maps(finding->tgid, look_at_mapping, finding);
+		/* Of many, some end meanwhile or are closed to us; of a long list the lines up to there were looked at. */
+		if (err == -EFBIG || err == -EBADMSG || (err != -ENOMEM && ask->nr_tgids > 1))
+			err = 0;
+	}
+	if (err == -ESRCH)
+		sb_reason_set(finding->reason, 0, "there is no process %u", finding->tgid);
+	else if (err)
+		sb_reason_set(finding->reason, err, "cannot read the mappings of process %u",
+			      finding->tgid);
+	return err;
+}
+
+/* @are_all: all may have the functions; else the first one, and those that are called like it. */
+static int look_at_named(struct finding *finding, const char *const *files, size_t nr, bool are_all)
+{
+	struct sb_event_spec spec = { .kind = SB_PROBE_USER };
+	struct sb_reason ignored = {};
+	struct sb_resolving to = { .text = spec.file, .spec = &spec, .reason = &ignored };
+	char *path;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		snprintf(spec.file, sizeof(spec.file), "%s", files[i]);
+		if (!sb_library_find(&to, &path))
+			err = add_file(finding, path, are_all || !i || is_of_library(path));
+	}
+	return err;
+}
+
+/* Add a place for what @row begins, if it is to be sampled or followed, and one for what it ends. */
+static int add_places(struct sb_resolving *to, const struct allocating *row,
+		      const struct sb_probe *probe)
+{
+	struct finding *finding = to->arg;
+	struct sb_probes *probes = finding->probes;
+	const struct sb_preset *preset = finding->ask->is_of_objects ? &row->objects : &row->bytes;
+	bool is_held = finding->ask->is_held;
+	struct sb_probe place = *probe;
+	int err = 0;
+
+	to->preset = preset;
+	if (preset->weight && (preset->key || !is_held)) {
+		probes->roles = is_held ? SB_EVENT_BEGINS | SB_EVENT_HELD : 0;
+		place.is_call = is_held && probe->kind == SB_PROBE_USER;
+		err = sb_probes_take(probes, to, PLACE_NAME, &place);
+	}
+	place.is_call = false;
+	probes->roles = SB_EVENT_ENDS | SB_EVENT_HELD;
+	if (!err && row->freed && is_held)
+		err = sb_probes_take(probes, to, PLACE_NAME, &place);
+	probes->roles = 0;
+	return err;
+}
+
+static const char *without_prefix(const char *name)
+{
+	size_t i;
+
+	for (i = 1; i < SB_ARRAY_SIZE(prefixes); i++)
+		if (begins_with(name, prefixes[i]))
+			return name + strlen(prefixes[i]);
+	return name;
+}
+
+static int found_function(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
+{
+	const struct finding *finding = to->arg;
+	size_t i;
+
+	(void)name;
+	for (i = 0; i < SB_ARRAY_SIZE(functions); i++)
+		if (functions[i].of & finding->is &&
+		    sb_streq(functions[i].name, without_prefix(probe->function)))
+			break;
+	if (i == SB_ARRAY_SIZE(functions))
+		return 0;
+	to->nr_found++;
+	return add_places(to, &functions[i], probe);
+}
+
+static int found_marker(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
+{
+	struct finding *finding = to->arg;
+	size_t i;
+
+	(void)name;
+	for (i = 0; i < SB_ARRAY_SIZE(markers); i++)
+		if (sb_streq(markers[i], probe->function))
+			finding->is = OTHERS;
+	return 0;
+}
+
+static int found_probe(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
+{
+	size_t i;
+
+	(void)name;
+	for (i = 0; i < SB_ARRAY_SIZE(probes_of_producers); i++) {
+		if (!sb_streq(probes_of_producers[i].name, probe->function))
+			continue;
+		to->nr_found++;
+		return add_places(to, &probes_of_producers[i], probe);
+	}
+	return 0;
+}
+
+/* Add the places of a file. What is no ELF file, or has none, is no error. */
+static int look_at_file(struct finding *finding, const struct file *file,
+			enum sb_alloc_source source)
+{
+	struct sb_event_spec spec = { .kind = source == SB_ALLOC_PRODUCERS ? SB_PROBE_USDT
+									   : SB_PROBE_USER,
+				      .name = "*" };
+	struct sb_reason why = {};
+	char text[SB_EVENT_FILE_BYTES + 8];
+	struct sb_resolving to = {
+		.text = text, .spec = &spec, .arg = finding, .reason = &why, .is_list = true
+	};
+	int err;
+
+	if (strlen(file->path) >= sizeof(spec.file) ||
+	    (source == SB_ALLOC_FUNCTIONS && !file->may_have_functions))
+		return 0;
+	snprintf(spec.file, sizeof(spec.file), "%s", file->path);
+	/* As a pattern: a function that the kernel cannot hook is left out, and told. */
+	snprintf(text, sizeof(text), "%s:*", file->path);
+	if (source == SB_ALLOC_PRODUCERS)
+		snprintf(spec.provider, sizeof(spec.provider), PROVIDER);
+	finding->is = begins_with(sb_base_name(file->path), "ld-musl-") ||
+				      begins_with(sb_base_name(file->path), "libc.musl-")
+			      ? MUSL
+			      : GLIBC;
+	to.found = source == SB_ALLOC_PRODUCERS ? found_probe : found_marker;
+	if (source == SB_ALLOC_FUNCTIONS)
+		(void)sb_resolve_user(&to);
+	if (source == SB_ALLOC_FUNCTIONS)
+		to.found = found_function;
+	err = source == SB_ALLOC_PRODUCERS ? sb_resolve_usdt(&to) : sb_resolve_user(&to);
+	if (to.nr_found) {
+		if (!finding->found->nr_files++)
+			snprintf(finding->found->file, sizeof(finding->found->file), "%s",
+				 file->path);
+		finding->found->source = source;
+	}
+	if (err != -EINVAL && err != -ENOMEM)
+		return 0;
+	if (sb_reason_is_set(&why))
+		sb_reason_set(finding->reason, why.err, "%s", why.text);
+	return err;
+}
+
+int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
+		  struct sb_alloc_found *ret, struct sb_reason *reason)
+{
+	struct finding finding = { .probes = probes, .ask = ask, .found = ret, .reason = reason };
+	enum sb_alloc_source source;
+	size_t i;
+	int err;
+
+	*ret = (struct sb_alloc_found){};
+	err = look_at_processes(&finding);
+	err = err ?: look_at_named(&finding, ask->files, ask->nr_files, true);
+	err = err ?: look_at_named(&finding, ask->of_command, ask->nr_of_command, false);
+	for (source = SB_ALLOC_PRODUCERS; source <= SB_ALLOC_FUNCTIONS && !err && !ret->nr_files;
+	     source++)
+		for (i = 0; i < finding.files.nr && !err; i++)
+			err = look_at_file(&finding, &finding.files.at[i], source);
+	for (i = 0; i < finding.files.nr; i++)
+		free(finding.files.at[i].path);
+	sb_vec_release(&finding.files);
+	sb_vec_release(&finding.seen);
+	if (!err && ret->nr_files)
+		err = sb_probes_compile(probes, NULL, NULL, NULL, reason);
+	if (!err && ret->nr_files)
+		err = sb_probes_compile_keys(probes, NULL, NULL, reason);
+	return err && !sb_reason_is_set(reason)
+		       ? sb_reason_set(reason, err, "cannot look for allocators")
+		       : err;
+}

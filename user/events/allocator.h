@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The places at which programs allocate memory and give it back, as places of events (probe.h). Best are the
+ * USDT probes of the provider "otel_memory", whose programs sample by themselves: alloc(ptr, size,
+ * weighted_bytes) and free(ptr). Where no file has them, it is the functions of the allocators, the
+ * rows of allocators.def. Each place gets the expressions that weigh it and match its pairs.
+ *
+ * Thread: as probe.h.
+ */
+#ifndef SB_EVENTS_ALLOCATOR_H
+#define SB_EVENTS_ALLOCATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "events/probe.h"
+
+/* The weight of one object with `is_of_objects`: those of producers stand for more, and not whole ones. */
+#define SB_ALLOC_OBJECT	   1000u
+
+/* Files that are looked at in one run. */
+#define SB_ALLOC_FILES_MAX 4096u
+
+/* Zero-initialize it. */
+struct sb_alloc_ask {
+	const uint32_t *tgids; /* processes whose files are looked at */
+	size_t nr_tgids;
+	/* Files, by path or by name, such as "c"; those that do not exist are skipped. */
+	const char *const *files;
+	size_t nr_files;
+	/* The same, of a program that will be started, which is the first one. */
+	const char *const *of_command;
+	size_t nr_of_command;
+	bool is_held;	    /* pairs: what is allocated is followed until it is given back */
+	bool is_of_objects; /* weights are objects, not bytes */
+};
+
+enum sb_alloc_source {
+	SB_ALLOC_NOTHING,
+	SB_ALLOC_PRODUCERS,
+	SB_ALLOC_FUNCTIONS,
+};
+
+struct sb_alloc_found {
+	enum sb_alloc_source source;
+	size_t nr_files;		/* that have places */
+	char file[SB_EVENT_FILE_BYTES]; /* one of them, as we can open it */
+	size_t nr_files_skipped; /* not looked at, because there were more than SB_ALLOC_FILES_MAX */
+};
+
+/**
+ * sb_alloc_find() - add the places at which memory is allocated, and given back
+ * @probes: an empty list, in which tgid and is_of_tgid_only may be set; on error it may have a part of the
+ *	places
+ * @ret: overwritten
+ * @reason: why not, a sentence
+ *
+ * Return: 0, also with SB_ALLOC_NOTHING; -ESRCH: a process has ended; -EINVAL: too many places; or another
+ * negative errno. All with @reason.
+ */
+int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
+		  struct sb_alloc_found *ret, struct sb_reason *reason);
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The view "heap": what was allocated in the run and is held at its end. */
+#include "views/skel.h"
+#include "views/views.h"
+
+const struct sb_view sb_view_heap = {
+	.kind = SB_VIEW_KIND(heap),
+	.slots = 1u << SB_SCRATCH_BEGIN | 1u << SB_SCRATCH_PROBE,
+	.other_slots = 1u << SB_SCRATCH_TRACE | 1u << SB_SCRATCH_ITER,
+	.losses = SB_HELD_LOSSES,
+	.prefix = "latency_",
+	.divisor = 1,
+	.unit_of = sb_held_unit_of,
+	.trim = sb_io_layer_trim,
+	.check = sb_held_check,
+	.prepare = sb_held_prepare,
+	.attach = sb_held_attach,
+	.attaches = sb_held_attaches,
+	.settle = sb_held_settle,
+	.pending = sb_held_pending,
+	.thin = sb_held_thin,
+};

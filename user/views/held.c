@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What the views of memory that is held share. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/reason.h"
+#include "events/allocator.h"
+#include "views/skel.h"
+#include "views/views.h"
+
+/* What can be followed at a time; with what is known of each it takes 300 bytes of the kernel's memory. */
+#define HELD_MAX 131072u
+
+int sb_held_check(const struct sb_view_opts *opts, const char **ret_why)
+{
+	if (opts->probes && opts->probes->places.nr)
+		return 0;
+	*ret_why =
+		"no file of the targets has an allocator that is known, nor probes of the provider "
+		"otel_memory; name one with --allocator FILE";
+	return -EINVAL;
+}
+
+const char *sb_held_unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
+{
+	if (!opts->is_of_objects)
+		return NULL;
+	*ret_divisor = SB_ALLOC_OBJECT;
+	return SB_VIEW_UNIT_OBJECTS;
+}
+
+static bool begins_in_call(const struct sb_probe *probe)
+{
+	return probe->is_call;
+}
+
+static bool is_event(const struct sb_probe *probe)
+{
+	return !probe->is_call;
+}
+
+/* Where a function that allocates is called, and where it returns. */
+static struct sb_attaching calls_of(const struct sampler_bpf *skel, const struct sb_probes *probes,
+				    bool at_returns)
+{
+	return (struct sb_attaching){
+		.probes = probes,
+		.programs.of[SB_PROBE_USER] =
+			at_returns ? skel->progs.latency_end : skel->progs.latency_begin,
+		.at_returns = at_returns,
+		.wants = begins_in_call,
+	};
+}
+
+/* Where memory is given back, and the probes of producers. */
+static struct sb_attaching events_of(const struct sampler_bpf *skel, const struct sb_probes *probes)
+{
+	return (struct sb_attaching){
+		.probes = probes,
+		.programs.of = { [SB_PROBE_USER] = skel->progs.latency_user,
+				 [SB_PROBE_USDT] = skel->progs.latency_user },
+		.wants = is_event,
+	};
+}
+
+int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	struct bpf_program *const always[] = {
+		skel->progs.latency_exit,
+		skel->progs.latency_exec,
+		skel->progs.latency_settle,
+	};
+	const struct sb_probes *probes = opts->probes;
+	const struct sb_attaching jobs[] = { calls_of(skel, probes, true),
+					     calls_of(skel, probes, false),
+					     events_of(skel, probes) };
+	int err = sb_view_switch_on(always, SB_ARRAY_SIZE(always));
+	size_t i;
+
+	err = err ?: bpf_map__set_max_entries(skel->maps.latency_calls, HELD_MAX);
+	err = err ?: sb_places_make_room(skel, probes);
+	for (i = 0; i < SB_ARRAY_SIZE(jobs) && !err; i++)
+		err = sb_attach_prepare(&jobs[i]);
+	return err;
+}
+
+/* What ends a pair before what begins it, so that none is without its end. */
+int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		   struct sb_reason *reason)
+{
+	struct sb_attaching returns = calls_of(skel, opts->probes, true);
+	struct sb_attaching begins = calls_of(skel, opts->probes, false);
+	struct sb_attaching events = events_of(skel, opts->probes);
+	int err = sb_places_write(skel, opts->probes, reason);
+
+	err = err ?: sb_attach(&events, links, reason);
+	err = err ?: sb_attach(&returns, links, reason);
+	memcpy(begins.is_left_out, returns.is_left_out, sizeof(begins.is_left_out));
+	err = err ?: sb_attach(&begins, links, reason);
+	err = err ?: sb_attach_tell(&events, reason);
+	return err ? err : sb_attach_tell(&begins, reason);
+}
+
+bool sb_held_attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
+{
+	return prog == skel->progs.latency_user || prog == skel->progs.latency_begin ||
+	       prog == skel->progs.latency_end;
+}
+
+struct bpf_program *sb_held_settle(struct sampler_bpf *skel)
+{
+	return skel->progs.latency_settle;
+}
+
+int sb_held_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)
+{
+	return sb_pending_of_map(skel->maps.latency_calls, ids);
+}
+
+/* What is followed is chosen when it is allocated, whatever its size: one of 2^step. */
+uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
+		      uint64_t mean)
+{
+	(void)opts;
+	skel->bss->thin_weight = step ? 1ull << step : 0;
+	return step ? mean << step : 0;
+}
