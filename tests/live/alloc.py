@@ -167,6 +167,8 @@ def refused():
                                 ('alloc', ('-a',), 'name a process with -p')):
             result = stackbpf(BINARY, view, '--max-overhead=1', '-t', '1', *args)
             check(result.status == 2 and why in result.err, f'{view} {args}: {result.status}, {result.err}')
+    result = stackbpf(BINARY, 'record', '--store', f'{WORK.name}/store', '--kinds', 'heap')
+    check(result.status == 2 and 'known at the end of a run' in result.err, f'record: {result.status}, {result.err}')
     result = stackbpf(BINARY, 'alloc', '-t', '1', '--allocator', '/bin/true', '-p', str(os.getpid()))
     check(result.status == 2 and '--allocator FILE' in result.err, f'a file without allocator: {result.status}, {result.err}')
 

@@ -18,8 +18,8 @@
 #define PRODUCER    "stackbpf-alloc" /* libstackbpf-alloc.so, as events name a library */
 
 /* Measured on one machine (docs/performance.md): what a trap at a function costs its program, with the stack. */
-#define COST_ALLOC  "1 us for each call of malloc()"
-#define COST_FOLLOW "5 us for each call of malloc() and free()"
+#define COST_ALLOC  "2 us for each call of malloc()"
+#define COST_FOLLOW "15 us for each call of malloc() and free()"
 
 /* Files in which allocators are looked for. Zero-initialize it. */
 struct places {
@@ -108,6 +108,9 @@ static int find_places(const struct sb_record_opts *opts, struct places *places)
 static const char *why_not(const struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			   const struct places *places, bool is_recorded)
 {
+	if (is_recorded && kind->options & SB_VIEW_HELD)
+		return "what is held is known at the end of a run only; record 'alloc', or 'memory', "
+		       "which says of each block what processes hold";
 	if (is_recorded)
 		return "no process has a library that samples its allocations, and to trap at each "
 		       "malloc() is too expensive to be always on; preload libstackbpf-alloc.so, see "
@@ -116,7 +119,7 @@ static const char *why_not(const struct sb_record_opts *opts, const struct sb_vi
 		return NULL;
 	if (kind->options & SB_VIEW_HELD)
 		return "memory is followed until it is given back, so that each call of malloc() and "
-		       "free() has to be seen, which costs the program about 5 us; allow that by "
+		       "free() has to be seen, which costs the program about 15 us; allow that by "
 		       "--max-overhead off, start the program with libstackbpf-alloc.so preloaded "
 		       "(stackbpf-alloc(8)), or see by 'stackbpf memory' which code makes it grow";
 	if (places->is_machine)
@@ -173,7 +176,8 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	else
 		err = sb_alloc_find(&opts->probes, &ask, &found, reason);
 	why = why_not(opts, kind, &places, is_recorded);
-	if (!err && found.source != SB_ALLOC_PRODUCERS && why) {
+	if (!err && why &&
+	    (found.source != SB_ALLOC_PRODUCERS || (is_recorded && kind->options & SB_VIEW_HELD))) {
 		sb_reason_set(reason, 0, "%s", why);
 		err = -EINVAL;
 	}
