@@ -4,7 +4,7 @@
  * (user/interp/core/labels.c), which finds where a process keeps them, and says which keys are
  * wanted.
  *
- * Labels are what a program says about itself for each thread: "vehicle=car". Two formats are read:
+ * Labels are what a program says about itself for each thread: "vehicle=car". Three formats are read:
  *
  *	OTEL	OpenTelemetry's thread context (OTEP 4947): the thread-local pointer otel_thread_ctx_v1
  *		leads to {trace 16, span 8, valid 1, flags 1, size 2, then (key 1, length 1, value)*}.
@@ -12,6 +12,10 @@
  *		The two IDs are labels, too; they are called trace_id and span_id.
  *	CUSTOM	Polar Signals' custom labels, version 1: custom_labels_current_set leads to {storage,
  *		count, capacity}, storage to {key length, key, value length, value}*.
+ *	GO	Labels of goroutines (runtime/pprof): the thread-local runtime.tlsg is the address of a
+ *		`g`, which leads to the goroutine that the thread runs, and that to its labels: a map of
+ *		strings, or since Go 1.24 {storage, count, capacity} with {key, key length, value,
+ *		value length}*.
  */
 #ifndef SB_ABI_LABEL_H
 #define SB_ABI_LABEL_H
@@ -20,9 +24,9 @@
 
 /* Keys that a run can ask for. */
 #define SB_LABELS_MAX	    8
-/* Bytes of a value: the most that OTEL can express. Longer ones of CUSTOM are cut and counted. */
+/* Bytes of a value: the most that OTEL can express. Longer ones of others are cut and counted. */
 #define SB_LABEL_VALUE_MAX  255u
-/* Bytes of a key of CUSTOM; longer keys cannot be asked for. */
+/* Bytes of a key of CUSTOM and GO; longer keys cannot be asked for. */
 #define SB_LABEL_KEY_BYTES  64u
 /*
  * Bytes of OTEL's attributes; the specification recommends 612. More are not read, which is
@@ -38,6 +42,7 @@ enum sb_label_kind {
 	SB_LABEL_NONE,
 	SB_LABEL_OTEL,
 	SB_LABEL_CUSTOM,
+	SB_LABEL_GO,
 	SB_LABEL_KIND_MAX,
 };
 
@@ -68,24 +73,28 @@ struct sb_label_conf {
 	 */
 	__u64 nr_keys;
 	__u64 wanted[4];
-	/* CUSTOM: sb_label_key_hash() of each key; 0 ends the list. */
+	/* CUSTOM, GO: sb_label_key_hash() of each key; 0 ends the list. */
 	__u64 key_hash[SB_LABELS_MAX];
 	__u32 ids;	/* OTEL: which of its IDs are wanted: SB_LABEL_TRACE_ID, SB_LABEL_SPAN_ID */
 	__u32 span_ids; /* OTEL: on which of its IDs spans depend (--in label:trace_id) */
-	/* The label on which spans depend: OTEL: number of its key; CUSTOM: sb_label_key_hash(). */
+	/* The label on which spans depend: OTEL: number of its key; else sb_label_key_hash(). */
 	__u64 span_key;
+	__u32 go_labels; /* GO: where a `g` has its labels; 0: the program cannot set any */
+	__u32 go_is_map; /* GO: they are a map */
+	__u32 go_curg;	 /* GO: where an `m`, a thread, has the goroutine that it runs */
+	__u32 reserved;
 };
 
 /*
  * Records of kind SB_INTERP_LABELS of the ring `interp_events`: struct sb_interp_event with the ID
  * of the set in id.lo and enum sb_label_kind in id.hi, followed by nr_frames bytes: (key 1, length
  * 1, value)*. A key is a number in the process's table (OTEL), or in the list of wanted keys
- * (CUSTOM). With SB_LABEL_HAS_IDS in id.hi, too, the bytes begin with {trace 16, span 8}, in which
+ * (CUSTOM, GO). With SB_LABEL_HAS_IDS in id.hi, too, the bytes begin with {trace 16, span 8}, in which
  * an ID that is not wanted is 0.
  */
 #define SB_LABEL_HAS_IDS (1u << 8)
 
 _Static_assert(sizeof(struct sb_label_conf) <= 8 * SB_INTERP_CONF_WORDS, "lies over its words");
-_Static_assert(sizeof(struct sb_label_conf) == 88 + 8 * SB_LABELS_MAX, "no padding");
+_Static_assert(sizeof(struct sb_label_conf) == 104 + 8 * SB_LABELS_MAX, "no padding");
 
 #endif

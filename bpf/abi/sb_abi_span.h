@@ -8,16 +8,27 @@
 
 #include "bpf/abi/sb_abi.h"
 
-/* Threads that have been in a span and live: entries of the map `spans_open`. */
+/* Threads that have been in a span and live, and goroutines in spans: entries of the map `spans_open`. */
 #define SB_SPANS_OPEN_MAX 16384
+/* Processes that have had goroutines in spans: entries of the map `span_go_processes`. */
+#define SB_SPANS_GO_MAX	  1024
 /* Slow spans that user space is told of: entries of the map `spans_slow`. */
 #define SB_SPANS_SLOW_MAX 65536
 
-/* Value of `spans_open`; the key is the thread. Times are CLOCK_MONOTONIC. */
+/* Who is in a span: key of `spans_open`. */
+struct sb_span_owner {
+	__u64 id;   /* ID of a thread; address of the runtime's `g` of a goroutine */
+	__u32 tgid; /* of a goroutine; 0: it is a thread */
+	__u32 reserved;
+};
+
+/* Value of `spans_open`. Times are CLOCK_MONOTONIC. */
 struct sb_open_span {
 	__u64 begin_ns;
 	__u64 seen_ns; /* when a sample found the thread in it for the last time, or begin_ns */
-	__u64 sp;      /* of a call: the stack pointer of its caller; 0: not a call */
+	/* Of a call: the stack pointer of its caller; of a goroutine, whose stack moves, relative to the
+	 * end of the stack. 0: not a call. */
+	__u64 sp;
 	__u64 value;   /* of a label: a hash of its value; 0: not of a label */
 	__u32 number;  /* sb_sample_key.span; 0: the thread is in no span */
 	__u32 ret_low; /* of a call: the lower half of the return address on the stack */
@@ -36,5 +47,6 @@ struct sb_span_bucket {
 };
 
 _Static_assert(sizeof(struct sb_open_span) == 40, "layout is shared");
+_Static_assert(sizeof(struct sb_span_owner) == 16, "layout is shared");
 
 #endif

@@ -23,19 +23,44 @@ __hidden int sb_labels_are_on(void)
 	return cfg_labels;
 }
 
-/* What is off is not verified: up to 6.7 a global function is, whoever calls it. */
+/*
+ * What is off is not verified: up to 6.7 a global function is, whoever calls it. sb_label_begin() and
+ * sb_label_step() are in two halves, so that the verifier examines the second one once and not for each
+ * way out of the first.
+ */
+__noinline int sb_labels_begin_at(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	return s && cfg_labels ? sb_label_begin_at(&s->labels, s) : SB_STEP_END;
+}
+
 __noinline int sb_labels_begin(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 
-	return s && cfg_labels ? sb_label_begin(&s->labels, s) : SB_STEP_END;
+	if (!s || !cfg_labels)
+		return SB_STEP_END;
+	sb_label_find(&s->labels, s);
+	return sb_labels_begin_at(slot);
+}
+
+__noinline int sb_labels_next(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	return s && cfg_labels ? sb_label_next(&s->labels, s) : SB_STEP_END;
 }
 
 __noinline int sb_labels_step(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 
-	return s && cfg_labels ? sb_label_step(&s->labels, s) : SB_STEP_END;
+	if (!s || !cfg_labels)
+		return SB_STEP_END;
+	if (s->labels.conf.kind == SB_LABEL_OTEL)
+		return sb_label_step_otel(&s->labels);
+	return sb_labels_next(slot) == SB_STEP_GO_ON ? sb_label_take(&s->labels, s) : SB_STEP_END;
 }
 
 static int ship_labels(struct sb_scratch *s)
@@ -58,6 +83,16 @@ static int ship_labels(struct sb_scratch *s)
 	return sb_interp_ship(event, sizeof(*event) + nr);
 }
 
+/* sb_label_end(), of which the verifier goes through the loop once and not for each caller. */
+__noinline int sb_labels_hash(__u32 slot, __u64 seed)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (s && cfg_labels)
+		sb_label_end(&s->labels, seed);
+	return 0;
+}
+
 /* Name the set in the key, and ship it if it is new. */
 __noinline int sb_labels_end(__u32 slot)
 {
@@ -72,7 +107,7 @@ __noinline int sb_labels_end(__u32 slot)
 	/* What a number stands for differs from process to process. */
 	id = sb_label_mix(sb_stack_seed(0) ^ s->capture.key.start_ns,
 			  (__u64)s->capture.key.tgid << 32 | s->capture.key.exec_id);
-	sb_label_end(&s->labels, id);
+	sb_labels_hash(slot, id);
 	id = s->labels.hash;
 	s->capture.key.labels = id;
 	if (!id || bpf_map_lookup_elem(&labels_seen, &id))
@@ -86,12 +121,12 @@ __noinline int sb_labels_end(__u32 slot)
 	return 0;
 }
 
-/* Read the labels of the current thread, or, with is_of_span, the one that spans depend on. */
-static __always_inline bool read_labels(struct sb_scratch *s, __u32 slot)
+/* Return: whether the process has labels, or goroutines. */
+static __always_inline bool find_conf(struct sb_scratch *s)
 {
 	struct sb_interp_conf *conf;
-	__u32 i;
 
+	s->labels.goroutine = 0;
 	if (!s->interp.labels)
 		return false;
 	conf = sb_interp_conf_at(s->interp.labels - 1);
@@ -99,6 +134,16 @@ static __always_inline bool read_labels(struct sb_scratch *s, __u32 slot)
 		return false;
 	s->labels.conf = *(struct sb_label_conf *)conf->word;
 	s->labels.thread_pointer = sb_interp_thread_pointer(bpf_get_current_task_btf());
+	return true;
+}
+
+/* Read the labels of the current thread, or, with is_of_span, the one that spans depend on. */
+static __always_inline bool read_labels(struct sb_scratch *s, __u32 slot)
+{
+	__u32 i;
+
+	if (!find_conf(s))
+		return false;
 	if (s->labels.is_of_span)
 		sb_label_want_span(&s->labels);
 	if (sb_labels_begin(slot) == SB_STEP_GO_ON)
@@ -131,6 +176,7 @@ __noinline __u64 sb_labels_span(__u32 slot)
 
 	if (!s || !cfg_labels || !cfg_span_label)
 		return 0;
+	s->labels.goroutine = 0;
 	if (!sb_has_user_side(bpf_get_current_task_btf()))
 		return SB_LABELS_UNSURE;
 	sb_interp_start(slot);
@@ -139,15 +185,33 @@ __noinline __u64 sb_labels_span(__u32 slot)
 	s->labels.is_of_span = 0;
 	if (!has_labels)
 		return 0;
-	if (s->labels.is_bad || s->labels.is_changing)
+	if (s->labels.is_bad || s->labels.is_changing ||
+	    (s->labels.conf.kind == SB_LABEL_GO && !s->labels.goroutine))
 		return SB_LABELS_UNSURE;
-	sb_label_end(&s->labels, sb_stack_seed(0));
+	sb_labels_hash(slot, sb_stack_seed(0));
 	value = s->labels.hash;
 	/* User space reads the names of keys when it is shipped a set that has an unknown one. */
 	if (s->labels.has_unknown)
 		sb_labels_take(slot);
 	s->capture.key.labels = 0;
 	return value;
+}
+
+__noinline int sb_labels_find_goroutine(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s || !cfg_labels || !cfg_span_go)
+		return 0;
+	s->labels.goroutine = 0;
+	if (!sb_has_user_side(bpf_get_current_task_btf()))
+		return 0;
+	sb_interp_start(slot);
+	if (!find_conf(s) || s->labels.conf.kind != SB_LABEL_GO)
+		return 0;
+	s->labels.conf.go_labels = 0; /* to be left alone */
+	sb_labels_begin(slot);
+	return 0;
 }
 
 __hidden void sb_labels_name_asleep(struct sb_sample_key *key)

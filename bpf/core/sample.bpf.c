@@ -238,11 +238,11 @@ __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 		return -ENOENT;
 	}
 	identify(&s->capture.key, bpf_get_current_task_btf());
-	/* At a switch, span_switch has looked. */
-	if (!(how & SB_BEGIN_ANYWHERE) && slot != SB_SCRATCH_SWITCH)
+	/* At a switch, span_switch has looked at labels. */
+	if (!(how & SB_BEGIN_ANYWHERE) && (slot != SB_SCRATCH_SWITCH || !cfg_span_label))
 		sb_span_look(slot);
 	if (cfg_spans && !(how & SB_BEGIN_ANYWHERE) &&
-	    !is_in_span(s, sb_span_of_current(s->capture.now_ns)))
+	    !is_in_span(s, sb_span_of_current(slot, s->capture.now_ns)))
 		return -ENOENT;
 	if (cfg_by & SB_BY_CGROUP)
 		s->capture.key.cgroup_id = bpf_get_current_cgroup_id();

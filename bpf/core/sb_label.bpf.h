@@ -21,10 +21,14 @@ int sb_labels_take(__u32 slot);
 /* sb_labels_span(): the labels could not be read just now. Values are odd. */
 #define SB_LABELS_UNSURE (~0ull - 1)
 /*
- * Look at the label of the current thread on which spans depend. The key of the record of @slot must
- * say which process it is. Return: a hash of its value; 0: it has none; SB_LABELS_UNSURE.
+ * Look at the label of the current thread on which spans depend, and find the goroutine as
+ * sb_labels_find_goroutine() does. The key of the record of @slot must say which process it is.
+ * Return: a hash of the value; 0: it has none; SB_LABELS_UNSURE.
  */
 __u64 sb_labels_span(__u32 slot);
+/* Find the goroutine that the current thread runs, if its process has any, in labels.goroutine of the
+ * record of @slot. The key of the record must say which process it is. Return: 0. */
+int sb_labels_find_goroutine(__u32 slot);
 /*
  * Write an ID for the set of labels into the key of a thread that sleeps, derived from
  * @key->ustack, which must be set; user space reads the labels under this ID. Does nothing if the

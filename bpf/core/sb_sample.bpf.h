@@ -74,6 +74,11 @@ static __always_inline __u64 sb_regs_fp(const struct sb_regs *regs)
 #endif
 }
 
+/* The bounds of a stack, which the runtime's `g` begins with (runtime2.go). */
+struct sb_go_stack {
+	__u64 lo, hi;
+};
+
 /* Return: the address of the runtime's `g` of the goroutine, if Go code runs; else anything. */
 static __always_inline __u64 sb_regs_goroutine(const struct sb_regs *regs)
 {

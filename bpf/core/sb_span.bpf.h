@@ -15,6 +15,8 @@
 extern const volatile bool cfg_spans;
 /* Spans are of a label of threads (--in label:KEY). */
 extern const volatile bool cfg_span_label;
+/* Spans are calls of goroutines, perhaps among others. */
+extern const volatile bool cfg_span_go;
 
 #define SB_SPAN_OUTSIDE (~0ull)
 
@@ -23,23 +25,26 @@ extern const volatile bool cfg_span_label;
  * @sp: the stack pointer of the thread in user mode; 0: not known
  *
  * Return: the number for sb_sample_key.span; 0: the sample counts, however long the span will be;
- * SB_SPAN_OUTSIDE: the thread is in no span.
+ * SB_SPAN_OUTSIDE: the thread is in no span, or in one of a goroutine.
  */
 __u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns);
 
-/* sb_span_of() of the current thread. */
-__u64 sb_span_of_current(__u64 now_ns);
+/* sb_span_of() of the current thread, or of the goroutine that it runs, by what sb_span_look() has found
+ * out in the record of @slot. */
+__u64 sb_span_of_current(__u32 slot, __u64 now_ns);
 
-/* The label of the current thread, of which a record is in @slot, is @value now (sb_labels_span()):
- * begin or end its span if that has changed. Return: 0. */
+/* The label of the current thread or its goroutine, of which a record is in @slot, is @value now
+ * (sb_labels_span()): begin or end its span if that has changed. Return: 0. */
 int sb_span_follow(__u32 slot, __u64 value);
 
-/* With cfg_span_label: look at the label of the current thread. The key of the record of @slot must say
- * which process it is. */
+/* Find out who runs, and with cfg_span_label, which label it has. The key of the record of @slot must
+ * say which process it is. */
 static __always_inline void sb_span_look(__u32 slot)
 {
 	if (cfg_span_label)
 		sb_span_follow(slot, sb_labels_span(slot));
+	else if (cfg_span_go)
+		sb_labels_find_goroutine(slot);
 }
 
 /* Return: the stack pointer in user mode of a task that is not running; 0: not known. Those of a task

@@ -33,14 +33,32 @@
 /* Bound of the modules of a process; higher numbers are taken to be invalid. */
 #define SB_LABEL_MODULES_MAX 4096
 
+/* GO, for 64-bit programs: g.m of runtime2.go, of which the linker knows the place. */
+#define SB_LABEL_GO_M	     48
+/* GO: map[string]string of runtime/map.go up to Go 1.23. A bucket has a byte for each of its entries,
+ * which is less than SB_LABEL_GO_TOP_MIN where there is none, then their keys, their values, and the
+ * next bucket of the same hash. */
+#define SB_LABEL_GO_ENTRIES  8
+#define SB_LABEL_GO_BUCKET   (SB_LABEL_GO_ENTRIES * (1 + 16 + 16) + 8)
+#define SB_LABEL_GO_TOP_MIN  5
+
+#define SB_LABEL_SWAP(a, b)    \
+	do {                   \
+		__u64 was = a; \
+		a = b;         \
+		b = was;       \
+	} while (0)
+
 /* The state of a walk over the labels of one thread. */
 struct sb_label_walk {
 	struct sb_label_conf conf;
 	__u64 thread_pointer;
-	__u64 at, end;	/* OTEL: offsets in `record`; CUSTOM: next label's address, number left */
-	__u64 nr_bytes; /* used bytes of `data` */
-	__u64 nr_cut;	/* values and labels that did not fit */
-	__u64 is_bad;	/* something could not be read */
+	__u64 at, end;	   /* OTEL: offsets in `record`; else next label's address, number left */
+	__u64 entry;	   /* GO, of a map: of the bucket at `at` */
+	__u64 goroutine;   /* GO: address of the `g` of the goroutine; 0: the thread runs none */
+	__u64 nr_bytes;	   /* used bytes of `data` */
+	__u64 nr_cut;	   /* values and labels that did not fit */
+	__u64 is_bad;	   /* something could not be read */
 	__u64 is_changing; /* OTEL: the thread was just changing its record */
 	__u64 has_ids;	   /* OTEL: `data` begins with the IDs */
 	__u64 has_unknown; /* OTEL: there was a key that user space does not know yet */
@@ -158,7 +176,7 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_begin() for CUSTOM: read the head of the set at @set of the process. */
+/* sb_label_begin() for CUSTOM and GO: read the head of the set at @set of the process. */
 static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *w, void *mem,
 							  __u64 set)
 {
@@ -171,22 +189,77 @@ static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *
 	return SB_STEP_GO_ON;
 }
 
+/* sb_label_begin_go() for a map, of which @map is the header: buckets of other hashes follow each
+ * other. Labels of more buckets, or in a further bucket of one hash, are counted in w->nr_cut. */
+static __always_inline enum sb_step sb_label_begin_map(struct sb_label_walk *w, void *mem,
+						       __u64 map)
+{
+	__u64 log2;
+
+	if (!map || SB_INTERP_READ(mem, w->head, 24, map)) {
+		w->is_bad = 1;
+		return SB_STEP_END;
+	}
+	log2 = w->head[1] >> 8 & 0xff;
+	if (log2 > 3) {
+		log2 = 3;
+		w->nr_cut++;
+	}
+	w->at = w->head[2];
+	w->end = w->head[0] ? (__u64)SB_LABEL_GO_ENTRIES << log2 : 0;
+	w->entry = 0;
+	return SB_STEP_GO_ON;
+}
+
+/* sb_label_begin() for GO: @g: of whatever stack the thread is on, which may be one of the runtime's. */
+static __always_inline enum sb_step sb_label_begin_go(struct sb_label_walk *w, void *mem, __u64 g)
+{
+	__u64 m = sb_label_word(w, mem, g + SB_LABEL_GO_M);
+	__u64 goroutine = m ? sb_label_word(w, mem, m + w->conf.go_curg) : 0;
+	__u64 set;
+
+	if (!goroutine || sb_label_word(w, mem, goroutine + SB_LABEL_GO_M) != m)
+		return SB_STEP_END;
+	w->goroutine = goroutine;
+	set = w->conf.go_labels ? sb_label_word(w, mem, goroutine + w->conf.go_labels) : 0;
+	if (!set)
+		return SB_STEP_END;
+	return w->conf.go_is_map ? sb_label_begin_map(w, mem, sb_label_word(w, mem, set))
+				 : sb_label_begin_custom(w, mem, set);
+}
+
+/* The first half of sb_label_begin(): find the value of the thread-local variable, for w->at. */
+static __always_inline void sb_label_find(struct sb_label_walk *w, void *mem)
+{
+	__u64 var;
+
+	w->nr_bytes = w->nr_cut = w->is_bad = w->hash = 0;
+	w->is_changing = w->has_ids = w->has_unknown = w->goroutine = 0;
+	var = sb_label_variable(w, mem);
+	w->at = var ? sb_label_word(w, mem, var) : 0;
+}
+
+/* The second half. */
+static __always_inline enum sb_step sb_label_begin_at(struct sb_label_walk *w, void *mem)
+{
+	__u64 at = w->at;
+
+	if (!at)
+		return SB_STEP_END;
+	if (w->conf.kind == SB_LABEL_GO)
+		return sb_label_begin_go(w, mem, at);
+	return w->conf.kind == SB_LABEL_OTEL ? sb_label_begin_otel(w, mem, at)
+					     : sb_label_begin_custom(w, mem, at);
+}
+
 /*
  * Find the labels of the thread. The caller has set w->conf, w->thread_pointer and w->is_of_span;
  * all else is reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none.
  */
 static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void *mem)
 {
-	__u64 var, set;
-
-	w->nr_bytes = w->nr_cut = w->is_bad = w->hash = 0;
-	w->is_changing = w->has_ids = w->has_unknown = 0;
-	var = sb_label_variable(w, mem);
-	set = var ? sb_label_word(w, mem, var) : 0;
-	if (!set)
-		return SB_STEP_END;
-	return w->conf.kind == SB_LABEL_OTEL ? sb_label_begin_otel(w, mem, set)
-					     : sb_label_begin_custom(w, mem, set);
+	sb_label_find(w, mem);
+	return sb_label_begin_at(w, mem);
 }
 
 /*
@@ -242,13 +315,9 @@ static __always_inline enum sb_step sb_label_step_otel(struct sb_label_walk *w)
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_step() for CUSTOM. Longer values are cut, and counted in w->nr_cut. */
-static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w, void *mem)
+/* sb_label_next() for a list. */
+static __always_inline enum sb_step sb_label_next_of_list(struct sb_label_walk *w, void *mem)
 {
-	__u64 len, hash;
-	__u8 *to;
-	int i;
-
 	if (!w->end)
 		return SB_STEP_END;
 	if (SB_INTERP_READ(mem, w->head, 32, w->at)) {
@@ -257,13 +326,67 @@ static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w
 	}
 	w->at += 32;
 	w->end--;
-	len = w->head[0];
+	if (w->conf.kind == SB_LABEL_CUSTOM) {
+		SB_LABEL_SWAP(w->head[0], w->head[1]);
+		SB_LABEL_SWAP(w->head[2], w->head[3]);
+	}
+	return SB_STEP_GO_ON;
+}
+
+/* sb_label_next() for a map of GO. */
+static __always_inline enum sb_step sb_label_next_of_map(struct sb_label_walk *w, void *mem)
+{
+	__u64 entry = w->entry, keys = w->at + SB_LABEL_GO_ENTRIES, tops;
+
+	if (!w->end)
+		return SB_STEP_END;
+	tops = sb_label_word(w, mem, w->at);
+	if (w->is_bad)
+		return SB_STEP_END;
+	w->end--;
+	if (!entry && sb_label_word(w, mem, w->at + SB_LABEL_GO_BUCKET - 8))
+		w->nr_cut++;
+	w->entry = entry + 1;
+	if (entry >= SB_LABEL_GO_ENTRIES - 1) {
+		w->at += SB_LABEL_GO_BUCKET;
+		w->entry = 0;
+	}
+	SB_STEP_OPAQUE(entry);
+	entry &= SB_LABEL_GO_ENTRIES - 1;
+	w->head[1] = 0;
+	if ((tops >> 8 * entry & 0xff) < SB_LABEL_GO_TOP_MIN)
+		return SB_STEP_GO_ON;
+	keys += 16 * entry;
+	if (SB_INTERP_READ(mem, w->head, 16, keys) ||
+	    SB_INTERP_READ(mem, w->head + 2, 16, keys + 16 * SB_LABEL_GO_ENTRIES)) {
+		w->is_bad = 1;
+		return SB_STEP_END;
+	}
+	return SB_STEP_GO_ON;
+}
+
+/* The next label of CUSTOM or GO, {key, its length, value, its length} into w->head. A length of 0 says
+ * that there is none here. */
+static __always_inline enum sb_step sb_label_next(struct sb_label_walk *w, void *mem)
+{
+	return w->conf.kind == SB_LABEL_GO && w->conf.go_is_map ? sb_label_next_of_map(w, mem)
+								: sb_label_next_of_list(w, mem);
+}
+
+/* Append the label in w->head if it is wanted. Longer values are cut, and counted in w->nr_cut. */
+static __always_inline enum sb_step sb_label_take(struct sb_label_walk *w, void *mem)
+{
+	__u64 len, hash;
+	__u8 *to;
+	int i;
+
+	len = w->head[1];
 	if (!len || len > SB_LABEL_KEY_BYTES)
 		return SB_STEP_GO_ON;
 	SB_STEP_OPAQUE(len); /* here, or the mask is folded away, which verifiers up to 6.1 need */
 	len &= 127;
 	__builtin_memset(w->key, 0, sizeof(w->key));
-	if (len > SB_LABEL_KEY_BYTES || SB_INTERP_READ(mem, w->key, len, w->head[1])) {
+	if (len > SB_LABEL_KEY_BYTES || SB_INTERP_READ(mem, w->key, len, w->head[0])) {
 		w->is_bad = 1;
 		return SB_STEP_GO_ON;
 	}
@@ -273,7 +396,7 @@ static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w
 			break;
 	if (i == SB_LABELS_MAX)
 		return SB_STEP_GO_ON;
-	len = w->head[2];
+	len = w->head[3];
 	if (len > SB_LABEL_VALUE_MAX) {
 		len = SB_LABEL_VALUE_MAX;
 		w->nr_cut++;
@@ -281,7 +404,7 @@ static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w
 	SB_STEP_OPAQUE(len);
 	len &= 255;
 	to = sb_label_put(w, i, len);
-	if (to && len && SB_INTERP_READ(mem, to, len, w->head[3])) {
+	if (to && len && SB_INTERP_READ(mem, to, len, w->head[2])) {
 		w->is_bad = 1;
 		w->nr_bytes -= 2 + len;
 	}
@@ -298,7 +421,7 @@ static __always_inline void sb_label_want_span(struct sb_label_walk *w)
 	conf->ids = conf->span_ids;
 	__builtin_memset(conf->wanted, 0, sizeof(conf->wanted));
 	__builtin_memset(conf->key_hash, 0, sizeof(conf->key_hash));
-	if (conf->kind == SB_LABEL_CUSTOM)
+	if (conf->kind != SB_LABEL_OTEL)
 		conf->key_hash[0] = key;
 	else if (key != SB_LABEL_NO_KEY)
 		conf->wanted[key >> 6 & 3] = 1ull << (key & 63);
@@ -310,7 +433,12 @@ static __always_inline void sb_label_want_span(struct sb_label_walk *w)
  */
 static __always_inline enum sb_step sb_label_step(struct sb_label_walk *w, void *mem)
 {
-	return w->conf.kind == SB_LABEL_OTEL ? sb_label_step_otel(w) : sb_label_step_custom(w, mem);
+	enum sb_step step;
+
+	if (w->conf.kind == SB_LABEL_OTEL)
+		return sb_label_step_otel(w);
+	step = sb_label_next(w, mem);
+	return step == SB_STEP_GO_ON ? sb_label_take(w, mem) : step;
 }
 
 /*

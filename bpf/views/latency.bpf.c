@@ -194,16 +194,11 @@ static __u64 *newest_of(const struct call *now)
 	return bpf_map_lookup_elem(&latency_newest, &now->list.caller);
 }
 
-/* The bounds of a stack, which the runtime's `g` begins with (runtime2.go). */
-struct go_stack {
-	__u64 lo, hi;
-};
-
 /* Find the list of the goroutine that runs, and what tells its calls apart. @sp: at the return address.
  * Return: 0; -EFAULT: no goroutine runs. */
 static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, struct call *ret)
 {
-	struct go_stack stack;
+	struct sb_go_stack stack;
 
 	ret->list.caller.id = sb_regs_goroutine(regs);
 	ret->list.caller.tgid = bpf_get_current_pid_tgid() >> 32;

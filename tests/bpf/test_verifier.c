@@ -138,6 +138,7 @@ int main(void)
 	skel->rodata->cfg_labels = true;
 	skel->rodata->cfg_spans = true;
 	skel->rodata->cfg_span_label = true;
+	skel->rodata->cfg_span_go = true;
 	if (sampler_bpf__load(skel)) {
 		print_refusal();
 		return 1;

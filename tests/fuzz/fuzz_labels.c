@@ -22,6 +22,9 @@ struct input {
 	unsigned int nr_reads;
 };
 
+/* Of an input that are the configuration of a walk, as far as it is not of Go alone. */
+#define CONF_BYTES offsetof(struct sb_label_conf, go_labels)
+
 static int read_input(void *arg, void *dst, size_t len, uint64_t addr)
 {
 	struct input *input = arg;
@@ -59,17 +62,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct sb_memory memory = { .read = read_input, .arg = &input };
 	uint64_t name, at = 0, len;
 
-	if (size < sizeof(w.conf) + 8)
+	if (size < CONF_BYTES + 8)
 		return 0;
 	memset(&w, 0x5a, sizeof(w));
-	memcpy(&w.conf, data, sizeof(w.conf));
-	memcpy(&w.thread_pointer, data + sizeof(w.conf), 8);
-	w.conf.kind = 1 + w.conf.kind % 2;
+	memcpy(&w.conf, data, CONF_BYTES);
+	memcpy(&w.thread_pointer, data + CONF_BYTES, 8);
+	w.conf.kind = 1 + w.conf.kind % (SB_LABEL_KIND_MAX - 1);
+	w.conf.go_labels = (uint32_t)w.conf.nr_keys;
+	w.conf.go_curg = (uint32_t)w.conf.dtv_at;
+	w.conf.go_is_map = w.conf.is_musl >> 1 & 1;
 	w.conf.is_musl %= 2;
 	input = (struct input){ .at = data + 8, .len = size - 8 };
 	name = name_of(&w, &memory);
-	/* Each step reads three times at most. */
-	must(input.nr_reads <= 8 + 3 * SB_LABEL_ATTRS_MAX);
+	/* Each step reads six times at most. */
+	must(input.nr_reads <= 12 + 6 * SB_LABEL_ATTRS_MAX);
 	/* What is shipped are whole labels. */
 	while (at < w.nr_bytes) {
 		len = w.data[at + 1];

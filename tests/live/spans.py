@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """--in, --slower-than: only what slow calls do, as much as the program measures itself.
 
-spans.py STACKBPF SPANS_C [PART...]
+spans.py STACKBPF SPANS_C SPANS_GO [PART...]
 """
 import collections
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import tempfile
 from live import check, done, need_root, run_parts, sampling, stackbpf, wait_for
 
 need_root()
-BINARY, SOURCE = sys.argv[1], sys.argv[2]
+BINARY, SOURCE, GO_SOURCE = sys.argv[1:4]
 WORK = tempfile.TemporaryDirectory()
 PROGRAM = f'{WORK.name}/spans'
 INCLUDE = os.path.join(os.path.dirname(SOURCE), '..', '..', 'include')
@@ -161,6 +162,37 @@ def labels():
               f'{what}: one value for each slow request, {sorted(values)} of {nr_slow}')
 
 
+def goroutines():
+    """Calls of goroutines, whatever threads they run on, and their labels."""
+    if not shutil.which('go'):
+        return print('left out: goroutines, since no Go is installed')
+    for mode, flags in (('', ()), ('label', ('-ldflags=-s', '-buildmode=pie')), ('panic', ())):
+        program = f'{WORK.name}/spans_go_{mode}'
+        subprocess.run(['go', 'build', *flags, '-o', program, os.path.abspath(GO_SOURCE)], check=True, cwd=WORK.name)
+        event = 'label:request' if mode == 'label' else f'{program}:main.handle'
+        said = f'{WORK.name}/said'
+        result = stackbpf(BINARY, 'oncpu', '-F', '499', '--label', 'request', '--in', event, '--slower-than', f'{MICROS}us', '--stats',
+                          '--', 'sh', '-c', f'exec {program} 200 {MICROS} {mode} >{said}')
+        check(result.status == 0, f'goroutines, {mode}: {result.status}')
+        with open(said, encoding='ascii') as file:
+            *kinds, (moved,) = [tuple(map(int, line.split())) for line in file]
+        fast = [name for name, (_, nr_slow) in zip(('Fast', 'Middle'), kinds) if not nr_slow]
+        weights = {name: of(result, f'main.serve{name}') for name in ('Fast', 'Middle', 'Slow')}
+        check(weights['Slow'] and not any(weights[name] for name in fast), f'goroutines, {mode}: {weights} of {kinds}')
+        check(not of(result, 'main.between'), f'goroutines, {mode}: nothing from between calls')
+        check(moved >= 10, f'{moved} changed their threads')
+        ended, slow = (int(re.search(rf'spans .*?(\d+) {what}', result.err)[1]) for what in ('ended', 'took at least'))
+        nr_slow = sum(nr_slow for _, nr_slow in kinds)
+        if mode == 'label':
+            # What the goroutine does at the beginning and the end may not be seen, so some that were a little late are missing.
+            values = {stack[0] for stack in result.stacks}
+            check(0.8 * kinds[2][1] <= slow <= nr_slow and len(values) == slow and all(v.startswith('request=r') for v in values),
+                  f'goroutines: one value for each slow request, {sorted(values)} of {nr_slow}')
+        else:
+            left = stat(result, 'spans left without an end') if mode else 0
+            check(ended + left == 200 and abs(slow - nr_slow) <= 2, f'goroutines, {mode}: {ended} and {left} spans, {slow} of {kinds}')
+
+
 def nothing():
     """Why nothing was sampled, and where to cut."""
     loop = f'{PROGRAM} 60 0 >/dev/null'
@@ -185,5 +217,5 @@ def bad_input():
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((oncpu, waits, files, jumps, threads, event_loop, labels, still_open, nothing, bad_input), sys.argv[3:])
+run_parts((oncpu, waits, files, jumps, threads, event_loop, labels, goroutines, still_open, nothing, bad_input), sys.argv[4:])
 done()

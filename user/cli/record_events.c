@@ -186,8 +186,7 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 	sb_probes_release(probes);
 	*probes = (struct sb_probes){ .tgid = sb_record_tgid(opts),
 				      .is_without_stacks = opts->rate,
-				      .is_of_calls = kind->takes_calls && !events->from.nr,
-				      .is_of_goroutines = true };
+				      .is_of_calls = kind->takes_calls && !events->from.nr };
 	probes->is_of_kernel_calls = probes->is_of_calls;
 	probes->is_of_tgid_only = probes->tgid && sb_record_is_only_tgid(opts);
 	err = add_events(probes, &events->events, 0, reason);

@@ -260,14 +260,6 @@ static int prepare_returns(struct search *search)
 
 	if ((!to->spec->is_return && !to->is_call) || !sb_gopcln_is_there(search->elf))
 		return 0;
-	if (to->is_call && !to->is_of_goroutines) {
-		sb_reason_set(
-			to->reason, 0,
-			"event '%s': '%s' is a Go program, whose goroutines change their threads "
-			"within a call; name two events instead",
-			to->text, search->path);
-		return -EOPNOTSUPP;
-	}
 	err = sb_gopcln_load(search->elf, &search->table);
 	if (!err)
 		return 0;

@@ -344,7 +344,6 @@ static int add_event(struct sb_probes *probes, const char *text, const struct sb
 				   .preset = preset,
 				   .tgid = probes->tgid,
 				   .is_call = probes->is_of_calls,
-				   .is_of_goroutines = probes->is_of_goroutines,
 				   .found = probes->is_of_calls ? found_call : found_place,
 				   .arg = probes,
 				   .reason = reason };

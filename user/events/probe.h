@@ -67,8 +67,6 @@ struct sb_probes {
 	/* In: beginning and return of each place are hooked, so only functions of programs will do;
 	 * and of the kernel. */
 	bool is_of_calls, is_of_kernel_calls;
-	/* In: calls are told apart by goroutine if there are any, so Go functions will do, too. */
-	bool is_of_goroutines;
 	/* In: no stacks are taken, so names tell the functions of a pattern apart. */
 	bool is_without_stacks;
 	/* In: places that are added begin or end pairs, SB_EVENT_*; 0: they are no pairs. A place

@@ -24,7 +24,6 @@ struct sb_resolving {
 	uint32_t tgid;
 	bool is_list; /* places are listed, so none is missed */
 	bool is_call; /* the return is hooked, too */
-	bool is_of_goroutines;
 	/* Take a place. @name: of this place, as sb_probes_add() takes it; @probe: its strings are
 	 * borrowed. Return: 0 or a negative errno, with the reason. */
 	int (*found)(struct sb_resolving *to, const char *name, const struct sb_probe *probe);

@@ -52,10 +52,11 @@ static int make_interp(struct sb_run *run)
 		.labels = config->labels,
 		.nr_labels = config->nr_labels,
 		.span_label = config->view_opts.in_label,
+		.goroutines = sb_view_has_goroutines(&config->view_opts),
 		.no_frames = !has_interp(config),
 	};
 
-	if (!has_interp(config) && !config->nr_labels && !opts.span_label)
+	if (!has_interp(config) && !config->nr_labels && !opts.span_label && !opts.goroutines)
 		return 0;
 	return sb_interp_new(&opts, &run->interp);
 }

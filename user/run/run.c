@@ -128,7 +128,8 @@ static enum sb_run_status make_session(struct sb_run *run)
 		.processes = run->processes,
 		.interp = run->interp,
 		.interp_lines = config->lines,
-		.labels = config->nr_labels || config->view_opts.in_label,
+		.labels = config->nr_labels || config->view_opts.in_label ||
+			  sb_view_has_goroutines(&config->view_opts),
 		.parser = run->parser,
 		.reason = &run->reason,
 		.freq_hz = config->freq_hz,

@@ -32,12 +32,24 @@ static struct sb_attaching job_of(const struct sampler_bpf *skel, const struct s
 	return job;
 }
 
+bool sb_view_has_goroutines(const struct sb_view_opts *opts)
+{
+	size_t i;
+
+	for (i = 0; opts->in && i < opts->in->places.nr; i++)
+		if (opts->in->places.at[i].returns.nr)
+			return true;
+	return false;
+}
+
 static int resize_maps(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	int err = bpf_map__set_max_entries(skel->maps.spans_open, SB_SPANS_OPEN_MAX);
 
 	if (!err && opts->slower_than_ns)
 		err = bpf_map__set_max_entries(skel->maps.spans_slow, SB_SPANS_SLOW_MAX);
+	if (!err && (opts->in_label || sb_view_has_goroutines(opts)))
+		err = bpf_map__set_max_entries(skel->maps.span_go_processes, SB_SPANS_GO_MAX);
 	return err ? err : bpf_map__set_max_entries(skel->maps.span_durations, SB_SPAN_BUCKETS);
 }
 
@@ -57,6 +69,7 @@ int sb_span_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	skel->rodata->cfg_spans = true;
 	skel->rodata->cfg_span_slow_ns = opts->slower_than_ns;
 	skel->rodata->cfg_span_label = opts->in_label;
+	skel->rodata->cfg_span_go = sb_view_has_goroutines(opts);
 	err = resize_maps(skel, opts);
 	if (!err && opts->in)
 		err = sb_attach_prepare(&end);

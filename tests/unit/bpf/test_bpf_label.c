@@ -246,6 +246,90 @@ static void test_custom(void **state)
 	assert_int_equal(sample(), 0);
 }
 
+#define GO_G	   (BASE + 0x100)
+#define GO_M	   (BASE + 0x300)
+#define GO_RUNNING (BASE + 0x500)
+#define GO_LABELS  (BASE + 0x900)
+#define GO_KEY	   (BASE + 0x1000)
+
+/* A thread that is on a stack of the runtime, and runs a goroutine whose labels are at GO_LABELS. */
+static void put_goroutine(bool is_map)
+{
+	uint64_t key[8] = {};
+
+	memcpy(key, "vehicle", 7);
+	conf->kind = SB_LABEL_GO;
+	conf->key_hash[1] = sb_label_key_hash((__u64 *)key);
+	conf->go_labels = 0x160;
+	conf->go_curg = 184;
+	conf->go_is_map = is_map;
+	put_word(FS - 64, GO_G);
+	put_word(GO_G + SB_LABEL_GO_M, GO_M);
+	put_word(GO_M + 184, GO_RUNNING);
+	put_word(GO_RUNNING + SB_LABEL_GO_M, GO_M);
+	put_word(GO_RUNNING + 0x160, GO_LABELS);
+	put(GO_KEY, "vehicle", 7);
+	put(GO_KEY + 16, "car", 3);
+}
+
+static void put_string(uint64_t at, uint64_t text, uint64_t len)
+{
+	put_word(at, text);
+	put_word(at + 8, len);
+}
+
+static void test_go_list(void **state)
+{
+	put_goroutine(false);
+	put_word(GO_LABELS, GO_LABELS + 0x100);
+	put_word(GO_LABELS + 8, 2);
+	put_string(GO_LABELS + 0x100, GO_KEY, 4);
+	put_string(GO_LABELS + 0x110, GO_KEY, 7);
+	put_string(GO_LABELS + 0x120, GO_KEY, 7);
+	put_string(GO_LABELS + 0x130, GO_KEY + 16, 3);
+	sample();
+	expect_data("\1\3car", 5);
+	assert_int_equal(s->labels.goroutine, GO_RUNNING);
+	/* No goroutine; one that is not the thread's. */
+	put_word(GO_RUNNING + SB_LABEL_GO_M, GO_M + 8);
+	assert_int_equal(sample(), 0);
+	assert_int_equal(s->labels.goroutine, 0);
+	put_word(GO_M + 184, 0);
+	assert_int_equal(sample(), 0);
+	assert_int_equal(s->labels.goroutine, 0);
+}
+
+/* Two buckets, the second of which has a further one. */
+static void test_go_map(void **state)
+{
+	const uint64_t map = GO_LABELS + 0x100, bucket = BASE + 0x2000 + SB_LABEL_GO_BUCKET;
+	uint32_t zero = 0;
+	uint64_t *stat = bpf_map_lookup_elem(&stats, &zero);
+
+	put_goroutine(true);
+	put_word(GO_LABELS, map);
+	put_word(map, 1);
+	put_word(map + 8, 1 << 8);
+	put_word(map + 16, BASE + 0x2000);
+	memory[bucket - BASE + 6] = SB_LABEL_GO_TOP_MIN;
+	memory[bucket - BASE + 5] = SB_LABEL_GO_TOP_MIN - 1;
+	put_string(bucket + 8 + 5 * 16, GO_KEY, 7);
+	put_string(bucket + 8 + 8 * 16 + 5 * 16, GO_KEY + 16, 2);
+	put_string(bucket + 8 + 6 * 16, GO_KEY, 7);
+	put_string(bucket + 8 + 8 * 16 + 6 * 16, GO_KEY + 16, 3);
+	sample();
+	expect_data("\1\3car", 5);
+	assert_int_equal(stat[SB_STAT_LABELS_CUT], 0);
+	put_word(bucket + SB_LABEL_GO_BUCKET - 8, BASE);
+	sample();
+	assert_int_equal(stat[SB_STAT_LABELS_CUT], 1);
+	put_word(map, 0);
+	assert_int_equal(sample(), 0);
+	put_word(GO_LABELS, 0);
+	assert_int_equal(sample(), 0);
+	assert_int_equal(stat[SB_STAT_LABELS_BAD], 1);
+}
+
 /* Where the ring is full, the next sample ships it. */
 static void test_full_ring(void **state)
 {
@@ -297,6 +381,8 @@ int main(void)
 		cmocka_unit_test_setup(test_forged, setup),
 		cmocka_unit_test_setup(test_dtv, setup),
 		cmocka_unit_test_setup(test_custom, setup),
+		cmocka_unit_test_setup(test_go_list, setup),
+		cmocka_unit_test_setup(test_go_map, setup),
 		cmocka_unit_test_setup(test_full_ring, setup),
 		cmocka_unit_test_setup(test_nothing, setup),
 	};

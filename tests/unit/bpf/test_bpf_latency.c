@@ -363,9 +363,9 @@ static void test_exit(void **state)
 /* What the runtime has at GOROUTINE. */
 static void move_stack(uint64_t hi)
 {
-	static struct go_stack stack;
+	static struct sb_go_stack stack;
 
-	stack = (struct go_stack){ hi - 0x2000, hi };
+	stack = (struct sb_go_stack){ hi - 0x2000, hi };
 	shim.user_addr = GOROUTINE;
 	shim.user_mem = &stack;
 	shim.user_bytes = sizeof(stack);

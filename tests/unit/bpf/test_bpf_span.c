@@ -27,9 +27,12 @@ static int setup(void **state)
 	MAP_OF(spans_open, 2);
 	MAP_OF(spans_slow, 2);
 	MAP_OF(span_durations, SB_SPAN_BUCKETS);
+	MAP_OF(span_go_processes, 2);
+	SHIM_MAP(scratch);
 	cfg_nr_allow_rules = 0;
 	cfg_spans = true;
 	cfg_span_slow_ns = SLOW;
+	cfg_span_go = cfg_span_label = false;
 	span_numbers = 0;
 	shim.task = &task;
 	shim.task_regs = &regs;
@@ -63,7 +66,7 @@ static void end_at(uint64_t now_ns, int deep)
 static uint64_t sample_at(uint64_t now_ns, int deep)
 {
 	regs.sp = sp_of(deep) - SB_RETURN_BYTES;
-	return sb_span_of_current(now_ns);
+	return sb_span_of_current(SB_SCRATCH_PROBE, now_ns);
 }
 
 static uint64_t stat_of(uint32_t stat)
@@ -217,15 +220,111 @@ static void test_full(void **state)
 	assert_int_equal(stat_of(SB_STAT_SPANS_FULL), 1);
 }
 
+#define GOROUTINE 0xc000002380ull
+
+/* The runtime's `g`, whose stack ends at @end, runs on the current thread. */
+static void run_goroutine(uint64_t end)
+{
+	static struct sb_go_stack stack;
+
+	stack = (struct sb_go_stack){ end - 0x2000, end };
+	shim.user_addr = GOROUTINE;
+	shim.user_mem = &stack;
+	shim.user_bytes = sizeof(stack);
+	shim.attach_cookie = SB_COOKIE_GO;
+	cfg_span_go = true;
+	sb_scratch_get(SB_SCRATCH_PROBE)->labels.goroutine = GOROUTINE;
+}
+
+static void go_at(uint64_t now_ns, uint64_t sp, int (*program)(struct pt_regs *))
+{
+	struct sb_regs at = { .sp = sp, .r14 = GOROUTINE };
+
+	shim.now_ns = now_ns;
+	program((struct pt_regs *)&at);
+}
+
+/* It goes to another thread, and its stack moves; its thread is on a stack of the runtime. */
+static void test_goroutine(void **state)
+{
+	run_goroutine(STACK);
+	go_at(100, STACK - 0x108, span_call);
+	regs.sp = STACK - 0x200;
+	assert_int_equal(sb_span_of_current(SB_SCRATCH_PROBE, 200), 1);
+	shim.pid_tgid++;
+	task.pid++;
+	run_goroutine(STACK + 0x70000);
+	regs.sp = STACK + 0x70000 - 0x200;
+	assert_int_equal(sb_span_of_current(SB_SCRATCH_PROBE, 300), 1);
+	regs.sp = STACK - 0x900000;
+	assert_int_equal(sb_span_of_current(SB_SCRATCH_PROBE, 1200), 0);
+	regs.sp = STACK + 0x70000 - 0x80;
+	assert_true(sb_span_of_current(SB_SCRATCH_PROBE, 1300) == SB_SPAN_OUTSIDE);
+	sb_scratch_get(SB_SCRATCH_PROBE)->labels.goroutine = 0; /* the thread runs no goroutine */
+	assert_true(sb_span_of_current(SB_SCRATCH_PROBE, 1300) == SB_SPAN_OUTSIDE);
+	go_at(1400, STACK + 0x70000 - 0x108, span_return);
+	assert_true(is_slow(1));
+	assert_int_equal(stat_of(SB_STAT_SPANS_SLOW), 1);
+	/* Nothing is kept of one that has ended, so there is room for others. */
+	go_at(1500, STACK + 0x70000 - 0x108, span_call);
+	go_at(1600, STACK + 0x70000 - 0x108, span_return);
+	assert_int_equal(stat_of(SB_STAT_SPANS_FULL) + stat_of(SB_STAT_SPANS_LEFT), 0);
+	task.pid--;
+}
+
+/* A panic; a register that is no goroutine; the same addresses in another process; the end of one. */
+static void test_goroutine_left(void **state)
+{
+	static struct signal_struct signals;
+	unsigned long long ctx[] = { (unsigned long long)(uintptr_t)&task };
+
+	run_goroutine(STACK);
+	task.signal = &signals;
+	go_at(100, STACK - 0x208, span_call);
+	go_at(200, STACK - 0x108, span_call);
+	assert_int_equal(stat_of(SB_STAT_SPANS_LEFT), 1);
+	go_at(300, STACK + 0x108, span_call);
+	shim.pid_tgid += 1ull << 32;
+	assert_true(sb_span_of_current(SB_SCRATCH_PROBE, 300) == SB_SPAN_OUTSIDE);
+	shim.pid_tgid -= 1ull << 32;
+	regs.sp = STACK - 0x200;
+	assert_int_equal(sb_span_of_current(SB_SCRATCH_PROBE, 400), 2);
+	shim.now_ns = 5000;
+	span_exit(ctx);
+	assert_int_equal(stat_of(SB_STAT_SPANS_EXITED), 1);
+	assert_false(is_slow(2));
+	assert_true(sb_span_of_current(SB_SCRATCH_PROBE, 5100) == SB_SPAN_OUTSIDE);
+	task.signal = NULL;
+}
+
+/* The label of a goroutine that waits in between: its span ends when it was last seen with the value. */
+static void test_goroutine_label(void **state)
+{
+	struct sb_scratch *s = sb_scratch_get(SB_SCRATCH_PROBE);
+	uint64_t times[] = { 100, 900, 9000, 9100, 99000 }, values[] = { 3, 3, 5, 5, 0 };
+	size_t i;
+
+	run_goroutine(STACK);
+	cfg_span_label = true;
+	for (i = 0; i < 5; i++) {
+		s->capture.now_ns = times[i];
+		sb_span_follow(SB_SCRATCH_PROBE, values[i]);
+		if (i == 0)
+			assert_int_equal(sb_span_of_current(SB_SCRATCH_PROBE, 150), 1);
+	}
+	assert_int_equal(stat_of(SB_STAT_SPANS_SLOW), 0);
+	assert_true(sb_span_of_current(SB_SCRATCH_PROBE, 99100) == SB_SPAN_OUTSIDE);
+}
+
 /* The last bucket is that of the longest times; each is an eighth of its power of two. */
 static void test_buckets(void **state)
 {
-	assert_int_equal(bucket_of(0), 0);
-	assert_int_equal(bucket_of(7), 7);
-	assert_int_equal(bucket_of(8), 3 << SB_SPAN_STEP_BITS);
-	assert_int_equal(bucket_of(1024), 10 << SB_SPAN_STEP_BITS);
-	assert_int_equal(bucket_of(1024 + 128), (10 << SB_SPAN_STEP_BITS) + 1);
-	assert_int_equal(bucket_of(UINT64_MAX), SB_SPAN_BUCKETS - 1);
+	assert_int_equal(sb_span_bucket_of(0), 0);
+	assert_int_equal(sb_span_bucket_of(7), 7);
+	assert_int_equal(sb_span_bucket_of(8), 3 << SB_SPAN_STEP_BITS);
+	assert_int_equal(sb_span_bucket_of(1024), 10 << SB_SPAN_STEP_BITS);
+	assert_int_equal(sb_span_bucket_of(1024 + 128), (10 << SB_SPAN_STEP_BITS) + 1);
+	assert_int_equal(sb_span_bucket_of(UINT64_MAX), SB_SPAN_BUCKETS - 1);
 }
 
 int main(void)
@@ -240,6 +339,9 @@ int main(void)
 		cmocka_unit_test_setup(test_events, setup),
 		cmocka_unit_test_setup(test_thread_ends, setup),
 		cmocka_unit_test_setup(test_full, setup),
+		cmocka_unit_test_setup(test_goroutine, setup),
+		cmocka_unit_test_setup(test_goroutine_left, setup),
+		cmocka_unit_test_setup(test_goroutine_label, setup),
 		cmocka_unit_test_setup(test_buckets, setup),
 	};
 

@@ -50,6 +50,7 @@ struct sb_interp_opts {
 	const char *const *labels; /* borrowed: the keys of the labels to read */
 	size_t nr_labels;	   /* up to SB_LABELS_MAX */
 	const char *span_label;	   /* borrowed: the key on which spans depend; NULL: none */
+	bool goroutines;	   /* find where programs of Go say which goroutine a thread runs */
 	bool no_frames;		   /* read labels only, look for no runtimes */
 };
 

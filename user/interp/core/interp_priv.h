@@ -117,10 +117,11 @@ struct sb_interp {
 
 /* Return: what is known of the address space, or NULL. */
 struct space *sb_interp_find(struct sb_interp *interp, const struct sb_space_key *key);
-/* Return: whether the run reads labels of threads: opts has keys of labels, or a label of spans. */
+/* Return: whether the run reads labels of threads (opts has keys of labels, or a label of spans), or
+ * finds out which goroutines they run. */
 static inline bool sb_interp_wants_labels(const struct sb_interp *interp)
 {
-	return interp->opts.nr_labels || interp->opts.span_label;
+	return interp->opts.nr_labels || interp->opts.span_label || interp->opts.goroutines;
 }
 /* Find it, or make an empty one. Return: 0; -ENOMEM; -E2BIG when the registry is full; *ret_space
  * is untouched on error. */

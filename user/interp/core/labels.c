@@ -31,9 +31,7 @@ static const char *const symbols[SB_LABEL_KIND_MAX] = {
 	[SB_LABEL_CUSTOM] = "custom_labels_current_set",
 };
 
-/* The TLS block of the main program lies next to the thread pointer: "ELF Handling For Thread-Local
- * Storage", section 3. Return: the offset from the thread pointer. */
-static uint64_t program_offset(const struct sb_elf *elf, uint64_t offset)
+uint64_t sb_label_program_offset(const struct sb_elf *elf, uint64_t offset)
 {
 	const Elf64_Phdr *tls = NULL;
 	uint64_t align, nr_bytes;
@@ -55,14 +53,14 @@ bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_plac
 	uint32_t kind;
 
 	for (kind = SB_LABEL_NONE + 1; kind < SB_LABEL_KIND_MAX; kind++)
-		if (!sb_image_symbol(image, symbols[kind], &place.offset, NULL))
+		if (symbols[kind] && !sb_image_symbol(image, symbols[kind], &place.offset, NULL))
 			break;
 	if (kind == SB_LABEL_KIND_MAX)
-		return false;
+		return sb_label_go_find(image, ret_place);
 	place.kind = kind;
 	place.reloc = sb_image_tls_access(image, symbols[kind], place.offset, &place.got);
 	if (place.reloc == SB_IMAGE_TLS_NONE)
-		place.offset = program_offset(sb_image_elf(image), place.offset);
+		place.offset = sb_label_program_offset(sb_image_elf(image), place.offset);
 	*ret_place = place;
 	return true;
 }
@@ -115,7 +113,10 @@ static int by_reloc(const struct sb_label_place *place, const struct sb_memory *
 int sb_label_place_conf(const struct sb_label_place *place, const struct sb_memory *memory,
 			const struct sb_process_maps *maps, struct sb_label_conf *ret_conf)
 {
-	struct sb_label_conf conf = { .kind = place->kind };
+	struct sb_label_conf conf = { .kind = place->kind,
+				      .go_labels = place->go_labels,
+				      .go_curg = place->go_curg,
+				      .go_is_map = place->go_is_map };
 	int err = by_reloc(place, memory, &conf);
 
 	if (err)
@@ -171,7 +172,7 @@ static void want_names(const struct sb_interp *interp, struct sb_label_conf *con
 		conf->ids |= id_of(interp->opts.labels[i]);
 	}
 	conf->span_ids = span ? id_of(span) : 0;
-	conf->span_key = span && conf->kind == SB_LABEL_CUSTOM ? hash_of(span) : SB_LABEL_NO_KEY;
+	conf->span_key = span && conf->kind != SB_LABEL_OTEL ? hash_of(span) : SB_LABEL_NO_KEY;
 }
 
 /* Return: whether @place stands for the key on which spans depend. */

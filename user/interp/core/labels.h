@@ -53,10 +53,17 @@ struct sb_label_place {
 	uint32_t reloc;	 /* enum sb_image_tls */
 	uint64_t got;	 /* address of the GOT entry; unset with SB_IMAGE_TLS_NONE */
 	uint64_t offset; /* in the module's block; with SB_IMAGE_TLS_NONE from the thread pointer */
+	uint32_t go_labels, go_curg; /* as in struct sb_label_conf */
+	bool go_is_map;
 };
-/* Look for the thread-local variable of either kind of labels in a file. Return: whether it has
+/* Look for the thread-local variable of any kind of labels in a file. Return: whether it has
  * one; if not, *@ret_place means nothing. */
 bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_place);
+/* label_go.c: sb_label_place_find() for programs of Go, of release 1.18 or newer, on x86-64. */
+bool sb_label_go_find(struct sb_image *image, struct sb_label_place *ret_place);
+/* The TLS block of the main program lies next to the thread pointer: "ELF Handling For Thread-Local
+ * Storage", section 3. @offset: in the block. Return: the offset from the thread pointer. */
+uint64_t sb_label_program_offset(const struct sb_elf *elf, uint64_t offset);
 /*
  * Make the configuration for the kernel, all but the keys, from what the dynamic linker left in the
  * process. @place: from sb_label_place_find() for the file as this process maps it.
