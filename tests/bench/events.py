@@ -61,6 +61,7 @@ def tools(program, pid):
         'bpftrace, time by ustack': (['bpftrace', '-e', f'{begin} {{ @b[tid] = nsecs; @s[tid] = ustack; }} {end} /@b[tid]/ '
                                       '{ @[@s[tid]] = sum(nsecs - @b[tid]); delete(@b[tid]); delete(@s[tid]); }'], None),
         'stackbpf latency': ([BINARY, 'latency', *ours], 'bpftrace, time by ustack'),
+        'stackbpf oncpu --in': ([BINARY, 'oncpu', '--in', *ours, '--slower-than', '1h'], 'bpftrace, funclatency'),
     }
 
 

@@ -114,6 +114,15 @@ def threads():
     check(stat(result, 'spans in which their thread ended') == 4, f'threads that end in a span: {result.err}')
 
 
+def executed():
+    """A call in which the thread executes another program ends there, and nothing of that program is in it."""
+    result, kinds = sampled('offcpu', nr=50, mode='exec')
+    only_slow('exec', result, kinds)
+    micros = sum(kind.slept for kind in kinds.values())
+    check(near(of(result, 'nap'), micros, 0.05), f'exec: {of(result, "nap")} us asleep of {micros}')
+    check(stat(result, 'spans in which their thread ended') == 1, f'a thread that executes in a span: {result.err}')
+
+
 def event_loop():
     """Between two events: the callbacks of an event loop."""
     spans = ('--in', 'epoll-loop', '--slower-than', '40ms')
@@ -217,5 +226,5 @@ def bad_input():
         check(result.status == 2 and sentence in result.err, f'{args}: {result.status}: {result.err}')
 
 
-run_parts((oncpu, waits, files, jumps, threads, event_loop, labels, goroutines, still_open, nothing, bad_input), sys.argv[4:])
+run_parts((oncpu, waits, files, jumps, threads, executed, event_loop, labels, goroutines, still_open, nothing, bad_input), sys.argv[4:])
 done()
