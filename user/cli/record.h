@@ -121,6 +121,9 @@ void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figu
  * for other views. */
 void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
+/* Call @row, whose strings are valid during the call, for all figures; not for other views. */
+void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *figures,
+		      void (*row)(const char *name, const char *value));
 
 /* report_interp.c: what there is to report on interpreters, nothing for a run without them: append
  * lines for the closing report to @list; call @row, whose strings are valid during the call, for

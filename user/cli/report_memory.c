@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What there is to report on memory: for each process, of what its Rss is made up. */
+#include <stdio.h>
+
 #include "base/str.h"
 #include "cli/record.h"
 #include "kinds/view_kind.h"
@@ -61,4 +63,34 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 				  "\none in %u windows of 16 pages was followed, so that numbers "
 				  "of pages are estimates",
 				  1u << stats->shift);
+}
+
+static void report_nr(void (*row)(const char *name, const char *value), const char *name,
+		      uint64_t nr)
+{
+	char value[32];
+
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)nr);
+	row(name, value);
+}
+
+void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *figures,
+		      void (*row)(const char *name, const char *value))
+{
+	const struct sb_resident_stats *stats = &figures->session.resident;
+
+	if (!run->config->views.at[figures->view]->follows_pages)
+		return;
+	report_nr(row, "page faults followed", stats->nr_faults);
+	report_nr(row, "pages remembered", stats->nr_pages);
+	report_nr(row, "windows of pages, one in", 1u << stats->shift);
+	report_nr(row, "bytes resident", stats->sum.rss);
+	report_nr(row, "bytes before the run", stats->sum.before);
+	report_nr(row, "bytes held", stats->sum.held);
+	report_nr(row, "bytes held, came along", stats->sum.along);
+	report_nr(row, "bytes unaccounted", stats->sum.unaccounted);
+	report_nr(row, "bytes swapped", stats->sum.swapped);
+	report_nr(row, "bytes that came and went", stats->churn);
+	report_nr(row, "processes ended", stats->nr_ended);
+	report_nr(row, "processes left out", stats->nr_left_out);
 }

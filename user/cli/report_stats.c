@@ -173,6 +173,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		    (unsigned long long)figures->session.nr_asleep_lost);
 	if (sb_view_has_spans(&run->config->view_opts))
 		sb_report_spans(run, figures, row_text);
+	sb_report_memory(run, figures, row_text);
 	if (run->config->views.at[figures->view]->report)
 		sb_session_report(run->session, figures->view, figures->wall_ns, row_text);
 }
