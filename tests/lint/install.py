@@ -35,6 +35,10 @@ def check(build, prefix):
                                  text=True).stdout
         if 'RUNPATH' in dynamic or 'RPATH' in dynamic:
             tree.breach(name, 0, 'has a path to libraries built in')
+    for target in targets:
+        if target['type'] == 'shared module' and target['installed'] and \
+                not list(prefix.rglob(pathlib.Path(target['filename'][0]).name)):
+            tree.breach(target['name'], 0, 'is not there')
     for name in COMPLETIONS:
         if not (prefix / 'share' / name).is_file():
             tree.breach(name, 0, 'is not there')
