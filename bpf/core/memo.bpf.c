@@ -8,6 +8,9 @@
 
 #define NR_PLACES     128u
 #define READS_AT_ONCE 8u
+/* Of a stack, compared at once; a power of two. One more is read, for a pair that begins with the last. */
+#define PIECE_WORDS   128ull
+#define PIECE_BYTES   ((PIECE_WORDS + 1) * 8)
 
 /* The first place of each kind of program; SB_MEMO_NONE: its walks are not remembered. */
 #define SB_MEMO_NONE  (~0u)
@@ -46,10 +49,12 @@ static struct memo *memo_of(const struct sb_scratch *s, __u32 slot)
 	__u64 mixed = (sb_regs_pc(&s->regs) ^ (__u64)s->capture.key.tgid << 32);
 	__u32 at;
 
-	if (slot >= SB_SCRATCH_MAX)
-		return NULL;
 	mixed += sb_regs_sp(&s->regs) * 0x9e3779b97f4a7c15ull;
 	mixed *= 0xc2b2ae3d27d4eb4full;
+	/* Linux 5.15 does not know what was checked once it lay on the stack. */
+	sb_opaque(slot);
+	if (slot >= SB_SCRATCH_MAX)
+		return NULL;
 	at = cfg_memo_first[slot] + (__u32)(mixed >> 32) % NR_PLACES;
 	return bpf_map_lookup_elem(&memos, &at);
 }
@@ -82,21 +87,61 @@ static bool reads_alike(const struct sb_read *read)
 	return val[0] == read->val[0] && val[1] == read->val[1];
 }
 
-/* Compare the next reads of the memo, from @first on. A function of its own for the sake of the
- * verifier (unwind.bpf.c). Return: whether the process's memory has the same words. */
+/* Compare one read of the memo. A function of its own for the sake of the verifier (unwind.bpf.c).
+ * Return: whether the process's memory has the same words. */
+__noinline int sb_memo_read_alike(__u32 slot, __u32 nr)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct memo *memo = s ? memo_of(s, slot) : NULL;
+	__u32 at = nr;
+
+	sb_opaque(at);
+	return memo && at < SB_LOG_READS_MAX && reads_alike(&memo->log.at[at]);
+}
+
+/*
+ * Compare the next reads of the memo, from @first on. They are words of one piece of the stack, as a rule,
+ * and each read by itself takes longer than the whole piece. It is put into the scratch record's log: a
+ * walk that is looked for has none yet. The first loop does not branch, so that the verifier has little
+ * to follow. Return: as above.
+ */
 __noinline int sb_memo_alike(__u32 slot, __u32 first)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct memo *memo = s ? memo_of(s, slot) : NULL;
-	__u32 i, at = first;
+	/* Bits that differ; those of addresses of words that the piece does not have. */
+	__u64 differ = 0, missing = 0, begin;
+	/* Of 64 bits: Linux 5.15 forgets what a comparison of 32 bits says. */
+	__u64 at = first;
+	__u32 i;
 
 	sb_opaque(at);
 	if (!memo || at > SB_LOG_READS_MAX - READS_AT_ONCE)
 		return 0;
+	begin = memo->log.at[at].addr & ~SB_LOG_PAIR;
+	if (bpf_probe_read_user(s->log.at, PIECE_BYTES, (const void *)begin))
+		missing = 1;
+	for (i = 0; i < READS_AT_ONCE; i++) {
+		const struct sb_read *read = &memo->log.at[at + i];
+		const __u64 *words = (const __u64 *)s->log.at;
+		__u64 is_pair = 0 - (read->addr >> 63), offset, word;
+
+		if (at + i >= memo->log.nr)
+			break;
+		offset = (read->addr & ~SB_LOG_PAIR) - begin;
+		word = offset / sizeof(*words);
+		missing |= offset % sizeof(*words) | (word & ~(PIECE_WORDS - 1));
+		sb_opaque(word);
+		word &= PIECE_WORDS - 1;
+		differ |=
+			(words[word] ^ read->val[0]) | ((words[word + 1] ^ read->val[1]) & is_pair);
+	}
+	if (!missing)
+		return !differ;
 	for (i = 0; i < READS_AT_ONCE; i++) {
 		if (at + i >= memo->log.nr)
 			break;
-		if (!reads_alike(&memo->log.at[at + i]))
+		if (!sb_memo_read_alike(slot, at + i))
 			return 0;
 	}
 	return 1;

@@ -692,6 +692,13 @@ static void test_known_walks(void **state)
 	lay_stack();
 	assert_false(take(pc, BASE, 0, &id)); /* one place, one walk */
 	assert_memory_equal(&first, &id, sizeof(id));
+	shim.user_bytes = 512; /* not enough for a piece that is compared at once */
+	assert_true(take(pc, BASE, 0, &id));
+	memory[2] = CODE + 0x1102;
+	assert_false(take(pc, BASE, 0, &other));
+	lay_stack();
+	assert_false(take(pc, BASE, 0, &id));
+	shim.user_bytes = sizeof(memory);
 
 	proc()->exec_id = 2; /* exec: the list is another process's */
 	assert_false(take(pc, BASE, 0, &id));
@@ -718,6 +725,16 @@ static void test_walks_by_registers(void **state)
 	*rule = (struct sb_uw_rule){ .cfa = SB_UW_CFA_FP, .cfa_off = 16 };
 	assert_false(take(pc, BASE, BASE, &id)); /* CFA is BASE + 16 */
 	assert_true(take(pc, BASE, BASE, &id));
+	rule->fp = SB_UW_FP_AT_CFA; /* rbp and the return address are read as a pair */
+	rule->fp_off = -16;
+	take(pc, BASE, BASE + 64, &id); /* in the place of the walk by the other rule */
+	assert_false(take(pc, BASE, BASE, &id));
+	assert_true(take(pc, BASE, BASE, &id));
+	memory[1] = CODE + 0x1012;
+	assert_false(take(pc, BASE, BASE, &id));
+	assert_true(take(pc, BASE, BASE, &id));
+	lay_stack();
+	rule->fp = SB_UW_FP_SAME;
 	assert_false(take(pc, BASE, BASE + 64, &id)); /* the root, by [BASE + 72] */
 	assert_int_equal(sb_scratch_get(0)->stack.nr_frames, 2);
 	*rule = (struct sb_uw_rule){ .cfa = SB_UW_CFA_REG | 12, .cfa_off = (int)0 };
