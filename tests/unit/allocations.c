@@ -7,6 +7,7 @@
  *
  * allocations SUBJECT [NAME...]: SUBJECT is a program with DWARF.
  */
+#include <bpf/btf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,7 @@
 #include "symbolizer/symbols/plt.h"
 #include "symbolizer/symbols/symtab.h"
 #include "symbolizer/unwind/cfi.h"
+#include "views/views.h"
 
 /* Allocations of one module; more are a mistake here. What libraries allocate does not fail. */
 #define NR_MAX	   20000u
@@ -544,6 +546,30 @@ static int memory_pages(void)
 	return is_good ? 0 : -ENOMEM;
 }
 
+static struct btf *kernel_btf; /* a type that has another one in it */
+
+static int make_kernel(void)
+{
+	int word;
+
+	kernel_btf = btf__new_empty();
+	word = kernel_btf ? btf__add_int(kernel_btf, "word", 8, 0) : -ENOMEM;
+	if (word < 0 || btf__add_struct(kernel_btf, "outer", 8) < 0)
+		return -ENOMEM;
+	return btf__add_field(kernel_btf, "it", word, 0, 0);
+}
+
+static int kernel_types(void)
+{
+	struct sb_str out = {};
+	uint32_t len;
+	const void *raw = btf__raw_data(kernel_btf, &len);
+	int err = sb_kernel_types(raw, len, kernel_btf, &out);
+
+	sb_str_release(&out);
+	return err;
+}
+
 /* Unwind tables of processes. */
 
 static struct sb_uw_bin bins[64];
@@ -980,6 +1006,7 @@ static const struct {
 	ROW(raw_stacks),   ROW(shipped),  ROW(label_sets),     ROW(unwind_tables),
 	ROW(interpreters), ROW(profiles), ROW(outputs),	       ROW(comparisons),
 	ROW(exports),	   ROW(samples),  ROW(pictures),       ROW(memory_pages),
+	ROW(kernel_types),
 };
 
 static bool has_leaked(void)
@@ -1043,7 +1070,9 @@ static int prepare(const char *path)
 	nowhere = fopen("/dev/null", "we");
 	if (subject_image == MAP_FAILED || !nowhere)
 		return -errno;
-	err = sb_elf_new_fd(subject_fd, &elf);
+	err = make_kernel();
+	if (!err)
+		err = sb_elf_new_fd(subject_fd, &elf);
 	if (!err)
 		err = sb_cfi_functions(elf, &functions, &nr_functions);
 	if (!err)
@@ -1068,6 +1097,7 @@ int main(int argc, char **argv)
 		is_good &= try_each(i, true, false);
 		fflush(stdout);
 	}
+	btf__free(kernel_btf);
 	free(functions);
 	fclose(nowhere);
 	return !is_good;

@@ -403,11 +403,12 @@ struct refused {
  * with the reason. */
 static int try_programs(struct sb_session *session, struct refused *refused)
 {
+	sb_cleanup(sb_closep) int types_fd = -1;
 	const char *name, *lacks = NULL;
 	size_t i;
 	int err;
 
-	session->skel = sb_views_open(&session->opts.views);
+	session->skel = sb_views_open(&session->opts.views, &types_fd);
 	if (!session->skel)
 		return sb_explain(session->opts.reason, -errno, "open the BPF object");
 	err = prepare(session);

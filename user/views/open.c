@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "views/skel.h"
 #include "views/view.h"
+#include "views/views.h"
 /* Generated: the same without the programs that look at files. */
 #include "sampler_base.skel.h"
 
@@ -88,19 +93,37 @@ static bool have_files(const struct sb_views *views)
 	return have;
 }
 
-struct sampler_bpf *sb_views_open(const struct sb_views *views)
+/* libbpf wants the path of the types when it opens the object, and reads them when it loads it. */
+static int open_object(struct sampler_bpf *skel, int types_fd)
+{
+	char path[sizeof("/proc/self/fd/-2147483648")];
+	struct bpf_object_open_opts opts = { .sz = sizeof(opts), .btf_custom_path = path };
+	int err;
+
+	if (types_fd < 0)
+		return bpf_object__open_skeleton(skel->skeleton, NULL);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", types_fd);
+	err = bpf_object__open_skeleton(skel->skeleton, &opts);
+	return err ? err : sb_kernel_types_write(types_fd, bpf_object__btf(skel->obj));
+}
+
+struct sampler_bpf *sb_views_open(const struct sb_views *views, int *ret_types_fd)
 {
 	struct sampler_bpf *skel = calloc(1, sizeof(*skel));
 	int err = skel ? sampler_bpf__create_skeleton(skel) : -ENOMEM;
 
 	if (!err && !have_files(views))
 		leave_out_files(skel->skeleton);
+	/* Without it, libbpf searches all types of the kernel, which takes longer. */
+	*ret_types_fd = memfd_create("stackbpf-types", MFD_CLOEXEC);
 	if (!err)
-		err = bpf_object__open_skeleton(skel->skeleton, NULL);
+		err = open_object(skel, *ret_types_fd);
 	if (!err)
 		err = leave_out_maps(skel, views);
 	if (!err)
 		return skel;
+	sb_closep(ret_types_fd);
+	*ret_types_fd = -1;
 	if (skel)
 		sampler_bpf__destroy(skel);
 	errno = -err;

@@ -197,9 +197,12 @@ bool sb_views_add(struct sb_views *views, const struct sb_view *view);
 /*
  * Open the smallest BPF object that has the programs of @views, all switched off. The caller owns
  * it and frees it with sampler_bpf__destroy(). Programs and maps that the object lacks are NULL.
+ * @ret_types_fd: the caller's, to be closed when the object has been loaded; libbpf reads the types of
+ *	the kernel from it. -1: it finds them itself, or there was an error
+ *
  * Return: the object; NULL with a positive errno on error.
  */
-struct sampler_bpf *sb_views_open(const struct sb_views *views);
+struct sampler_bpf *sb_views_open(const struct sb_views *views, int *ret_types_fd);
 
 enum bpf_attach_type;
 /* Test whether the kernel lets tracing programs attach: load and attach a program that does nothing

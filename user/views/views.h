@@ -282,4 +282,22 @@ bool sb_io_layer_nests(const struct sampler_bpf *skel, const struct bpf_program 
 /* Return: the name of an operation of these layers by sb_sample_key.op, a constant; or NULL. */
 const char *sb_io_layer_op_name(uint32_t op);
 
+/* In kernel_types.c. */
+
+struct sb_str;
+struct btf;
+
+/*
+ * Append a BTF to @out that has the structs, unions, enumerations and typedefs of the BTF @all
+ * (@nr_bytes) which have a name that one in @object has, too. What follows "___" in a name of @object
+ * is not part of it. Any thread.
+ * Return: 0; -ENOMEM; -EBADMSG: @all is damaged, or has a kind of type that is not known.
+ */
+int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object, struct sb_str *out);
+/*
+ * Write such a BTF of the running kernel to the file @fd, which is empty; or all types of the kernel if
+ * theirs cannot be told apart. Return: 0 or a negative errno.
+ */
+int sb_kernel_types_write(int fd, const struct btf *object);
+
 #endif
