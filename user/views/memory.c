@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/reason.h"
 #include "bpf/abi/sb_abi_memory.h"
 #include "events/probe.h"
 #include "views/skel.h"
