@@ -13,13 +13,13 @@ struct sb_arena {
 	size_t nr_bytes;	       /* allocated from the system so far */
 };
 
-/* Return: @size bytes, aligned to 8 and not zeroed, valid until sb_arena_release(); NULL when there
- * is no memory. */
+/* Return: @size bytes (0 is allowed), aligned to 8 and not zeroed, valid until sb_arena_release();
+ * NULL when there is no memory: nothing has changed. */
 void *sb_arena_alloc(struct sb_arena *arena, size_t size);
 /* Return: a NUL-terminated copy of the @len bytes at @s, valid until sb_arena_release(); NULL when
- * there is no memory. */
+ * there is no memory: nothing has changed. */
 char *sb_arena_strndup(struct sb_arena *arena, const char *s, size_t len);
-/* Free all objects; the arena is empty then, and can be used again. */
+/* Free all objects; accepts a zeroed struct. The arena is empty then, and can be used again. */
 void sb_arena_release(struct sb_arena *arena);
 
 #endif

@@ -10,13 +10,15 @@
 /**
  * sb_open_beneath() - look up a path that cannot lead out of a directory
  * @root_fd: the directory that "/" and ".." above it stand for; O_PATH is enough; not closed
- * @path: absolute or relative, both begin at @root_fd
+ * @path: not NULL; absolute or relative, both begin at @root_fd; a slash at its end is ignored
  *
  * Symbolic links, absolute ones too, are followed inside @root_fd. Links of /proc that lead to an open file ("magic
  * links") are followed by their text only.
  *
- * Return: a new O_PATH descriptor, close-on-exec; or -ELOOP after 40 links, -ENAMETOOLONG when the path with the links
- * in it is longer than PATH_MAX, or deeper than 128 directories, or what openat(2), fstat(2), readlinkat(2) fail with.
+ * Return: a new O_PATH descriptor, close-on-exec, which the caller closes; or -ELOOP after 40
+ * links, -ENAMETOOLONG when the path with the links in it is longer than PATH_MAX, or deeper than
+ * 128 directories, or what openat(2), fstat(2), readlinkat(2) fail with, such as -ENOENT, also for
+ * an empty path.
  * Thread: any.
  */
 int sb_open_beneath(int root_fd, const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths of cgroups, and the memory limit of our own cgroup. Thread: any. */
+/* Paths of cgroups, and the memory limit of our own cgroup. No pointer is NULL. Thread: any. */
 #ifndef SB_BASE_CGROUP_H
 #define SB_BASE_CGROUP_H
 
@@ -19,7 +19,7 @@ int sb_cgroup_path(uint64_t id, struct sb_str *path);
 
 /*
  * Append the short id (12 hex digits) of the container that a cgroup path belongs to: the last run
- * of 64 hex digits in it, as docker, containerd, CRI-O and podman name their cgroups.
+ * of exactly 64 hex digits in it, as docker, containerd, CRI-O and podman name their cgroups.
  * Return: 0; -ENOENT when the path names no container; -ENOMEM; nothing is appended then.
  */
 int sb_cgroup_container(const char *path, struct sb_str *container);

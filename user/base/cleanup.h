@@ -28,7 +28,8 @@
 		taken_;            \
 	})
 
-/* Make a cleanup function for owners of type *@type out of @free_fn, which accepts NULL. */
+/* Make a cleanup function for owners of type *@type out of @free_fn, which accepts NULL. Its name
+ * is that of @free_fn with a "p" behind it. */
 #define SB_DEFINE_CLEANUP(type, free_fn)        \
 	static inline void free_fn##p(type **p) \
 	{                                       \
@@ -36,8 +37,9 @@
 	}
 
 /*
- * Cleanup functions, for sb_cleanup(): each ends what the variable behind the pointer holds; NULL,
- * or -1 for a descriptor, is nothing. The variable is not changed. Errors, of closing too, are
+ * Cleanup functions, for sb_cleanup(): each ends what the variable holds whose address is the
+ * argument; NULL, or a negative descriptor, is nothing. sb_freep() takes the address of a pointer
+ * to any type of memory of malloc(3). The variable is not changed. Errors, of closing too, are
  * ignored.
  */
 static inline void sb_freep(void *p)

@@ -11,11 +11,11 @@
 #include <sys/types.h>
 
 /*
- * Read a whole file (of /proc too, whose size is not known beforehand) into a NUL-terminated
- * buffer that the caller frees. @fd: read from where it stands, and not closed. @ret_len: without
- * the NUL; may be NULL.
- * Return: 0; -EFBIG beyond @max_bytes; -ENOMEM; or a negative errno of open(2) or read(2); both
- * out-parameters are untouched then.
+ * Read a whole file (of /proc too, whose size is not known beforehand) into a NUL-terminated buffer
+ * that the caller frees. @fd: read from where it stands, and not closed. @ret_len: without the NUL;
+ * may be NULL. The file is opened with O_NONBLOCK, as @path may be a FIFO.
+ * Return: 0; -EFBIG beyond @max_bytes; -ENOMEM; or a negative errno of open(2) or read(2), also
+ * -EAGAIN of a non-blocking @fd; both out-parameters are untouched then.
  */
 int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
@@ -27,19 +27,19 @@ int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
  */
 bool sb_can_access(const char *path, int mode);
 
-/* Return: whether the directory @dir_fd, which stays open, has no entry other than names that begin
- * with a dot; false if it cannot be read. */
+/* Return: whether the directory @dir_fd, which stays open and for which O_PATH is enough, has no
+ * entry other than names that begin with a dot; false if it cannot be read. */
 bool sb_dir_is_empty(int dir_fd);
 
 /* Write all of @data to @fd, however often it takes. Return: 0; or a negative errno of write(2),
- * also -EAGAIN of a non-blocking @fd, when only a part was written. */
+ * also -EAGAIN of a non-blocking @fd: a part may have been written then. */
 int sb_write_all(int fd, const void *data, size_t len);
 
 /* Raise RLIMIT_NOFILE to its hard limit, since each CPU and each file kept open takes a descriptor.
  * A failure is ignored, as by the next one. */
 void sb_raise_nofile(void);
-/* Lower the limit @resource (RLIMIT_*) of setrlimit(2) for good, or leave it where it is lower
- * already. */
+/* Set the soft and the hard limit @resource (RLIMIT_*) of setrlimit(2) to @value. Where the hard
+ * limit is lower already both stay, but only without CAP_SYS_RESOURCE: with it they are raised. */
 void sb_lower_limit(int resource, uint64_t value);
 
 /* A user and a group. */
@@ -47,7 +47,8 @@ struct sb_owner {
 	uid_t uid;
 	gid_t gid;
 };
-/* Return: who called sudo (SUDO_UID and SUDO_GID, believed only as root), else who we are. */
+/* Return: who called sudo (SUDO_UID and SUDO_GID, believed only if the effective user is root),
+ * else our real user and group. */
 struct sb_owner sb_sudo_owner(void);
 
 /*
@@ -64,37 +65,41 @@ struct sb_owner sb_sudo_owner(void);
  */
 struct sb_output_file;
 
-/* Return: whether @path stands for a descriptor of ours: /dev/stdout, /dev/fd/N, /proc/self/fd/N. */
+/* Return: whether @path, by its text alone, stands for a descriptor of ours, which need not be
+ * open: /dev/stdout, /dev/stderr, /dev/fd/N, /proc/self/fd/N. */
 bool sb_output_is_fd(const char *path);
 
 /**
  * sb_output_open_special() - open a device or a FIFO to write to it
  * @path: its name; a symbolic link is not followed
- * @flags: further flags of open(2): O_NONBLOCK, not to wait for the reader of a FIFO
+ * @flags: further flags of open(2), or 0: O_NONBLOCK, not to wait for the reader of a FIFO
  *
  * Below sudo, with the rights of the user who called it. A FIFO must belong to that user, or to
- * root.
+ * root. Opening one waits for its reader.
  *
- * Return: a descriptor; -ENOENT: it is neither, or not there; -EPERM: it is another user's FIFO;
+ * Return: a descriptor for writing, close-on-exec, which the caller closes; -ENOENT: it is a
+ * regular file, a directory or a symbolic link, or not there; -EPERM: it is another user's FIFO;
  * -ENXIO: with O_NONBLOCK, it has no reader; or what open(2) fails with.
  */
 int sb_output_open_special(const char *path, int flags);
 
 /*
- * Make the file @path, or open the device or descriptor it stands for. The caller ends *@ret_file
- * with sb_output_file_free(); it is untouched on error. Thread: the one that takes the signals, see
- * sb_output_files_discard().
- * Return: 0; -EISDIR; -EACCES, -ENOENT; -EEXIST: only root could replace it; -EPERM: a FIFO of
- * another user; -ENOMEM; or another negative errno of open(2).
+ * Make the file @path, which is copied, or open the device or descriptor it stands for; a FIFO is
+ * waited for until it has a reader. The caller ends *@ret_file with sb_output_file_free(); it is
+ * untouched on error. Thread: the one that takes the signals, see sb_output_files_discard().
+ * Return: 0; -EISDIR; -EACCES; -ENOENT, also for an empty path; -EEXIST: only root could replace
+ * it; -EPERM: a FIFO of another user; -EBADF: no such descriptor; -ENOMEM; or another negative
+ * errno of open(2).
  */
 int sb_output_file_new(const char *path, struct sb_output_file **ret_file);
-/* Return: the stream to write to; owned by the file, which closes it. */
+/* Return: the stream to write to; owned by the file, and valid until sb_output_file_commit() or
+ * sb_output_file_free(). */
 FILE *sb_output_file_stream(struct sb_output_file *file);
 /*
  * Flush the stream, give the file its name, and close it: it is complete then, and only to be
- * freed. Call it once. Return: 0; or a negative errno: the first one of any write, e.g. -ENOSPC, of
- * naming the file, and then sb_output_file_free() removes it; or of closing, when it has its name
- * already.
+ * freed. Call it once. Return: 0; or a negative errno: of flushing, e.g. -ENOSPC, -EIO if an
+ * earlier write failed, or of naming the file (-EEXIST: only root could replace what has that name
+ * by now), and then sb_output_file_free() removes it; or of closing, when it has its name already.
  */
 int sb_output_file_commit(struct sb_output_file *file);
 /* Close and free. A file that was not committed is removed; a device, FIFO or descriptor keeps what

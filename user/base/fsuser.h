@@ -2,6 +2,7 @@
 /*
  * Lets root open, create and rename files with the rights of another user, by setfsuid(2). In all
  * other respects the process remains root, so that this user's processes cannot signal or trace it.
+ * No pointer is NULL, but for an array of no elements.
  */
 #ifndef SB_BASE_FSUSER_H
 #define SB_BASE_FSUSER_H
@@ -17,7 +18,8 @@ typedef SB_VEC(gid_t) sb_vec_gid;
 /**
  * sb_user_groups() - the groups of a user, as login(1) would give them
  * @owner: whose; a user without an entry in the user database has @owner->gid alone
- * @ret_groups: emptied, then filled; the caller releases it, also on error
+ * @ret_groups: zeroed or used before; emptied, then filled; the caller releases it, also on error,
+ *	when it is empty
  *
  * Reads the user database; not thread-safe. Return: 0; -ENOMEM; -E2BIG: more groups than Linux has.
  */
@@ -34,12 +36,15 @@ struct sb_fsuser {
 /**
  * sb_fsuser_begin() - look at files with the rights of another user from here on
  * @who: the user and group
- * @groups, @nr_groups: further groups
- * @ret_before: for sb_fsuser_end(), which has to be called on success; undefined on error
+ * @groups, @nr_groups: further groups, used during the call only
+ * @ret_before: overwritten; for sb_fsuser_end(), which has to be called on success; undefined on
+ *	error, and nothing is to be released
  *
- * Only this thread changes. It must be root's, with CAP_SETUID and CAP_SETGID.
+ * Only this thread changes, but for the dumpable state (prctl(2)), which is the process's. The
+ * thread must be root's, with CAP_SETUID and CAP_SETGID.
  *
- * Return: 0; -EPERM, -ENOMEM: nothing has changed.
+ * Return: 0; -EPERM: without these capabilities; -EINVAL: more groups than Linux has; -ENOMEM:
+ * nothing has changed.
  */
 int sb_fsuser_begin(const struct sb_owner *who, const gid_t *groups, size_t nr_groups,
 		    struct sb_fsuser *ret_before);

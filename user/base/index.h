@@ -37,14 +37,15 @@ struct sb_index_iter {
 };
 
 /*
- * Iterate over the elements that were added with @hash: the first one, and the one after @iter.
- * After the last one the iterator's id is SB_INDEX_NONE. Adding and reserving invalidate iterators.
+ * Iterate over the elements that were added with @hash, and maybe others, since only 32 bits of a
+ * hash are kept: the first one, and the one after @iter, whose id must not be SB_INDEX_NONE. After
+ * the last one the iterator's id is SB_INDEX_NONE. Adding and reserving invalidate iterators.
  */
 struct sb_index_iter sb_index_first(const struct sb_index *index, uint64_t hash);
 struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index_iter iter);
 
-/* Remember that element @id has hash @hash. Return: 0; -ENOMEM, or -E2BIG beyond 2^31 elements:
- * nothing has changed. */
+/* Remember that element @id, not SB_INDEX_NONE, has hash @hash; what is added twice is found twice.
+ * Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed. */
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
 /* Grow the index once so that it can hold @nr elements in all. Return: as sb_index_add(). */
 int sb_index_reserve(struct sb_index *index, size_t nr);
@@ -52,8 +53,9 @@ int sb_index_reserve(struct sb_index *index, size_t nr);
 void sb_index_release(struct sb_index *index);
 
 /*
- * Return: a 64-bit hash of @len bytes. It is not cryptographic: whoever chooses the bytes can make
- * them collide, which may slow a table down and must not do more harm than that.
+ * Return: a 64-bit hash of @len bytes; @data may be NULL if there are none. It is not
+ * cryptographic: whoever chooses the bytes can make them collide, which may slow a table down and
+ * must not do more harm than that.
  */
 uint64_t sb_hash(const void *data, size_t len, uint64_t seed);
 
@@ -69,18 +71,20 @@ struct sb_strtab {
 	strs;
 };
 
-/* Make a table with the string "". Release it in any case. Return: 0 or -ENOMEM. */
+/* Overwrite @tab with a table that has the string "". The caller ends it with sb_strtab_release(),
+ * also after an error. Return: 0 or -ENOMEM. */
 int sb_strtab_init(struct sb_strtab *tab);
 /*
- * Find @len bytes at @s in the table, or add a copy. Return: 0 and the ID; -ENOMEM; -E2BIG for a
- * string or a table beyond 2^31. On error *@ret_id is untouched.
+ * Find @len bytes at @s, which may have NULs among them, in the table, or add a copy. Return: 0 and
+ * the ID, the number of strings that were there before a new one; -ENOMEM; -E2BIG for a string of
+ * 2^31 - 1 bytes or more, or a table of so many strings. On error *@ret_id is untouched.
  */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
 /*
  * Append a copy of @s without looking for a duplicate; its ID is the number of strings that were
  * there before. This is much faster, for tables that are read from a file. Call sb_strtab_index()
  * before the next sb_strtab_add().
- * Return: 0; -ENOMEM; -E2BIG: beyond 2^31. On error the table has not changed.
+ * Return: 0; -ENOMEM; -E2BIG, as sb_strtab_add(). On error the table has not changed.
  */
 int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len);
 /* Index what sb_strtab_push() added. Return: 0; -ENOMEM, -E2BIG: sb_strtab_add() would not find all
@@ -91,7 +95,8 @@ int sb_strtab_index(struct sb_strtab *tab);
  * that was never returned. @ret_len: may be NULL
  */
 const char *sb_strtab_get(const struct sb_strtab *tab, uint32_t id, size_t *ret_len);
-/* Free all strings. The table must be initialized before it is used again. */
+/* Free all strings. Accepts an object of zeroes. The table must be initialized before it is used
+ * again. */
 void sb_strtab_release(struct sb_strtab *tab);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages to stderr. Library code logs at debug only; the command logs an error once.
- * Thread-safe: a message is one write, whose failure is ignored. Control characters in it are shown
- * as '?'.
+ * Messages to stderr. Library code logs at debug only; the command logs an error once. Thread-safe,
+ * but for sb_log_init() and sb_log_to(), which no other thread may call or log beside: a message is
+ * one write, whose failure is ignored. Control characters in it, but for newlines and tabs, are
+ * shown as '?', as is invalid UTF-8. No pointer is NULL.
  */
 #ifndef SB_BASE_LOG_H
 #define SB_BASE_LOG_H
@@ -15,21 +16,25 @@ enum sb_log_level { SB_LOG_ERR, SB_LOG_WARN, SB_LOG_INFO, SB_LOG_DEBUG };
  * verbose level that is shown (default SB_LOG_INFO; SB_LOG_ERR with -q, SB_LOG_DEBUG with -v). */
 void sb_log_init(const char *program, enum sb_log_level max);
 
-/* Where messages go from here on: a descriptor of the caller's; STDERR_FILENO at the start. */
+/* Where messages go from here on: a descriptor of the caller's, which has to stay open;
+ * STDERR_FILENO at the start. */
 void sb_log_to(int fd);
 
 /* Return: the most verbose level that is shown. */
 enum sb_log_level sb_log_max(void);
 
-/* Write one message, to which a newline is added, if @level is shown. */
+/* Write one message, to which a newline is added, if @level is shown. "warning: " or "debug: "
+ * precedes messages of these levels. A long message is cut to 1,023 bytes when there is no
+ * memory. */
 void sb_log(enum sb_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* For the print callbacks of libraries. A newline at the end is taken off. */
+/* The same, for the print callbacks of libraries. In all messages one newline at the end is taken
+ * off before another is added. The caller ends @ap. */
 void sb_vlog(enum sb_log_level level, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
 /*
- * Log "PROGRAM: MESSAGE: REASON" for the negative errno @err and give @err back, so that a caller
- * can `return sb_err(err, ...)`. With @err == 0 no reason is appended.
+ * Log "PROGRAM: MESSAGE: REASON" at SB_LOG_ERR for the negative errno @err and give @err back, so
+ * that a caller can `return sb_err(err, ...)`. With @err == 0 no reason is appended.
  */
 int sb_err(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -6,15 +6,20 @@
 
 #include <stddef.h>
 
-/* The name nearest to `typed` so far. Zero-initialise it, but for `typed`. */
+/* The name nearest to `typed` so far. Zero-initialise it, but for `typed`, a borrowed string. */
 struct sb_nearest {
 	const char *typed;
 	const char *name; /* NULL: none is near enough */
 	size_t rank;	  /* of `name`; private */
 };
 
-/* Compare a name, which is borrowed as long as @nearest is used, by edit distance, and keep it if
- * it is near enough, and nearer than the one before. */
+/*
+ * Compare a name, which is borrowed as long as @nearest is used, and keep it if it is near enough,
+ * and nearer than the one before. Of two strings that differ by n insertions, deletions,
+ * replacements and swaps of neighbouring bytes, one is near the other if n is at most (s + 1) / 3,
+ * where s is the length of the shorter one; also if s is 3 or more and one begins with the other.
+ * Strings of more than 80 bytes are never near. No pointer is NULL.
+ */
 void sb_nearest_offer(struct sb_nearest *nearest, const char *name);
 
 #endif

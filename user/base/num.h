@@ -2,7 +2,7 @@
 /*
  * Text to numbers and back. Parsing is strict: no sign, no trailing text, no silent overflow.
  * -EINVAL: it is no such number; -ERANGE: it is too large. Results are untouched on error. Texts
- * are strings, not NULL. Thread: any.
+ * are strings. No pointer is NULL. Thread: any.
  */
 #ifndef SB_BASE_NUM_H
 #define SB_BASE_NUM_H
@@ -22,16 +22,17 @@ int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret);
 int sb_parse_hex(const char *s, uint64_t *ret);
 
 /*
- * Read hexadecimal or decimal digits at *@p, not past @end, and move *@p behind them.
- * Return: false when there is no digit or the number does not fit; *@p means nothing then. For
- * parsers of /proc files.
+ * Read hexadecimal digits, without 0x, or decimal digits at *@p, not past @end, and move *@p behind
+ * them. No NUL need follow. Return: false when there is no digit or the number does not fit; *@p
+ * and *@ret are untouched then. For parsers of /proc files.
  */
 bool sb_scan_hex(const char **p, const char *end, uint64_t *ret);
 bool sb_scan_u64(const char **p, const char *end, uint64_t *ret);
 
 /*
  * Parse a duration: a number, which may have decimals, and a unit (ns, us, ms, s, m, h), such as
- * "500ms", "1.5s", "2m". A number without a unit counts units of @bare_ns nanoseconds.
+ * "500ms", "1.5s", "2m"; decimals from the tenth on are ignored. A number without a unit counts
+ * units of @bare_ns nanoseconds.
  * Return: 0, -EINVAL, or -ERANGE beyond 100 years.
  */
 int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns);
@@ -40,17 +41,18 @@ int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns);
 #define SB_FORMAT_NS_BYTES 32
 
 /*
- * Write a duration with three digits to @number, or with more from 1,000 seconds on. Of 1,024 ns that
- * is "1.02", with a point in every locale. Return: the unit to print after it, here "us"; a constant.
+ * Write a duration, rounded to three digits, to @number; with more digits from 1,000 seconds on,
+ * and with fewer below 100 ns. Of 1,024 ns that is "1.02", with a point in every locale. Return:
+ * the unit to print after it, here "us"; a constant.
  */
 const char *sb_format_ns(uint64_t ns, char number[SB_FORMAT_NS_BYTES]);
 
-/* Parse a percentage, such as "1", "0.5" or "2.25%", into parts per million. Return: 0, -EINVAL,
- * -ERANGE beyond 100 %. */
+/* Parse a percentage, such as "1", "0.5" or "2.25%", into parts per million, rounded down. Return:
+ * 0; -EINVAL, also beyond 23 characters; -ERANGE beyond 100 %. */
 int sb_parse_percent(const char *s, uint32_t *ret_ppm);
 
-/* Parse a size in bytes: a number and, optionally, K, M or G (1024-based), such as "64M". Return:
- * 0, -EINVAL, -ERANGE. */
+/* Parse a size in bytes: a whole number and, optionally, K, M or G (1024-based, or in lower case),
+ * such as "64M". Return: 0; -EINVAL; -ERANGE: beyond 64 bits. */
 int sb_parse_bytes(const char *s, uint64_t *ret_bytes);
 
 typedef SB_VEC(uint32_t) sb_vec_u32;
@@ -58,10 +60,10 @@ typedef SB_VEC(uint64_t) sb_vec_u64;
 
 /*
  * Parse a list of numbers and ranges such as "1,2,5-7", which is also the kernel's format of CPU
- * lists, and append it to @list, which may have 65,536 numbers in all. @max: the largest number
- * allowed
- * Return: 0; -EINVAL; -ERANGE: beyond @max; -E2BIG: too many; -ENOMEM. The list is as before on
- * failure.
+ * lists, and append it, in this order and with duplicates, to @list, which is zeroed or has numbers
+ * already, and may have 65,536 in all. @max: the largest number allowed
+ * Return: 0; -EINVAL, also for a range that descends; -ERANGE: beyond @max; -E2BIG: too many;
+ * -ENOMEM. The list is as before on failure.
  */
 int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list);
 

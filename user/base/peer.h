@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A child process that runs a function of this program and talks to its parent over a socket, by
- * messages that can carry file descriptors. It blocks the signals that a terminal or a service
+ * messages that can carry file descriptors. It ignores the signals that a terminal or a service
  * manager sends to the whole process group: it ends when the parent closes its end of the socket.
  *
- * Thread: any, one at a time for each peer and each socket.
+ * No pointer is NULL unless its contract says so. Thread: any, one at a time for each peer and each
+ * socket.
  */
 #ifndef SB_BASE_PEER_H
 #define SB_BASE_PEER_H
@@ -18,22 +19,23 @@ struct sb_peer {
 };
 
 /*
- * Fork a child that calls @run(@arg, its end of the socket) and exits when that returns. @run has
- * to return when sb_peer_receive() returns -ECHILD. Of the parent's threads only the calling one
+ * Fork a child that calls @run(@arg, its end of the socket) and exits when that returns, with
+ * _exit(0). @run has to return when sb_peer_receive() returns -ECHILD. @arg may be NULL; the child
+ * has a copy of what it points to, as of all memory. Of the parent's threads only the calling one
  * exists in the child.
  * Return: 0, with @ret_peer filled in for the caller to release; or a negative errno of
  * socketpair(2) or fork(2), and then it is untouched.
  */
 int sb_peer_new(void (*run)(void *arg, int fd), void *arg, struct sb_peer *ret_peer);
 /* Close the parent's end of the socket, wait until the child has exited, and zero @peer. Does
- * nothing without a child. */
+ * nothing without a child (pid 0). */
 void sb_peer_release(struct sb_peer *peer);
 /* Kill the child with SIGKILL, then do what sb_peer_release() does. */
 void sb_peer_kill(struct sb_peer *peer);
 
 /*
  * For the child: renumber the @nr descriptors in @fds to 3, 4, ... and store the new numbers there;
- * close all others above 2.
+ * close all others above 2. All are close-on-exec then.
  * Return: 0; or a negative errno of fcntl(2) or dup3(2), when some may have been renumbered: the
  * child has to exit.
  */
@@ -48,8 +50,8 @@ int sb_peer_leave_terminal(void);
 #define SB_PEER_FDS_MAX 2
 
 /*
- * Send one message, from either end, without blocking. The caller keeps its descriptors @fds, at
- * most SB_PEER_FDS_MAX (-EINVAL).
+ * Send one message of @len bytes, at least 1, from either end, without blocking. The caller keeps
+ * its descriptors @fds (NULL if @nr_fds is 0), at most SB_PEER_FDS_MAX (-EINVAL).
  * Return: 0; -ECHILD when the other end is closed; -EAGAIN when the socket's buffer is full; or
  * another negative errno of sendmsg(2). Nothing was sent on error.
  */
@@ -59,8 +61,8 @@ int sb_peer_send(int fd, const void *message, size_t len, const int *fds, size_t
  * owns the descriptors stored in @ret_fds (NULL if @fds_max is 0); unused entries are -1.
  * Return: the number of descriptors; -ECHILD when the other end is closed; -EPROTO when the message
  * has another size or more descriptors; -EMFILE when there is no room for its descriptors; or
- * another negative errno of recvmsg(2). After an error no descriptor is left open, and @message is
- * undefined.
+ * another negative errno of recvmsg(2). After an error no descriptor is left open, and @message and
+ * @ret_fds are undefined.
  */
 int sb_peer_receive(int fd, void *message, size_t len, int *ret_fds, size_t fds_max);
 

@@ -6,8 +6,8 @@
  * follow one another in a queue, so that all of the work together has a bound. There are three
  * queues, so that nobody waits for those who cost more by an order of magnitude: cheap work may
  * take a fifth of a CPU, the others a twentieth each. Whoever limits the cost of a run can make
- * rests longer (thrift). A zeroed struct is a new ration. One thread works by it; any thread may
- * call the two functions at the end.
+ * rests longer (thrift). A zeroed struct is a new ration. No pointer is NULL. One thread calls
+ * sb_ration_next_ns(); any thread may call the two functions at the end.
  */
 #ifndef SB_BASE_RATION_H
 #define SB_BASE_RATION_H
@@ -27,7 +27,7 @@
 struct sb_ration {
 	uint64_t reserved_ns[3]; /* up to then our time is given away */
 	uint64_t spent_ns;	 /* for work that is not cheap */
-	uint32_t thrift;	 /* rests are 2^thrift times as long */
+	uint32_t thrift;	 /* rests after such work are 2^thrift times as long */
 };
 
 /* Note that work which cost @cpu_ns of CPU time ended at @now_ns. Return: when it may be done
@@ -56,7 +56,8 @@ static inline uint64_t sb_ration_spent_ns(const struct sb_ration *ration)
 	return __atomic_load_n(&ration->spent_ns, __ATOMIC_RELAXED);
 }
 
-/* Rests that begin from now on are 2^@thrift times as long. */
+/* Rests that begin from now on, of work that is not cheap, are 2^@thrift times as long; a @thrift
+ * so large that they exceed 64 bits is not checked. */
 static inline void sb_ration_set_thrift(struct sb_ration *ration, uint32_t thrift)
 {
 	__atomic_store_n(&ration->thrift, thrift, __ATOMIC_RELAXED);

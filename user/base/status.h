@@ -11,8 +11,12 @@
 #define SB_STATUS_BYTES_MAX (1u << 20)
 
 /*
- * Find the line of @status that begins with "@key:" and read the decimal numbers that follow, separated by blanks, up to
- * the end of the line or to the first thing that is no number. The first @max of them are stored in @ret_nums.
+ * Find the line of @status that begins with "@key:" and read the decimal numbers that follow,
+ * separated by blanks, up to the end of the line or to the first thing that is no number of 64
+ * bits. The first @max of them are stored in @ret_nums, whose other elements are untouched.
+ * @status: the text of the file, a string
+ * @key: a string, without the colon
+ * @ret_nums: may be NULL if @max is 0
  * Return: how many numbers the line has, which may be more than @max; 0 when there is no such line.
  */
 size_t sb_status_numbers(const char *status, const char *key, uint64_t *ret_nums, size_t max);

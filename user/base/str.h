@@ -34,14 +34,15 @@ void sb_str_clear(struct sb_str *str);
 /* Free the memory; the string is empty then, and can be used again. */
 void sb_str_release(struct sb_str *str);
 
-/* Return: the part of @path after its last slash, or all of it: a pointer into @path. */
+/* Return: the part of @path after its last slash, which may be "", or all of it if there is none: a
+ * pointer into @path. */
 const char *sb_base_name(const char *path);
 
 /*
- * Return: whether the whole of @text matches the pattern of @glob_len bytes at @glob, in which '*'
- * matches any text, '?' any byte, and every other character itself. Unlike fnmatch(3) it does not take
- * brackets, which names of functions have, for a set of characters; and it takes a tenth of the
- * time.
+ * Return: whether the whole of @text, a string, matches the pattern of @glob_len bytes at @glob, in
+ * which '*' matches any text, also none, '?' any one byte, and every other character itself; there
+ * is no escape. Unlike fnmatch(3) it does not take brackets, which names of functions have, for a
+ * set of characters; and it takes a tenth of the time.
  */
 bool sb_glob_matches(const char *glob, size_t glob_len, const char *text);
 

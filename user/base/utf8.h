@@ -3,7 +3,7 @@
  * Text that somebody else has chosen: names of processes, threads, files, cgroups, symbols, labels.
  * A terminal executes some characters as commands, and some change the order in which others are
  * shown, so that one name can look like another. Whatever writes such text asks this module which
- * characters it may write. Thread: any.
+ * characters it may write. No pointer is NULL. Thread: any.
  */
 #ifndef SB_BASE_UTF8_H
 #define SB_BASE_UTF8_H
@@ -33,12 +33,12 @@ size_t sb_utf8_decode(const char *s, size_t len, uint32_t *ret_rune);
  */
 bool sb_rune_is_shown(uint32_t rune);
 
-/* Replace each byte of what may not be shown by '?'. The length stays. Tabs and line feeds are
- * controls, too. */
+/* Replace each byte of what may not be shown (sb_rune_is_shown()) by '?'. The length stays. Tabs,
+ * line feeds and NULs are controls, too. */
 void sb_replace_controls(char *s, size_t len);
 
-/* Write @s to @out, with '?' for each byte of what may not be shown. Errors are those of @out:
- * ferror(3). */
+/* Write the @len bytes at @s to @out, with '?' for each byte of what may not be shown. Errors are
+ * those of @out: ferror(3). */
 void sb_print_clean(FILE *out, const char *s, size_t len);
 
 #endif
