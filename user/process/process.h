@@ -21,7 +21,9 @@
  * Thread: any, unless a function says otherwise. One mutex protects the registry. It is held for
  * lookups only, never during I/O or while a destructor runs. What a slot points to belongs to its
  * module, which says by which thread or under which lock it is used. No pointer may be NULL unless
- * a contract says so, and keys are copied.
+ * a contract says so, and keys are copied. Keys are compared as they are: start_ns 0 finds only
+ * what was made with start_ns 0. A reference (struct sb_space *) keeps its address space in memory
+ * until it is given back.
  */
 #ifndef SB_PROCESS_PROCESS_H
 #define SB_PROCESS_PROCESS_H
@@ -37,7 +39,8 @@ struct sb_space_key {
 	uint32_t exec_id; /* how often the task had called execve() */
 };
 
-/* Make a key of any struct that has these three members, such as records of the BPF side. */
+/* Make a key of @from, a pointer to any struct that has these three members, such as a record of
+ * the BPF side. */
 #define SB_SPACE_KEY(from) \
 	((struct sb_space_key){ (from)->start_ns, (from)->tgid, (from)->exec_id })
 
@@ -79,15 +82,16 @@ struct sb_processes_opts {
 /**
  * sb_processes_new() - make an empty registry
  * @opts: copied; NULL for the defaults
- * @ret_processes: owned by the caller, who frees it after all modules that use it have ended;
- *	untouched on error
+ * @ret_processes: owned by the caller, who frees it by sb_processes_free() after all modules that
+ *	use it have ended; untouched on error
  *
  * Return: 0 or -ENOMEM.
  */
 int sb_processes_new(const struct sb_processes_opts *opts, struct sb_processes **ret_processes);
 /*
- * Free the registry with all address spaces. All modules have called sb_processes_disown();
- * destructors still set are called. Thread: the last one that uses it. Accepts NULL.
+ * Free the registry with all address spaces, also those that have references. All modules have
+ * called sb_processes_disown(); destructors still set are called, and must not call functions of
+ * the registry. Thread: the last one that uses it. Accepts NULL.
  */
 void sb_processes_free(struct sb_processes *processes);
 
@@ -95,7 +99,8 @@ void sb_processes_free(struct sb_processes *processes);
  * sb_processes_own() - set the destructor of a slot
  * @slot: the calling module is its only user
  * @destroy: called when an address space with something in @slot is forgotten, on the thread that
- *	calls sb_processes_forget(), without the registry's lock; NULL: there is nothing to destroy,
+ *	calls sb_processes_forget(), sb_processes_disown() or sb_processes_free(), without the
+ *	registry's lock; it must not call these three. NULL: there is nothing to destroy,
  *	or the module holds a reference to each address space that has something in the slot
  * @arg: passed to @destroy; borrowed until sb_processes_disown()
  *
@@ -115,11 +120,12 @@ void sb_processes_disown(struct sb_processes *processes, enum sb_space_slot slot
  * sb_processes_get() - find an address space, or make it
  * @ret_space: a reference, which the caller gives back by sb_processes_put(); untouched on error
  *
- * Earlier processes of the same tgid, and earlier address spaces of the same process, are taken to
- * have ended.
+ * When it is made, earlier processes of the same tgid, and earlier address spaces of the same
+ * process, are taken to have ended; so is the new one, if a later one is known.
  *
- * Return: 0; -ENOMEM; -E2BIG: the bound is reached and others cannot be forgotten, because they
- * have references; this is counted.
+ * Return: 0; -ENOMEM; -E2BIG: the bound is reached, and none of the 64 processes that were asked
+ * for longest ago can be forgotten, because their address spaces have references; this is counted.
+ * After an error, others may have been forgotten.
  */
 int sb_processes_get(struct sb_processes *processes, const struct sb_space_key *key,
 		     struct sb_space **ret_space);
@@ -143,19 +149,21 @@ void sb_space_set(struct sb_processes *processes, struct sb_space *space, enum s
 void *sb_processes_take(struct sb_processes *processes, const struct sb_space_key *key,
 			enum sb_space_slot slot);
 /*
- * Return: the value in @slot of the address space, or NULL. No address space is made, and no
- * reference is taken: the module of the slot says how long the value lives.
+ * Return: the value in @slot of the address space, or NULL: it is not known, or the slot is empty.
+ * No address space is made, and no reference is taken: the module of the slot says how long the
+ * value lives.
  */
 void *sb_processes_find(struct sb_processes *processes, const struct sb_space_key *key,
 			enum sb_space_slot slot);
-/* Return: the value in @slot of the latest address space of @tgid that has one, or NULL; it lives as
- * that of sb_processes_find(). */
+/* Return: the value in @slot of the latest address space of @tgid that has one, or NULL: of the
+ * process that was made last here, the one with the highest exec_id. The module of the slot says
+ * how long the value lives. */
 void *sb_processes_of(struct sb_processes *processes, uint32_t tgid, enum sb_space_slot slot);
 
 /*
- * Call @fn with each value in @slot, and the time when its address space ended (CLOCK_MONOTONIC;
- * 0: it has not), in no order. @fn runs under the registry's lock and must not call functions of
- * the registry.
+ * Call @fn with each value in @slot that is not NULL, and the time when its address space ended
+ * (CLOCK_MONOTONIC; 0: it has not), in no order. @fn runs under the registry's lock and must not
+ * call functions of the registry.
  */
 void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
 		       void (*fn)(void *arg, void *value, uint64_t ended_ns), void *arg);
@@ -176,7 +184,9 @@ int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key 
 
 /*
  * The process called execve(), or exited, at @time_ns (CLOCK_MONOTONIC): its address spaces that
- * were made before that have ended.
+ * were made before that have ended. An exit is remembered even if the tgid is not known: a process
+ * that began before it and is asked for later has ended, too. Each tgid shares this memory with
+ * others, of which the last exit counts.
  */
 void sb_processes_exec(struct sb_processes *processes, uint32_t tgid, uint64_t time_ns);
 void sb_processes_exit(struct sb_processes *processes, uint32_t tgid, uint64_t time_ns);
@@ -187,15 +197,19 @@ void sb_processes_exit(struct sb_processes *processes, uint32_t tgid, uint64_t t
  * process has taken its tgid.
  */
 void sb_processes_alive(struct sb_processes *processes, const struct sb_space_key *key);
-/* The address space has ended, at the latest now. Nothing happens if it is not known. */
+/* The address space has ended, at the latest now. Nothing happens if it is not known, or has ended
+ * already. */
 void sb_processes_end(struct sb_processes *processes, const struct sb_space_key *key);
 
 /**
  * sb_processes_forget() - drop address spaces that nobody will ask about any more
- * @before_ns: CLOCK_MONOTONIC; 0: none, only what the registry itself evicted is destroyed
+ * @before_ns: CLOCK_MONOTONIC; 0: none, only what the registry itself evicted at its bound is
+ *	destroyed
  *
  * The slots of each address space that ended before @before_ns, and that sb_processes_get() was not
  * asked for since, are emptied by their destructors. It is dropped if it has no reference.
+ * When the registry has grown, it also looks up in /proc whether the processes live that are not
+ * known to have ended.
  *
  * Thread: one, always the same, which holds no lock that a destructor takes.
  */
