@@ -22,7 +22,8 @@ enum sb_landlock_files {
  * sb_landlock_version() - find out what the kernel supports
  *
  * The first call must come before there are threads and before a filter of system calls is
- * installed; sb_privileges_begin() makes it.
+ * installed; sb_privileges_begin() makes it. Later calls return the same, in any thread and in
+ * processes forked since.
  *
  * Return: the version of Landlock: 1 is that of Linux 5.13; from 6 on (Linux 6.12) signals are
  * confined, too. 0: the kernel does not have it, or it is switched off.
@@ -32,14 +33,16 @@ int sb_landlock_version(void);
 /**
  * sb_landlock() - confine this thread, and all threads and processes that it makes later, for good
  * @files: what can still be opened
- * @dir: the directory; NULL with SB_LANDLOCK_NONE
+ * @dir: the directory, which must exist; only used during the call; NULL with SB_LANDLOCK_NONE
  * @may_signal: allow signals to processes outside, as far as the user is permitted
  *
  * Files that are open stay open. From version 4 on, TCP connections and new TCP listeners are
- * refused. The thread must have no_new_privs.
+ * refused; from version 6 on, also connections to abstract Unix sockets of processes outside. The
+ * thread must have no_new_privs.
  *
- * Return: 0, also where the kernel has no Landlock; or a negative errno of the system calls of
- * landlock(7) or of opening @dir: then the thread is not confined.
+ * Return: 0, also where the kernel has no Landlock, and then nothing is checked; -EPERM without
+ * no_new_privs; or another negative errno of the system calls of landlock(7) or of opening @dir.
+ * After an error the thread is not confined.
  */
 int sb_landlock(enum sb_landlock_files files, const char *dir, bool may_signal);
 

@@ -12,7 +12,10 @@
  * A kernel without Landlock, and a build without libseccomp, are no errors: what they would forbid
  * stays permitted, and 0 is returned. "A negative errno" is that of the system call that was
  * refused (setresuid(2), capset(2), prctl(2), seccomp(2), ...). After any error the process may be
- * confined in part only, and must exit. No pointer may be NULL.
+ * confined in part only, and must exit. No pointer may be NULL unless a contract says so; each is
+ * only used during the call. Also -ENOMEM and the errors of libseccomp, when a filter cannot be
+ * made. sb_privileges_to_*(), spawner(), reader(), front() and answerer() are for processes with
+ * one thread.
  *
  * Dropped privileges never come back. Capabilities, no_new_privs and filters of system calls
  * belong to threads, so each thread drops its own (capabilities(7), seccomp(2)). The user's
@@ -49,9 +52,9 @@ struct sb_owner sb_privileges_own_user(void);
 struct sb_capability {
 	unsigned int number;  /* CAP_* of linux/capability.h */
 	unsigned int kept_by; /* bits of enum sb_privileges_role */
-	bool is_needed; /* nothing works without it; the others are each needed for something */
-	const char *name;
-	const char *what_for; /* what is missing without it; NULL: not shown */
+	bool is_needed;	  /* nothing works without it; the others are each needed for something */
+	const char *name; /* "cap_bpf"; NULL: not shown, and what_for is NULL, too */
+	const char *what_for; /* what is missing without it */
 };
 
 /* All capabilities that are of use, the most important first. */
@@ -60,16 +63,17 @@ extern const size_t sb_nr_capabilities;
 
 /*
  * Return: the effective capabilities of the calling thread, bit N for capability N, including
- * those that CAP_SYS_ADMIN implies.
+ * those that CAP_SYS_ADMIN implies; 0 also if they cannot be read.
  */
 uint64_t sb_privileges_have(void);
 
 /*
  * Return: whether kernel.perf_event_paranoid is the reason why a perf event was refused with @err,
  * a negative errno. From level 3 on, which only kernels of Debian and Ubuntu know and which is
- * their default, every event needs CAP_SYS_ADMIN. False if CAP_PERFMON is missing, too, and for any
- * other error than -EACCES. It looks at the capabilities of the calling thread, so call it in the
- * thread that was refused, before that thread drops any.
+ * their default, every event needs CAP_SYS_ADMIN. True only if @err is -EACCES, the calling thread
+ * has CAP_PERFMON and not CAP_SYS_ADMIN, and the level, which is read from /proc/sys, is above 2.
+ * So call it in the thread that was refused, before that thread drops any capability, and before a
+ * filter or Landlock forbids opening that file.
  */
 bool sb_privileges_is_paranoid(int err);
 
@@ -90,30 +94,32 @@ struct sb_privileges_opts {
  * nothing. Capabilities are kept. In a user namespace where a user of sb_privileges_own_user() is
  * not mapped, that is 'nobody' (65534). Without CAP_SETUID and CAP_SETGID, or if no such user is
  * mapped, the process remains root.
+ * If it is not root, or @who is, the user stays; execve() gains nothing then, either.
  * Thread: the main one, before there are others, after the command was forked.
- * Return: whether the user was changed.
+ * Return: whether the user was changed. False is no error: the process can go on.
  */
 bool sb_privileges_begin(const struct sb_owner *who);
 
 /*
  * Announce a thread that will call sb_privileges_thread(), before it is made, so that
  * sb_privileges_settle() waits for it; and take the announcement back, with the error (a negative
- * errno), if it could not be made. sb_thread_start() of capture does both. Thread: any.
+ * errno, which sb_privileges_settle() then returns; 0: none), if it could not be made.
+ * sb_thread_start() of capture does both, with 0. Thread: any.
  */
 void sb_privileges_thread_begins(void);
 void sb_privileges_thread_done(int err);
 
 /*
  * Drop the privileges of the calling thread, at its beginning: it keeps the capabilities of @role,
- * SB_ROLE_TABLES or SB_ROLE_READER, and gets a filter. Once in each thread that was announced.
- * sb_privileges_settle() reports an error; the thread goes on.
+ * SB_ROLE_TABLES or SB_ROLE_READER, and gets a filter. Once in each thread that was announced; it
+ * calls sb_privileges_thread_done(). sb_privileges_settle() reports an error; the thread goes on.
  */
 void sb_privileges_thread(enum sb_privileges_role role);
 
 /*
  * Drop the privileges of the calling thread, the session's, when everything is attached, and wait
- * until the announced threads have dropped theirs. Return: 0, or a negative errno when one could
- * not drop something: the process must not go on then.
+ * until the announced threads have dropped theirs. Return: 0, or a negative errno: the calling
+ * thread could not drop something, or another one could not. The process must not go on then.
  */
 int sb_privileges_settle(const struct sb_privileges_opts *opts);
 
@@ -125,8 +131,9 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts);
 int sb_privileges_to_write(const struct sb_owner *who);
 /*
  * For the process that called sb_privileges_to_write(), when its store is open: from now on only
- * files below the directory @dir can be opened and made (Landlock), and a filter of system calls is
- * installed. Open descriptors remain usable. Return: 0 or a negative errno; see the top for both.
+ * files below the directory @dir, which must exist, can be opened and made (Landlock), and a filter
+ * of system calls is installed. Open descriptors remain usable. Return: 0, also where the kernel
+ * has no Landlock; or a negative errno, also of opening @dir.
  */
 int sb_privileges_to_store(const char *dir);
 
@@ -136,7 +143,8 @@ int sb_privileges_to_store(const char *dir);
  *
  * For a process that makes others and keeps its user and capabilities for that, and for all that
  * it makes: no other program (execve), no tracing or writing of processes, no mounts, modules,
- * namespaces, keys, clocks.
+ * namespaces, keys, clocks: these calls fail with EPERM. It also does what sb_privileges_hide()
+ * does.
  *
  * Return: 0 or a negative errno.
  */
@@ -154,10 +162,11 @@ void sb_privileges_hide(void);
 
 /**
  * sb_privileges_to_signal() - keep nothing but the right to signal one process
- * @pidfd: that process
+ * @pidfd: that process; it stays the caller's, who keeps it open
  *
- * For a process with one thread. It keeps CAP_KILL, if it has it, and a filter that allows
- * pidfd_send_signal(2) on @pidfd and messages on its socket.
+ * Root becomes the user of sb_privileges_own_user() if it can, and else remains root. The process
+ * keeps CAP_KILL, if it has it, cannot open files (Landlock), and gets a filter that allows
+ * pidfd_send_signal(2) on @pidfd, messages on sockets that are open, and to exit.
  *
  * Return: 0 or a negative errno.
  */
@@ -173,7 +182,8 @@ extern const struct sb_parser_opts sb_privileges_of_parsers;
  * For the processes that read foreign memory and files (reader.h), as struct
  * sb_reader_opts.confine_spawner and confine_reader: the spawner becomes @who (a struct sb_owner)
  * if it is root and can, else it keeps its user; both cases are 0. It keeps the capabilities of
- * SB_ROLE_READER, which readers inherit. Each installs its filter. Return: 0 or a negative errno.
+ * SB_ROLE_READER, which readers inherit. Each installs its filter; spawner() also makes that of
+ * reader(), which ignores @who. Return: 0 or a negative errno.
  */
 int sb_privileges_spawner(void *who);
 int sb_privileges_reader(void *who);
@@ -182,7 +192,8 @@ int sb_privileges_reader(void *who);
  * For the two kinds of processes of `serve`, which need nothing. front(), in the one that has the
  * connections: no capability and no way to get one, a filter, and no files but those below @dir, to
  * read; root becomes @who if it can, and else remains root. answerer(), in those that it forks and
- * that inherit all of this: a narrower filter. Return: 0 or a negative errno.
+ * that inherit all of this: a narrower filter, which front() makes. @dir must exist. Return: 0 or a
+ * negative errno, also of opening @dir.
  */
 int sb_privileges_front(const struct sb_owner *who, const char *dir);
 int sb_privileges_answerer(void);

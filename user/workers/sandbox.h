@@ -5,15 +5,18 @@
  * only. There are no filters without libseccomp, and under a sanitizer, which needs more calls:
  * then all return 0.
  *
- * Return: 0 or a negative errno. The process must not go on after an error, because it may be
- * without a filter.
+ * Return: 0; -ENOMEM; -EACCES with neither no_new_privs nor CAP_SYS_ADMIN; or another negative
+ * errno of libseccomp or seccomp(2). The process must not go on after an error, because it may be
+ * without a filter. A call that a filter forbids fails with EPERM, clone3(2) with ENOSYS. Thread:
+ * only sb_sandbox_thread() may run in several threads at a time.
  */
 #ifndef SB_WORKERS_SANDBOX_H
 #define SB_WORKERS_SANDBOX_H
 
 struct sb_privileges_opts;
 
-/* The session's thread, when everything is attached; the other threads of the session. */
+/* The session's thread, when everything is attached; the other threads of the session. @opts: not
+ * NULL, only used during the call */
 int sb_sandbox_session(const struct sb_privileges_opts *opts);
 int sb_sandbox_thread(void);
 /* Processes that parse files (symbolizer/unwind/parser.h). The keeper, which forks the workers,
@@ -34,15 +37,17 @@ int sb_sandbox_front(void);
 int sb_sandbox_answerer(void);
 /*
  * The process that forwards signals to the command, by @pidfd; no other descriptor can be used for
- * that.
+ * that. It stays the caller's; the filter allows no close(2).
  */
 int sb_sandbox_signaller(int pidfd);
-/* A process that makes others, which inherit the filter; see sb_privileges_to_start(). */
+/* A process that makes others, which inherit the filter: it forbids what no process that samples or
+ * records needs, such as execve(2), ptrace(2), mount(2), and allows the rest. */
 int sb_sandbox_starter(void);
 /* The process of `record` that writes the store, when the store is open. */
 int sb_sandbox_storer(void);
 
-/* Return: the version of libseccomp, as sb_privileges_filter(); NULL: there are no filters. */
+/* Return: the version of libseccomp ("2.5.4"), in a static buffer; NULL: there are no filters. Each
+ * call writes the same text again, so one thread at a time. */
 const char *sb_sandbox_version(void);
 
 #endif
