@@ -6,9 +6,10 @@
  * curses cannot be left from a signal handler.
  *
  * Text is untrusted (names of processes and functions): bytes that are not printable in the locale
- * (setlocale(LC_CTYPE)) are shown as '?', so that they cannot control the terminal. One thread. A
- * canvas is drawn with sb_canvas_text() and sb_canvas_fill(), and shown by sb_term_show() (term.h)
- * or turned into bytes by sb_canvas_render().
+ * (setlocale(LC_CTYPE)) are shown as '?', so that they cannot control the terminal. One thread.
+ * Pointers are not NULL unless it says so, and texts are copied. A canvas is drawn with
+ * sb_canvas_text() and sb_canvas_fill(), and shown by sb_term_show() (term.h) or turned into bytes
+ * by sb_canvas_render().
  */
 #ifndef SB_CLI_CANVAS_H
 #define SB_CLI_CANVAS_H
@@ -65,8 +66,8 @@ struct sb_place {
 	int row, col, nr_cols;
 };
 
-/* Draw text, clipped to @at, in the look @ink. Return: how many columns it took; 0, too, without
- * memory for the formatted text. */
+/* Draw text, clipped to @at, in the look @ink; cells behind its end stay as they are. Return: how
+ * many columns it took; 0 if @at is not on the canvas, or without memory for the formatted text. */
 int sb_canvas_text(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink, const char *text);
 int sb_canvas_textf(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink, const char *fmt,
 		    ...) __attribute__((format(printf, 4, 5)));

@@ -20,11 +20,12 @@ struct sb_command {
 	const char *name, *summary;
 	const char *alias;	   /* another name; NULL: none */
 	const char *synopsis;	   /* what follows the name in the first line of its help */
-	const struct sb_opt *opts; /* NULL: no options */
+	const struct sb_opt *opts; /* not NULL: all have SB_COMMON_ROWS */
 	const char *notes;	   /* further lines of its help; NULL: none */
 	/* Complete an operand: see complete.h. NULL: nothing */
 	void (*complete)(struct sb_completion *to);
-	/* Run it. @argv begins with the first word after the name. Return: the exit status. */
+	/* Run it. @argv: the end of that of main(), from the first word after the name. Return: the
+	 * exit status; errors were logged. */
 	int (*run)(const struct sb_command *command, char **argv);
 };
 
@@ -112,8 +113,9 @@ enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
  * Parse @argv (opts.h) into opts->fields, which the caller has set, and which begins with a struct
  * sb_common_opts; the other members of @opts are zeroed before. Operands are in opts->operands
  * then, the words after "--" in opts->tail; all of it borrows from @argv. Answers --help and
- * --version, and sets the log level. Return: -1 to go on; SB_EXIT_DATA if it was an answer; or
- * another exit status, and errors were logged. The caller calls sb_opts_release() in any case.
+ * --version, and sets the log level. Return: -1 to go on; SB_EXIT_DATA if it was an answer;
+ * SB_EXIT_USAGE for wrong options or SB_EXIT_FAILED without memory, which was logged. The caller
+ * calls sb_opts_release() afterwards, also after an error.
  */
 int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv);
 /* Do as sb_command_parse() for a command without operands. @instead: a sentence that is logged if

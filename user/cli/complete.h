@@ -10,7 +10,8 @@
  *	WORD[<Tab>DESCRIPTION]	a possible completion of the word; any number of lines
  *
  * All functions add to the answer in @to, and report errors in to->err only, after which they add
- * nothing more. Pointers are not NULL unless it says so. One thread.
+ * nothing more. What they cannot read, such as a file of /proc, is not completed. Who made @to
+ * frees to->answers by sb_str_release(). Pointers are not NULL unless it says so. One thread.
  */
 #ifndef SB_CLI_COMPLETE_H
 #define SB_CLI_COMPLETE_H
@@ -20,17 +21,18 @@
 /* The question, and the answer so far. */
 struct sb_completion {
 	const char *word;      /* at the cursor */
-	const char *typed;     /* the part of it that is the value: "14" in "--pid=1302,14" */
+	const char *typed;     /* its end that is the value: "14" in "--pid=1302,14" */
 	size_t nr_operands;    /* before the word */
 	const char *by_shell;  /* KIND; NULL: "none" */
 	struct sb_str answers; /* lines of completions */
 	int err;	       /* -ENOMEM: some are missing; else 0 */
 };
 
-/* Add @value, which is copied, if it begins with what was typed. @help: its description, or
- * NULL. */
+/* Add @value if it begins with to->typed; control characters in it are replaced. @help: its
+ * description, one line; NULL: none. Both are copied. */
 void sb_complete_add(struct sb_completion *to, const char *value, const char *help);
-/* Add each word of a list such as "1h 1d" as sb_complete_add() does. */
+/* Add each word of a list such as "1h 1d" as sb_complete_add() does, without a description. Words
+ * are shorter than 64 bytes. */
 void sb_complete_add_all(struct sb_completion *to, const char *values);
 /* Call it before the values are added, if the value is a list with commas: from then on its last
  * element is completed. */

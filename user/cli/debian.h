@@ -11,8 +11,8 @@
  * /var/lib/dpkg/info).
  * @paths: absolute; "/usr/lib/x" and "/lib/x" are one file
  * @ret_packages: @nr elements, which are NULL before; each set to a package name without
- *	architecture, which the caller frees with free(), or to NULL: nobody owns it. On error all
- *	are NULL
+ *	architecture, one of them if several own the path, which the caller frees with free(), or
+ *	to NULL: nobody owns it. On error all are NULL
  *
  * Lists that cannot be read are skipped.
  *
@@ -21,8 +21,9 @@
 int sb_debian_owners(const char *info_dir, const char *const *paths, size_t nr,
 		     char **ret_packages);
 
-/* Return: the name that the debug package of @package has ("NAME-dbgsym"), if there is one, which
- * is not checked; the caller frees it with free(); NULL: no memory. */
+/* Return: the name that the debug package of @package has ("NAME-dbgsym"; "libc6-dbg" of libc6, and
+ * the like), if there is one, which is not checked; the caller frees it with free(); NULL: no
+ * memory. */
 char *sb_debian_debug_package(const char *package);
 
 #endif

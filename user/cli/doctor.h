@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Shared by the parts of `stackbpf doctor`: cmd_doctor.c is the command and prints,
  * doctor_kernel.c, doctor_process.c and doctor_runtime.c check. They print to doctor->out; the
- * caller checks it for errors with ferror(). Texts are not kept; @fmt is as for printf(). Pointers
- * are not NULL unless it says so. One thread. */
+ * caller checks it for errors with ferror(). Texts are not kept; @fmt is as for printf().
+ * Without memory a text is shorter or missing. Pointers are not NULL unless it says so. One
+ * thread. */
 #ifndef SB_CLI_DOCTOR_H
 #define SB_CLI_DOCTOR_H
 
@@ -51,10 +52,11 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid);
 /*
  * Check the interpreters in a process.
  * @trial: samples of it
- * @files: that it maps, to recognise by name interpreters that are not supported; borrowed
+ * @files: paths that it maps, to recognise by name interpreters that are not supported; used during
+ *	the call only; may be NULL if @nr_files is 0
  *
- * Return: 0, also if reading the process hangs, which is printed; or a negative errno of reading
- * it.
+ * Call sb_reader_begin() before. Return: 0, also if reading the process hangs, which is printed; or
+ * a negative errno of reading it, or -ENOMEM, and a part may have been printed.
  */
 int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_trial *trial,
 		       const char *const *files, size_t nr_files);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Half a second of trial samples of one process, for `doctor -p`. One thread. */
+/* Half a second of trial samples of one process, for `doctor -p`. One thread. Pointers are not NULL
+ * unless it says so. */
 #ifndef SB_CLI_DOCTOR_TRIAL_H
 #define SB_CLI_DOCTOR_TRIAL_H
 
@@ -29,8 +30,9 @@ struct sb_trial {
 
 /*
  * Sample the process @tgid for half a second, and count into @trial. @parser: the process that
- * parses its files, borrowed; NULL: this process does. Return: 0, also when the process did not
- * run; a negative errno; if there is a reason beyond it, it was logged.
+ * parses its files, used during the call only; NULL: this process does. Return: 0, also when the
+ * process did not run; a negative errno, and some samples may have been counted; if there is a
+ * reason beyond it, it was logged.
  */
 int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser);
 /* Free the list of mappings, also after an error or without a trial. */

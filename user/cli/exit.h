@@ -18,7 +18,8 @@ enum sb_exit {
 	SB_EXIT_SIGNAL,	    /* plus the number of the signal */
 };
 
-/* Log an error as sb_err() does. Value: @status, so that a command can `return sb_fail(...)`. */
+/* Log an error as sb_err() does: a text as for printf(), with the reason of the negative errno @err
+ * behind it unless that is 0. Value: @status, so that a command can `return sb_fail(...)`. */
 #define sb_fail(status, err, ...) (sb_err(err, __VA_ARGS__), (int)(status))
 
 #endif

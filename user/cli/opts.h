@@ -85,9 +85,10 @@ struct sb_opt {
 	 * given, it must be attached then (--file=base). */
 	const char *preset;
 	/*
-	 * For SB_OPT_PARSED and SB_OPT_PRESET: parse @value into @field. *ret_why is NULL before.
-	 * Return: 0; -EINVAL, with *ret_why the end of a sentence about the value ("is longer than
-	 * ..."), static; -ENOMEM.
+	 * For SB_OPT_PARSED and SB_OPT_PRESET: parse @value into @field. @value lives as long as
+	 * argv. *ret_why is NULL before. Return: 0; -EINVAL, with *ret_why the end of a sentence
+	 * about the value ("is longer than ..."), static, or NULL: it is not a possible value;
+	 * -ENOMEM.
 	 */
 	int (*parse)(void *field, const char *value, const char **ret_why);
 	/* Get the end of `help`, when the values are in a table elsewhere. NULL: there is none. */
@@ -118,14 +119,16 @@ struct sb_opts {
  * stored points into @argv, which must live as long as opts->fields.
  * Return: 0; -EINVAL for wrong usage, with opts->error; -ENOMEM. Operands are in opts->operands,
  * what follows "--" in opts->tail. After an error the options before the wrong one are in the
- * fields. The caller releases @opts by sb_opts_release(), and what the fields own, in any case.
+ * fields. The caller releases @opts by sb_opts_release(), and what the fields own, also after an
+ * error.
  */
 int sb_opts_parse(struct sb_opts *opts, char **argv);
 /* Free the operands and the error, not the fields; allowed also before sb_opts_parse(). */
 void sb_opts_release(struct sb_opts *opts);
 
-/* Set opts->error to "command: <sentence>", for -EINVAL that the caller then returns; @fmt as for
- * printf(). Return: -EINVAL; or -ENOMEM, and opts->error is not to be used. */
+/* Set opts->error to "command: <sentence>" in place of an earlier one, for -EINVAL that the caller
+ * then returns; @fmt as for printf(). Return: -EINVAL; or -ENOMEM, and opts->error is not to be
+ * used. */
 int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Return: whether the command or view named @command has this option, by row->views and
@@ -138,8 +141,8 @@ bool sb_opt_takes_value(const struct sb_opt *row);
 /* Return: whether the value may be the next word. Of an option with a preset it must be attached;
  * an option that takes no value gives false, too. */
 bool sb_opt_takes_next(const struct sb_opt *row);
-/* Find an option of @command by name (without dashes, @len bytes) or by letter. Return: its row of
- * @rows; NULL: there is none. */
+/* Find an option of @command by name (without dashes, @len bytes, in full) or by a letter of
+ * `letters` or `synonyms`. Return: its row of @rows; NULL: there is none. */
 const struct sb_opt *sb_opt_find(const struct sb_opt *rows, const char *command, const char *name,
 				 size_t len);
 const struct sb_opt *sb_opt_find_letter(const struct sb_opt *rows, const char *command,

@@ -34,23 +34,26 @@ struct sb_outputs {
  * @outputs: outputs are added; they borrow the paths of @opts
  * @opts: with views; if a format shows durations, their measurement is switched on
  *
- * Return: -1 to go on, or the exit status; errors were logged.
+ * Return: -1 to go on; SB_EXIT_USAGE for a format or path that cannot be, SB_EXIT_FAILED for a file
+ * that cannot be created, which was logged; outputs before that one stay.
  */
 int sb_outputs_choose(struct sb_outputs *outputs, struct sb_record_opts *opts);
 /* Add an output. @path and @format are borrowed. It is tested whether the file can be created.
- * Return: as sb_outputs_choose(). */
+ * Return: -1 to go on; SB_EXIT_FAILED, which was logged, and nothing is added. */
 int sb_outputs_add(struct sb_outputs *outputs, const char *path, const struct sb_output *format);
 /* Return: whether one of the formats shows modules, files and lines. */
 bool sb_outputs_have_places(const struct sb_outputs *outputs);
 /* For sb_run_sink.prepare(): fork the process that writes files as root, if the run becomes another
- * user. Return: 0; a negative errno of fork(2) or -ENOMEM, logged, and the run ends. */
+ * user; and tell run->sink who writes. Return: 0; a negative errno of fork(2) or -ENOMEM, logged,
+ * and the run ends. */
 int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
-/* Write @profile, which is sealed, to all outputs, also if one of them fails. Return: 0; or the
- * negative errno of the first that failed; each is logged. A format that needs durations, where no
- * sample has any, is logged, too, but is no error. */
+/* Write @profile, which is sealed, to all outputs, also if one of them fails. Return: 0, also when
+ * the reader of a pipe has closed it; or the negative errno of the first that failed; each is
+ * logged. A format that needs durations, where no sample has any, is logged, too, but is no
+ * error. */
 int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts);
-/* End the writer process, and free the list. Safe at any stage, also for a zero-initialized one. */
+/* End the writer process, and free the list. Call it once, at any stage, also for a zeroed one. */
 void sb_outputs_release(struct sb_outputs *outputs);
 
 /* The sink that writes the result of a run with one view. */

@@ -4,7 +4,8 @@
  * (run/run.h), and how the run ended becomes messages and an exit status. Called on the main
  * thread, while there is no other one. For each command: sb_record_init(), sb_record_parse() into
  * record->opts, sb_record_find_events(), sb_record_go(), sb_record_release(). Pointers are not NULL
- * unless it says so.
+ * unless it says so. The caller zeroes @reason before; with a negative errno it has a sentence for
+ * the user, and sb_record_explain_events() takes both.
  *
  * Functions that append lines for the closing report append to @list, whose lines are separated by
  * '\n' without one at the end, and nothing if there is nothing to report. They return no error:
@@ -26,13 +27,15 @@ struct sb_record {
 
 /* Set the defaults; overwrites all. @record may not be moved afterwards. */
 void sb_record_init(struct sb_record *record);
-/* Parse @argv, which @fields then borrows, into @fields, which are released in any case by
- * sb_record_release() or sb_record_opts_release(). Return: -1 to go on, or the exit status; errors
- * were logged. */
+/* Parse @argv, which @fields then borrows, into @fields, which the caller releases, also after an
+ * error, by sb_record_release() or sb_record_opts_release(). Return: -1 to go on, or the exit
+ * status: SB_EXIT_DATA after --help and --version; otherwise errors were logged. */
 int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *command, char **argv);
 /* In record_events.c: list the events that --list asks for; or add the view of --kind to
  * opts->run.views if there is none yet, and find the places of the events and spans for
- * opts->run.view_opts. Return: -1 to go on, or the exit status; errors were logged. */
+ * opts->run.view_opts. Return: -1 to go on, or the exit status: after --list SB_EXIT_DATA, or
+ * SB_EXIT_EMPTY if a pattern matches nothing; otherwise that of sb_record_explain_events(). Errors
+ * were logged. */
 int sb_record_find_events(struct sb_record_opts *opts);
 /* In record_kinds.c, for `stackbpf record`: find the definitions that --kinds names, and check that
  * their events can be traced now. Return: -1 to go on, or the exit status; errors were logged. */
@@ -47,19 +50,21 @@ struct sb_record_events {
 	struct sb_record_event_list events, from, to;
 	const char *when, *weight, *value, *key, *to_key;
 };
-/* Return: what the options say. Strings and lists are borrowed. */
+/* Return: what the options say. Strings and lists are borrowed from @opts. */
 struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts);
 /* In record_finish.c: check which of the options of events go together. @takes_pairs: whether it is
  * for a view that does. Return: 0; -EINVAL with @reason, a sentence. */
 int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pairs,
 			  struct sb_reason *reason);
-/* In record_events.c: find the places of events for the view @kind, in opts->probes, which is
- * overwritten and which *view_opts borrows. Return: 0; a negative errno with @reason. */
+/* In record_events.c: find the places of events for the view @kind, in opts->probes, whose earlier
+ * contents are freed, and which *view_opts borrows, also after an error. Return: 0; a negative
+ * errno with @reason. */
 int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     const struct sb_record_events *events, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);
 /*
- * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY".
+ * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY". @until:
+ * the argument of --until, or NULL.
  * Return: 0 and *ret_key, a part of @in, or NULL if it names an event; -EINVAL with @reason, and
  * *ret_key is NULL: KEY is no key, or @until is not NULL.
  */
@@ -70,25 +75,31 @@ int sb_record_span_label(const char *in, const char *until, const char **ret_key
  * borrows, too. @until: NULL: spans are calls. Return: 0; a negative errno with @reason. */
 int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const char *until,
 			    struct sb_view_opts *view_opts, struct sb_reason *reason);
-/* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in opts->probes, which is
- * overwritten and which *view_opts borrows; and tell the user what they will cost. @is_recorded: by
- * `stackbpf record`, which takes only programs that sample by themselves. Return: 0; a negative errno
- * with @reason. */
+/* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in
+ * opts->probes, whose earlier contents are freed, and which *view_opts borrows, also after an
+ * error; and log what they will cost. @is_recorded: by `stackbpf record`, which takes only programs
+ * that sample by themselves, and for which nothing is logged. Return: 0; a negative errno with
+ * @reason: -EINVAL if the allocators are not to be probed, such as for the cost. */
 int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     bool is_recorded, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);
-/* In record_events.c. Return: the only process that is asked for by its ID; 0: there is none, or there are
- * several. */
+/* In record_events.c. Return: the only process that is asked for by its ID; 0: there is none, or
+ * there are several. */
 uint32_t sb_record_tgid(const struct sb_record_opts *opts);
-/* In record_events.c. Return: whether no other rule can allow a thread that is not one of that process. */
+/* In record_events.c. Return: whether only threads of processes that are asked for by their IDs can
+ * be sampled: no other rule, no command, no children, not the whole machine. */
 bool sb_record_is_only_tgid(const struct sb_record_opts *opts);
-/* Log why events cannot be traced. Return: the exit status that fits @err. */
+/* Log why events cannot be traced. @err: the negative errno that came with @reason. Return: the
+ * exit status that fits it: SB_EXIT_USAGE, SB_EXIT_NO_TARGET, SB_EXIT_PRIVILEGE or
+ * SB_EXIT_FAILED. */
 int sb_record_explain_events(const struct sb_reason *reason, int err);
 /*
  * Sample according to record->opts, and log how it ended.
- * @sink: who takes the samples; NULL: record->result writes them to the outputs of the options
+ * @sink: who takes the samples; its give_up is set; NULL: record->result writes them to the outputs
+ *	of the options
  *
- * Return: the exit status; that of the command, if one was run and all else went well.
+ * Call it once. Return: the exit status, errors were logged; that of the command, which it waits
+ * for, if one was run and all else went well.
  */
 int sb_record_go(struct sb_record *record, struct sb_run_sink *sink);
 /* Free all, after sb_record_init() at any time, also after an error; call it once. */
@@ -117,8 +128,8 @@ void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures
 void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 		     void (*row)(const char *name, const char *value));
 
-/* report_memory.c: append lines for the closing report on what the memory of processes adds up to; nothing
- * for other views. */
+/* report_memory.c: append lines for the closing report on what the memory of processes adds up to;
+ * nothing for views that do not follow pages. */
 void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
 /* Call @row, whose strings are valid during the call, for all figures; not for other views. */

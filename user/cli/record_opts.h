@@ -58,7 +58,7 @@ struct sb_record_opts {
 /*
  * After sb_opts_parse(): finish with what concerns several options: operands, contradictions,
  * defaults. @fields: changed in place; @opts: that were parsed into @fields.
- * Return: 0; -EINVAL with opts->error; -ENOMEM. The caller releases @fields in any case.
+ * Return: 0; -EINVAL with opts->error; -ENOMEM. The caller releases @fields, also after an error.
  */
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
 /* Free what @fields owns, also after an error of parsing; strings of argv stay. */

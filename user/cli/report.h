@@ -18,7 +18,8 @@ static inline double sb_report_percent(uint64_t part, uint64_t whole)
 }
 
 /* In report_stats.c: write the lowest rate or longest period to which sampling was lowered to @text,
- * which has @nr_bytes: "24.75 Hz", "one sample per 4000 us". */
+ * which has @nr_bytes, with its NUL, and cuts what is longer: "24.75 Hz", "one sample per 4000
+ * us". */
 void sb_report_lowest(const struct sb_run *run, const struct sb_run_figures *figures, char *text,
 		      size_t nr_bytes);
 /* In report_stats.c: log all figures of a view. The time of the first sample in @figures is changed

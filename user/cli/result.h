@@ -6,8 +6,9 @@
 
 #include "output/output.h"
 
-/* Find an output format by @name, or if that is NULL by the extension of @path. Return: it, a
- * constant; NULL when there is none, after that was logged with a list of all formats. */
+/* Find an output format by @name, or if that is NULL by the extension of @path, which is not read
+ * otherwise. Return: it, a constant; NULL when there is none, after that was logged with a list of
+ * all formats. */
 const struct sb_output *sb_result_format(const char *path, const char *name);
 
 /* Write a sealed profile to @out and flush it; @out is not closed. Return: 0; -EPIPE when the
@@ -19,8 +20,9 @@ int sb_result_write_stream(const struct sb_output *format, const struct sb_profi
 /* Write @arg to @out. Return: 0 or a negative errno; errors of @out itself need not be returned. */
 typedef int (*sb_result_writer)(const void *arg, FILE *out);
 
-/* Write by a function to the file @path, "-" is standard output. Return: 0, also when the reader of
- * a pipe has closed it; or a negative errno, logged, and a regular file is as it was before. */
+/* Write by a function, which gets @arg, to the file @path, "-" is standard output. Return: 0, also
+ * when the reader of a pipe has closed it; or the negative errno of @writer or of the file, logged,
+ * and a regular file is as it was before. */
 int sb_result_write_by(const char *path, sb_result_writer writer, const void *arg);
 /* Write a sealed profile to the file @path as sb_result_write_by() does, with the same errors. */
 int sb_result_write(const struct sb_output *format, const char *path,

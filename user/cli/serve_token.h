@@ -18,13 +18,14 @@
 int sb_serve_token_new(char **ret_token);
 
 /*
- * sb_serve_token_of_file() - read the token from a file: its first word
+ * sb_serve_token_of_file() - read the token from a file: what is before its first blank or newline
  * @path: a regular file that only its owner can write, and that others than its group cannot read
  * @serves: the token will grant access. Then the file must belong to root, to this user or to the
  *	user behind sudo, and if it does not exist it is created, mode 0640, with a new token
- * @ret_token: freed by the caller; untouched on error
+ * @ret_token: freed by the caller with free(); untouched on error
  *
- * Return: -1 to go on, or the exit status; errors were logged.
+ * Return: -1 to go on; SB_EXIT_USAGE if others may know the token, or it is none that `serve`
+ * takes; SB_EXIT_FAILED if the file cannot be read or created. Errors were logged.
  */
 int sb_serve_token_of_file(const char *path, bool serves, char **ret_token);
 

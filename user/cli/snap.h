@@ -35,8 +35,8 @@ struct sb_snap {
 	bool group;			       /* show threads with equal stacks together */
 };
 
-/* Return: the format named @name, whose write() needs the `opts` of a struct sb_snap as its
- * options; static; NULL: there is none. */
+/* Return: the format named @name, which is not NULL; its write() needs the `opts` of a struct
+ * sb_snap as its options; static; NULL: there is none. */
 const struct sb_output *sb_snap_format(const char *name);
 /* Their names, for SB_OPT_WORD. */
 extern const struct sb_opt_word sb_snap_formats[];

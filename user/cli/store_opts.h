@@ -85,35 +85,38 @@ void sb_store_args_release(struct sb_store_args *args);
 
 /* A command without operands that queries a store. */
 struct sb_store_command {
-	void *fields;		    /* its options */
+	void *fields;		    /* its options; they begin with a struct sb_common_opts */
 	struct sb_store_args *args; /* the part of them that is about the store */
-	/* Check the others, before the store is opened. Return: -1 to go on, or the exit status. */
+	/* Check the others, before the store is opened. Return: -1 to go on, or the exit status;
+	 * errors were logged. */
 	int (*check)(void *fields);
-	/* Answer. Return: the exit status; errors were logged. */
+	/* Answer. @store and @ask are valid during the call. Return: the exit status; errors were
+	 * logged. */
 	int (*answer)(const void *fields, struct sb_store *store, const struct sb_ask *ask);
 };
 
-/* Parse @argv, open the store, and call answer(). Return: the exit status. */
+/* Parse @argv, open the store, call answer(), and release asked->args. Return: the exit status. */
 int sb_store_command_run(const struct sb_store_command *asked, const struct sb_command *command,
 			 char **argv);
 
-/* Make a query from all options. @now_s: the time that relative times count from. @ask:
+/* Make a query from all options. @now_s: the time that relative times count from, in seconds since
+ * the epoch. @ask:
  * zero-initialized; the caller releases it, also after an error, and it borrows args->by. Return:
  * -1, or SB_EXIT_USAGE or SB_EXIT_FAILED. */
 int sb_store_args_ask(const struct sb_store_args *args, const char *command, int64_t now_s,
 		      struct sb_ask *ask);
 /* Add the rules in @rules ("service=car") to a query and change nothing else of it, such as for the
  * second side of `diff`. They are copied. Return: -1, or SB_EXIT_USAGE or SB_EXIT_FAILED, and then
- * some may have been added; the caller releases @ask in any case. */
+ * some may have been added; the caller releases @ask, also after an error. */
 int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask);
 
 /* Open the store for reading. *ret_store is owned by the caller, who closes it by sb_store_close();
- * untouched on error. Return: -1 to go on, or the exit status; errors were logged. */
+ * untouched on error. Return: -1 to go on, or the exit status of sb_store_say_error(). */
 int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store);
 /* Log that the store cannot be read because of @err, a negative errno. Return: SB_EXIT_FAILED. */
 int sb_store_args_failed(const struct sb_store_args *args, const char *command, int err);
 /* Log why the store at @dir cannot be opened. @err: what sb_store_open() or
- * sb_store_open_to_write() returned. Return: the exit status. */
+ * sb_store_open_to_write() returned. Return: SB_EXIT_PRIVILEGE or SB_EXIT_FAILED. */
 int sb_store_say_error(int err, const char *dir);
 
 /*

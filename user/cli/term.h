@@ -32,7 +32,8 @@ enum sb_key {
 	SB_KEY_REDRAW, /* not a key: the size changed, or the program was stopped and continued */
 };
 
-/* Return: whether standard output is a terminal that can be drawn on. */
+/* Return: whether standard output is a terminal, and one that can be drawn on: $TERM is set, and
+ * not "dumb". */
 bool sb_term_is_there(void);
 
 /*
@@ -53,8 +54,8 @@ void sb_term_size(const struct sb_term *term, int *ret_nr_cols, int *ret_nr_rows
 /*
  * Draw @canvas. The first call switches to the alternate screen, reads keys unbuffered, hides the
  * cursor, and holds back log messages that would go to the terminal. While the terminal takes no
- * output, nothing is drawn.
- * Return: 0; or a negative errno when the terminal is gone.
+ * output, nothing is drawn. @canvas is copied.
+ * Return: 0; -ENOMEM; or another negative errno when the terminal is gone, or is none.
  */
 int sb_term_show(struct sb_term *term, const struct sb_canvas *canvas);
 
@@ -70,7 +71,7 @@ int sb_term_read(struct sb_term *term);
 int sb_term_key(struct sb_term *term);
 
 /* Restore the screen and the settings, and log the messages that were held back. sb_term_show()
- * switches again. */
+ * switches again, but holds back no messages any more. */
 void sb_term_leave(struct sb_term *term);
 
 /*
@@ -83,8 +84,8 @@ void sb_term_restore(void);
 /* Decode the first key of @nr bytes, at least one. A key is one byte, or a sequence that begins
  * with ESC [ or ESC O. Return: the byte as a number (each byte of UTF-8 is a key of its own) or
  * enum sb_key, and *ret_len, how many bytes the key has; SB_KEY_UNKNOWN for a NUL byte and for
- * other sequences, also for one that is incomplete, which takes all @nr bytes. ESC alone is
- * SB_KEY_ESCAPE. */
+ * other sequences, also for one that is incomplete, which takes all @nr bytes. '\n' is
+ * SB_KEY_ENTER, '\b' is SB_KEY_BACKSPACE, ESC alone is SB_KEY_ESCAPE. */
 int sb_term_parse_key(const unsigned char *bytes, size_t nr, size_t *ret_len);
 
 #endif

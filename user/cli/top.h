@@ -70,7 +70,7 @@ int sb_top_draw(struct sb_top *top);
  * rest. After sb_top_update(). The caller checks @out for errors with ferror(). */
 void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out);
 
-/* Return: whether @name contains the filter text; true without a filter. */
+/* Return: whether @name contains top->filter; true if that is empty. */
 bool sb_top_is_found(const struct sb_top *top, const char *name);
 /* Return: the name of one of top->data.funcs, valid until the next sb_top_update(). */
 const char *sb_top_name(const struct sb_top *top, const struct sb_top_func *func);

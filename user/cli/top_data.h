@@ -27,7 +27,7 @@ struct sb_top_func {
 
 /* Zero-initialise it and set nr_slots. */
 struct sb_top_data {
-	size_t nr_slots; /* how many periods are "the last ones" */
+	size_t nr_slots; /* how many periods are "the last ones"; 1 to SB_TOP_SLOTS_MAX */
 	struct sb_profile *slots[SB_TOP_SLOTS_MAX];
 	uint64_t slot_ns[SB_TOP_SLOTS_MAX];
 	size_t next; /* the slot to overwrite next */
@@ -40,12 +40,12 @@ struct sb_top_data {
 	uint64_t nr_shed;		  /* stacks that were merged into "(other)" */
 };
 
-/* Add the samples of a period of @ns; they are copied, and replace those of the oldest period of
- * nr_slots. Return: 0; -ENOMEM; -E2BIG if they do not fit into a profile. After an error only
- * sb_top_data_reset() may follow. */
+/* Add the samples of a period of @ns nanoseconds; @profile, sealed or not, is copied, and replaces
+ * that of the oldest period of nr_slots. Return: 0; -ENOMEM; -E2BIG if they do not fit into a
+ * profile. After an error only sb_top_data_reset() may follow. */
 int sb_top_data_add(struct sb_top_data *data, const struct sb_profile *profile, uint64_t ns);
-/* Make the tree and the functions anew from what was added; the old ones are freed. Return: as
- * sb_top_data_add(). */
+/* Make the tree and the functions anew from what was added, which may be nothing; the old ones are
+ * freed. Return: as sb_top_data_add(). */
 int sb_top_data_sum(struct sb_top_data *data);
 /* Free all data; nr_slots and stacks_max stay, and it can be used again. */
 void sb_top_data_reset(struct sb_top_data *data);

@@ -16,7 +16,7 @@ unsigned int sb_wrap_columns(int fd);
  * sb_wrap() - break the lines of a text between words
  * @out: the result is appended here, without a newline at its end
  * @text: UTF-8, whose lines end in '\n'; spaces at the beginning of a line are kept
- * @nr_columns: no line gets longer, unless a single word is
+ * @nr_columns: no line gets longer, unless a single word is; each character counts as one column
  * @indent: spaces before each line that continues another one
  *
  * Return: 0; -ENOMEM, and a part may have been appended: discard it.
