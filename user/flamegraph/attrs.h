@@ -3,8 +3,9 @@
  * Two files about functions in pictures: colours to keep from one picture to the next (--cp), and
  * links and texts (--nameattr). Both may be hostile: sizes are bounded, and only values that are
  * safe in an SVG are accepted. Called by svg.c. Names and values are copied; bytes that may not be
- * shown in them are replaced (sb_fg_text_clean()). -E2BIG means more than 2^31 bytes of them. Not
- * thread-safe. Pointers are not NULL; a name is @len bytes, without NUL at its end.
+ * shown in them are replaced (sb_fg_text_clean()), so that a name is found only as it is then.
+ * -E2BIG means more than 2^31 bytes of them. Not thread-safe. Pointers are not NULL; a name is @len
+ * bytes, without NUL at its end.
  */
 #ifndef SB_FLAMEGRAPH_ATTRS_H
 #define SB_FLAMEGRAPH_ATTRS_H
@@ -33,9 +34,10 @@ struct sb_fg_palette_map {
 	uint64_t nr_ignored; /* lines that are not "name->rgb(r,g,b)" or "name->#rrggbb" */
 };
 
-/* Make an empty map. Return: 0 or -ENOMEM; release it in both cases. */
+/* Make an empty map; overwrites all. Return: 0 or -ENOMEM; release it in both cases. */
 int sb_fg_palette_map_init(struct sb_fg_palette_map *map);
-/* Free what the map holds, also one that is zero-initialized. */
+/* Free what the map holds, also one that is zero-initialized. It can be used again only after
+ * sb_fg_palette_map_init(). */
 void sb_fg_palette_map_release(struct sb_fg_palette_map *map);
 /* Add the lines of a file; those that are not valid are counted in nr_ignored. Return: 0; -ENOENT;
  * -EFBIG beyond SB_FG_ATTRS_FILE_MAX_BYTES; another error of reading: nothing was added then.
@@ -71,13 +73,16 @@ struct sb_fg_name_attrs {
 	uint64_t nr_ignored; /* lines and attributes that were not accepted */
 };
 
-/* Make an empty set. Return: 0 or -ENOMEM; release it in both cases. */
+/* Make an empty set; overwrites all. Return: 0 or -ENOMEM; release it in both cases. */
 int sb_fg_name_attrs_init(struct sb_fg_name_attrs *attrs);
-/* Free what the set holds, also one that is zero-initialized. */
+/* Free what the set holds, also one that is zero-initialized. It can be used again only after
+ * sb_fg_name_attrs_init(). */
 void sb_fg_name_attrs_release(struct sb_fg_name_attrs *attrs);
-/* Add the lines of a file. Return: as sb_fg_palette_map_read(). */
+/* Add the lines of a file. Return: as sb_fg_palette_map_read(): after -ENOMEM and -E2BIG some may
+ * be in the set, after other errors none is. */
 int sb_fg_name_attrs_read(struct sb_fg_name_attrs *attrs, const char *path);
-/* Return: what the file says about a function, valid until the next read; NULL: nothing. */
+/* Return: what the file says about a function, valid until the next read or the release; NULL:
+ * nothing. */
 const struct sb_fg_name_attr *sb_fg_name_attrs_get(const struct sb_fg_name_attrs *attrs,
 						   const char *name, size_t len);
 

@@ -3,7 +3,8 @@
  * Pictures of comparisons: the tree has both profiles. A frame is as wide as in B, and as in A if B
  * does not have it, so that removed code is drawn, too. Its colour shows the change, unless that is
  * noise (tree/diff.h). The viewer does the same with the embedded data. Called by fg.c and svg.c.
- * Not thread-safe. All that append to @out return 0 or -ENOMEM; a part may have been appended then.
+ * Pointers are not NULL. Not thread-safe. All that append to @out return 0 or -ENOMEM; a part may
+ * have been appended then.
  */
 #ifndef SB_FLAMEGRAPH_DIFF_H
 #define SB_FLAMEGRAPH_DIFF_H
@@ -36,14 +37,15 @@ int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_fg_facts *facts,
 
 /*
  * Choose what to compare: opts->norm, else the metadata "norm", else shares; and shares if rates
- * are asked for without the metadata "per_a" and "per_b". @diff: overwritten; it borrows from
- * @facts. @tree: with the sums of its pairs, after sb_fg_diff_widths() or sealed.
+ * are asked for without the metadata "per_a" and "per_b". @diff: overwritten; it borrows the value
+ * of "rate" from @facts, until metadata is added or released. @tree: with the sums of its pairs,
+ * after sb_fg_diff_widths() or sealed.
  */
 void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_tree *tree,
 		     const struct sb_fg_facts *facts, const struct sb_fg_opts *opts);
 
 /* Return: the weights of a box in both profiles; for one that stands for several frames, their
- * sum. */
+ * sum. @tree: sealed, the one that the box was made of. */
 struct sb_tree_pair sb_fg_diff_box(const struct sb_tree *tree, const struct sb_fg_box *box);
 
 #define SB_FG_DIFF_NR_STEPS 4
@@ -67,7 +69,7 @@ int sb_fg_diff_step(double a, double b, double z);
 const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree_pair *pair);
 
 /* Append "A 12.3%, B 18.4%: +6.1 points, z = 8.2", without the z if it is not known. @pair: weights
- * of a frame, in @unit ("samples", "us", ...), which is not NULL. */
+ * of a frame, in @unit ("samples", "us", ...), which is appended as it is. */
 int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
 			   const struct sb_tree_pair *pair, const char *unit);
 

@@ -45,8 +45,8 @@ int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
 /**
  * sb_fg_add_stack() - add a typed stack
  * @frames: root first; copied. Names are as the picture shows them: UTF-8 that may be shown
- *	(base/utf8.h), without ';'. SB_FG_MARK, SB_FG_PLAIN and code whose name has the form of
- *	another kind get that kind.
+ *	(base/utf8.h), without ';'; one of 0 bytes becomes "[empty]". SB_FG_MARK, SB_FG_PLAIN and
+ *	code whose name has the form of another kind get that kind.
  * @nr: at least 1
  * @weight: 0 or more, in the unit that the metadata "unit" names
  *
@@ -71,8 +71,10 @@ int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t 
  * @key: copied
  * @value: copied; characters that a "#stackbpf" header cannot hold are replaced
  *
- * Metadata that is too long, or whose name is not valid, is left out and counted. If a key is given
- * twice, counts such as "n" are added up, and of others the first value stays.
+ * A key has lower-case letters, digits and '_'. What has another key, or more than 255 bytes with
+ * its key and '=', or is beyond 64 keys, is left out and counted. If a key is given twice, "n",
+ * "lost", "trunc", "nosym", "limited", "idle", "dur_us" and "governed_us" are added up, of
+ * "accounted" the lowest value stays, and of others the first one.
  *
  * Return: 0, also if it was left out (sb_fg_complaint()); -ENOMEM.
  */
@@ -81,9 +83,10 @@ int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
 /*
  * Read a whole stream. The format (folded with one count or two, SystemTap .bt, perf script) is
  * recognised by its first bytes. Several streams are merged. Lines that are not valid are counted
- * and left out. @fd: read to its end, not closed. Return: 0, also if all lines were left out;
- * -EINVAL if it is not text, or has two weights in a line and the streams before one, or the other
- * way round, and sb_fg_complaint() says so; -ENOMEM; another error of reading.
+ * and left out. @fd: read to its end, not closed; one that does not block is waited for. Return: 0,
+ * also if all lines were left out; -EINVAL if it is not text, or has two weights in a line and the
+ * streams before one, or the other way round, and sb_fg_complaint() says so, and nothing was added;
+ * -ENOMEM; another error of reading, and the lines before it were added.
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 
@@ -108,17 +111,19 @@ int sb_fg_opts_new(struct sb_fg_opts **ret_opts);
 void sb_fg_opts_free(struct sb_fg_opts *opts);
 SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
 /*
- * Set an option. @name: without "--". @value: copied; NULL for a flag, which becomes true. Return:
- * 0; -ENOENT if there is no such option; -EINVAL for a wrong value, for NULL if it takes one, and
- * for any value of a flag; -ENOMEM. On error the option is unchanged.
+ * Set an option. @name: without "--", in full. @value: copied; a text has 4096 bytes at most, and
+ * case does not matter in a word; NULL for a flag, which becomes true. Return: 0; -ENOENT if there
+ * is no such option; -EINVAL for a wrong value, for NULL if it takes one, and for any value of a
+ * flag; -ENOMEM. On error the option is unchanged.
  */
 int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value);
 
 /*
  * Write the SVG to @out, which is flushed, not closed. No stacks can be added afterwards, but it
- * can be drawn again. With --cp, colors of functions are read from palette.map (a file that does
- * not exist is an empty one), and the file is replaced if functions were added to it, after the
- * picture was written. Return: 0; -ENODATA if there is no weight, and an SVG that says so was
+ * can be drawn again; the frames of a comparison keep the widths that the options "norm" and
+ * "diff-width" gave them at the first time. With --cp, colors of functions are read from
+ * palette.map (a file that does not exist is an empty one), and the file is replaced if functions
+ * were added to it, after the picture was written. Return: 0; -ENODATA if there is no weight, and an SVG that says so was
  * written; -EINVAL if opts->colors or the background is not known; -EIO or another error of the
  * stream; -ENOMEM; an error of the palette or attribute file. After all errors but -ENODATA, @out
  * may have a part of the picture, or all of it if palette.map could not be written.

@@ -39,16 +39,18 @@ double sb_fg_label_width(const char *s, size_t len, double fixed_em);
 int sb_fg_label_add_fitted(struct sb_str *out, const char *name, size_t len, double max_em,
 			   double fixed_em);
 
-/* Append a number with thousands separators, and two decimals if it is not whole. */
+/* Append a number with thousands separators, and two decimals if it is not whole; "?" if it is not
+ * finite. */
 int sb_fg_label_add_number(struct sb_str *out, double val);
 
 /*
- * Append a weight with its unit, such as "samples". Times ("ns", "us", "ms", "s") and "bytes" are
- * scaled to a readable unit: "1.50 ms", "12 MiB".
+ * Append a weight with its unit, such as "samples", which is not escaped. Times ("ns", "us", "ms",
+ * "s") and "bytes" are scaled to a readable unit: "1.50 ms", "12 MiB".
  */
 int sb_fg_label_add_weight(struct sb_str *out, double weight, const char *unit);
 
-/* Append a fraction, 0 to 1, as "12.3%". Only 0 is shown as 0%. */
+/* Append a fraction, 0 to 1, as "12.3%". Only 0 is shown as "0%", less than 0.00005 as "under
+ * 0.01%". */
 int sb_fg_label_add_share(struct sb_str *out, double share);
 
 /* Append a coordinate in pixels with at most one decimal. */

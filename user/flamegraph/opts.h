@@ -72,8 +72,8 @@ struct sb_fg_opt {
 
 extern const struct sb_fg_opt sb_fg_opt_rows[];
 
-/* Return: the row of the option @name, which is without "--" and not NULL; a constant; NULL if
- * there is none. */
+/* Return: the row of the option @name, which is without "--", in full, and not NULL; a constant;
+ * NULL if there is none. */
 const struct sb_fg_opt *sb_fg_opt_find(const char *name);
 
 /*

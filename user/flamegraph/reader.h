@@ -5,8 +5,8 @@
  * report lines that are not valid with sb_fg_complain(), and leave them out. Names of frames that
  * are given to the functions below are copied. -E2BIG means that the tree would have more than
  * SB_TREE_NODES_MAX nodes or 2^31 bytes of names: no weight is added, and a reader returns it,
- * because its caller counts it as SB_FG_TOO_MANY. After -ENOMEM the picture can only be freed. Not
- * thread-safe.
+ * because its caller counts it as SB_FG_TOO_MANY. After -ENOMEM the picture can only be freed.
+ * Pointers are not NULL unless it says so. Not thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_READER_H
 #define SB_FLAMEGRAPH_READER_H
@@ -120,14 +120,14 @@ struct sb_fg {
 void sb_fg_complain(struct sb_fg *fg, enum sb_fg_problem problem);
 
 /*
- * Add a stack of @nr frames, root first, with @weight to fg->tree and fg->total. The reader of a
- * comparison sets fg->adding during the call. With --reverse the order of @frames is reversed in
- * place. Return: 0; -E2BIG; -ENOMEM.
+ * Add a stack of @nr frames, which may be 0, root first, with @weight to fg->tree and fg->total;
+ * their kinds are taken as they are. The reader of a comparison sets fg->adding during the call.
+ * With --reverse the order of @frames is reversed in place. Return: 0; -E2BIG; -ENOMEM.
  */
 int sb_fg_take_stack(struct sb_fg *fg, struct sb_tree_frame *frames, size_t nr, double weight);
 
-/* Append the caller of the frame that was added last, or the leaf. Beyond SB_FG_DEPTH_MAX it is
- * only counted in nr_cut. Return: 0 or -ENOMEM. */
+/* Append the caller of the frame that was added last, or the leaf; ';' in its name becomes ':'.
+ * After SB_FG_DEPTH_MAX - 2 frames it is only counted in nr_cut. Return: 0 or -ENOMEM. */
 int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_tree_frame *frame);
 /*
  * Add the stack in fg->pending as sb_fg_take_stack() does, below a root frame @root (of kind
@@ -137,7 +137,7 @@ int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_tree_frame 
 int sb_fg_pending_take(struct sb_fg *fg, const char *root, double weight);
 
 /* Copy the metadata of a line "#stackbpf;k=v;..." to fg->facts; other comments are ignored. Parts
- * that are not valid are reported. Return: 0 or -ENOMEM. */
+ * that are not valid (sb_fg_add_fact()) are reported by sb_fg_complain(). Return: 0 or -ENOMEM. */
 int sb_fg_facts_add(struct sb_fg *fg, const char *line, size_t len);
 /* Free all metadata; there is none then, and some can be added again. */
 void sb_fg_facts_release(struct sb_fg_facts *facts);

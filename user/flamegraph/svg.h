@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Writes the picture: one SVG file that is a static drawing for image viewers and <img>, and a
- * viewer with zoom and search in a browser, also from disk. It refers to no other file. Not
- * thread-safe.
+ * viewer with zoom and search in a browser, also from disk. It refers to no other file. Pointers
+ * are not NULL. Not thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_SVG_H
 #define SB_FLAMEGRAPH_SVG_H

@@ -11,7 +11,8 @@
 #include "base/str.h"
 #include "flamegraph/tree.h"
 
-/* Return: whether @s is printable ASCII only, so that it need not be cleaned. Fast. */
+/* Return: whether @s is printable ASCII only, bytes from 0x20 to 0x7e, so that it need not be
+ * cleaned; true if @len is 0. Fast. */
 bool sb_fg_text_is_plain(const char *s, size_t len);
 
 /*
@@ -28,10 +29,13 @@ long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 
 /*
- * Tell name and kind of a frame from its text. An annotation _[k] _[i] _[j] _[w] _[f] _[p] _[z]
- * tells the kind and is removed. "-" and "--" are delimiters, "[unknown]" and "[module+0x12]"
- * unknown, "[truncated: ...]", "[Missed ...]" and "[empty]" marks; "[running]" and the like tell
- * the state of a thread. The result borrows from @name.
+ * Tell name and kind of a frame from its text. An annotation _[k] _[i] _[j] _[w] _[f] _[p] _[z] at
+ * its end tells the kind and is removed. Then the form of the name may tell another kind, but for
+ * _[f] and _[z]: "-" and "--" without an annotation are delimiters; "[unknown...]",
+ * "[module+0x12]" and "[unreadable ...]" are unknown; "[truncated...]", "[python truncated: ...]",
+ * "[lost ...]", "[Missed ...]" and "[empty]" are marks; "[idle]", "[idle: ...]", "[lock: ...]",
+ * "[running]", "[running: ...]", "[runqueue]", "[throttled]", "[blocked]" and "[stopped]" tell the
+ * state of a thread; "[residual]" is its own kind. The result borrows from @name.
  */
 struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len);
 

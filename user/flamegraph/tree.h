@@ -56,7 +56,9 @@ struct sb_tree_frame sb_fg_tree_deep_mark(void);
  * @frames: @nr frames, root first; names are copied. Beyond SB_FG_DEPTH_MAX the rest becomes one
  *	mark, which is counted in nr_deep. Names are valid UTF-8 without control characters and
  *	';': see text.h
- * @pair: for a comparison, the weights in both profiles, whose sum is @weight; else NULL
+ * @pair: for a comparison, the weights in both profiles, whose sum is @weight, copied; else NULL
+ *
+ * With @nr 0 the weight is the root's own.
  *
  * Return: 0; -E2BIG if the tree could get more than SB_TREE_NODES_MAX nodes, and nothing was
  * added; -E2BIG for more than 2^31 bytes of names, or -ENOMEM, and some frames may be in the tree,
@@ -67,9 +69,10 @@ int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, siz
 
 /*
  * Write a sealed tree as folded text, one line for each path with weight of its own, with
- * annotations, to @put piece by piece. A comparison has two weights in a line; a line "#n;12;3.5"
- * before it tells the numbers of samples if these differ. Return: 0; -ENOMEM; or the first value
- * other than 0 that @put returned.
+ * annotations, to @put piece by piece: @len bytes without NUL, valid during the call. The root has
+ * no line. A comparison has two weights in a line; a line "#n;12;3.5" before it tells
+ * the numbers of samples if these differ. Return: 0; -ENOMEM; or the first value other than 0 that
+ * @put returned.
  */
 int sb_fg_tree_fold(const struct sb_tree *tree, int (*put)(void *arg, const char *s, size_t len),
 		    void *arg);
