@@ -5,7 +5,8 @@
  * and by the HTTP server. All texts may be hostile. Not thread-safe: use a store and its queries
  * from one thread at a time. Texts are copied, where nothing else is said, and pointers are not
  * NULL unless it says so. All functions that read the store return errors of I/O as negative
- * errnos; on error *ret_... is untouched, unless it says so, and the call may be repeated.
+ * errnos, and -E2BIG if the range has more than 4,096 files; on error *ret_... is untouched, unless
+ * it says so, and the call may be repeated.
  *
  * A query: zero a struct sb_ask, set it by sb_ask_range(), sb_ask_rule() and sb_ask_set_kind(), ask
  * sb_ask_profile(), sb_store_timeline() or sb_store_tags(), and end it by sb_ask_release().
@@ -93,12 +94,13 @@ int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t n
  * sb_ask_rule() - add a tag rule or a selector to a query
  * @text: a rule as for sb_tag_rules_add() ("k=v[,v2]", "k!=v", "k=~ERE", "k!~ERE"), or a selector
  *	in the syntax of Prometheus and Pyroscope: name{k="v",k2!="v2"}, where the name is a kind
- *	("oncpu"), a service ("car"), both ("car.oncpu") or empty; "kind=offcpu" sets the kind
+ *	("oncpu"), a service ("car", any name that is no kind), both ("car.oncpu") or empty;
+ *	"kind=offcpu" sets the kind; at most 4,096 bytes
  *
  * A series must match all rules.
  *
- * Return: 0; -EINVAL if the text is none of these, or too long; -ENOMEM. After a failure some rules
- * of a selector may have been added.
+ * Return: 0; -EINVAL if the text is none of these, or too long; -ENOMEM. After a failure the kind
+ * and some rules of a selector may have been set; of a single rule, nothing.
  */
 int sb_ask_rule(struct sb_ask *ask, const char *text);
 #define SB_ASK_RULE_HELP "try KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX or KEY!~REGEX"
@@ -122,7 +124,8 @@ const char *sb_ask_kind(const struct sb_ask *ask);
  * "damaged". The last two are present only if they are not 0. If no tag rules are given, the lost
  * weight is also added to the profile as a stack named "(lost)".
  *
- * Return: 0; -EINVAL if the range is empty; -ENOMEM; other errors of I/O.
+ * Return: 0; -EINVAL if the range is empty; -E2BIG also if the profile is too large; -ENOMEM; other
+ * errors of I/O.
  */
 int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 		   struct sb_profile **ret_profile, struct sb_store_answer *ret_answer);
@@ -141,9 +144,9 @@ uint64_t sb_store_answer_trunc(const struct sb_store_answer *answer);
 /* Weights over time. */
 
 struct sb_timeline_opts {
-	uint32_t step_s;	/* a multiple of 10; 0: chosen by nr_steps_max */
-	uint32_t nr_steps_max;	/* 0: 300; at most 20,000 */
-	uint32_t nr_series_max; /* the others become "(other)"; 0: 10; at most 1,000 */
+	uint32_t step_s;	/* a multiple of 10, at most 50 years; 0: chosen by nr_steps_max */
+	uint32_t nr_steps_max;	/* only without step_s; 0: 300 */
+	uint32_t nr_series_max; /* the others become "(other)"; 0: 10; more than 1,000: 1,000 */
 };
 struct sb_timeline_series {
 	char *value;	   /* of the tags ask->by; "(none)", "(other)"; "" if there is no `by` */
@@ -171,8 +174,9 @@ struct sb_timeline {
  * round number between 10 s and a year is chosen so that there are about nr_steps_max. Steps become
  * longer than asked where only coarser blocks are left.
  *
- * Return: 0; -EINVAL if the range is empty or the step is not a multiple of 10 s; -E2BIG for more
- * than 20,000 steps; -ENOMEM; other errors of I/O.
+ * Return: 0, with no steps if the store has no files of that time; -EINVAL if the range is empty,
+ * or the step is too long or not a multiple of 10 s; -E2BIG also for more than 20,000 steps;
+ * -ENOMEM; other errors of I/O.
  */
 int sb_store_timeline(struct sb_store *store, const struct sb_ask *ask,
 		      const struct sb_timeline_opts *opts, struct sb_timeline **ret_timeline);
@@ -213,8 +217,8 @@ SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 /**
  * sb_ask_check_by() - check that every tag in ask->by occurs in the range
  * @ask: only series of its kind that match its rules count
- * @ret_why: initialized by the caller, who releases it; on -ENOENT a sentence is appended that
- *	names the missing tag and the existing ones
+ * @ret_why: initialized by the caller, who releases it; on -ENOENT a sentence without a full stop
+ *	is appended that names the missing tag and the existing ones; on -ENOMEM perhaps a part
  *
  * If no such series has any tag, as when nothing was recorded in the range, every tag is accepted.
  *

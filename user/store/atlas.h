@@ -7,7 +7,7 @@
  * For each file of a query: sb_atlas_fit(), then sb_atlas_node() and sb_atlas_add() for its nodes.
  * Then the weights are read, and sb_atlas_clear() ends the query. After an error the atlas and all
  * its maps must be released, by sb_atlas_release() and sb_atlas_map_release(). Nodes are indexes
- * that are not checked. Pointers are not NULL.
+ * that are not checked. Pointers are not NULL; the dictionary of a file is borrowed for each call.
  */
 #ifndef SB_STORE_ATLAS_H
 #define SB_STORE_ATLAS_H
@@ -47,8 +47,8 @@ int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct 
 /*
  * Find or add the node of the atlas that corresponds to @node of @dict. Call sb_atlas_fit() first.
  * @ret_node: its index, valid until the release; untouched on error. Return: 0; -EBADMSG if the
- *	node is deeper than SB_DICT_DEPTH_MAX; -E2BIG for more nodes than 32 bits can number;
- *	-ENOMEM.
+ *	node is deeper than SB_DICT_DEPTH_MAX, and then the atlas is as before and need not be
+ *	released; -E2BIG for INT32_MAX nodes, frames or strings, or as many bytes of text; -ENOMEM.
  */
 int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
 		  uint32_t node, uint32_t *ret_node);

@@ -87,19 +87,21 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
 /**
  * sb_block_decode() - parse one whole message
  * @len: the length that sb_block_scan() gives; any other is -EPROTO
- * @nr_more: how many tags the caller will add to each series; the message may have SB_DICT_TAGS_MAX
- *	minus these
- * @nr_kinds: how many kinds the sampler has
+ * @nr_more: how many tags the caller will add to each series, at most SB_DICT_TAGS_MAX, which is
+ *	not checked; the message may have SB_DICT_TAGS_MAX minus these
+ * @nr_kinds: how many kinds the sampler has; a kind from this on is -EPROTO
  * @ret_block: owned by the caller, released by sb_block_release(); copies all that it needs of
  *	@bytes
  *
- * Tags are accepted only if they are sorted by key, and no key occurs twice.
+ * Tags are accepted only if they are sorted by key, and no key occurs twice, is empty or has more
+ * than 64 bytes; frames only if they have a name. The texts are otherwise as the sampler wrote
+ * them.
  *
  * Return: 0; -EPROTO if the message is not valid; -ENOMEM. On error *ret_block is untouched.
  */
 int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
 		    struct sb_block *ret_block);
-/* Free what the block owns, with all strings, and zero it. */
+/* Free what the block owns, with all strings, and zero it; a zeroed one is allowed. */
 void sb_block_release(struct sb_block *block);
 
 #endif

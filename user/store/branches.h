@@ -3,7 +3,7 @@
  * Branch points of a dictionary's call tree: nodes at which a stack ends, and nodes with a number
  * of children other than one. In a chain between two branch points every node has the same weight,
  * so that queries that keep only the heaviest nodes weigh branch points only: about a third of all
- * nodes. Not thread-safe. Pointers are not NULL.
+ * nodes. Not thread-safe. Pointers are not NULL; the dictionary is borrowed for the call.
  */
 #ifndef SB_STORE_BRANCHES_H
 #define SB_STORE_BRANCHES_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Encoding of numbers in files and messages: little-endian words, and varints of 7 bits a byte,
- * least significant first, as in protobuf. Input may be hostile: a cursor that would leave its
- * bytes sets is_bad and returns 0 from then on, so that a parser needs to check it only once at the
- * end. Thread: any, one for each cursor or string. Pointers are not NULL.
+ * least significant first, as in protobuf. Input may be hostile: a read that would leave the bytes
+ * of a cursor, or finds no valid number, returns 0 or NULL and sets is_bad, which stays set. Later
+ * reads may return any numbers, but never leave the bytes, so that a parser needs to check is_bad
+ * only before it relies on what it read. Thread: any, one for each cursor or string. Pointers are
+ * not NULL.
  */
 #ifndef SB_STORE_BYTES_H
 #define SB_STORE_BYTES_H
@@ -27,8 +29,8 @@ struct sb_varint {
 	const uint8_t *end;
 	uint64_t value;
 };
-/* Decode the varint at @p, of input whose last byte is before @end. Both give the same result;
- * sb_varint(), which is to be called, is inline for numbers of one byte or two. */
+/* Decode the varint at @p, of input whose last byte is before @end; @p may be @end. Both give the
+ * same result; sb_varint(), which is to be called, is inline for numbers of one byte or two. */
 struct sb_varint sb_long_varint(const uint8_t *p, const uint8_t *end);
 static inline struct sb_varint sb_varint(const uint8_t *p, const uint8_t *end)
 {
@@ -60,7 +62,8 @@ static inline uint32_t sb_get_u32(struct sb_cursor *cursor)
 	return 0;
 }
 /*
- * Return: the next @len bytes, borrowed from the input; NULL if there are fewer, and is_bad is set.
+ * Return: the next @len bytes, borrowed from the input, without a NUL at their end; NULL if there
+ * are fewer, or is_bad was set before, and is_bad is set.
  */
 const char *sb_get_bytes(struct sb_cursor *cursor, size_t len);
 

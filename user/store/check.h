@@ -24,8 +24,9 @@ struct sb_store_wrong_sum {
 };
 
 struct sb_store_sums_check {
+	/* Called for each wrong aggregate; @sum is valid during the call. */
 	void (*on_wrong)(void *arg, const struct sb_store_wrong_sum *sum);
-	void *arg;
+	void *arg; /* may be NULL */
 	/*
 	 * The present. Aggregates of periods that end later may differ: they were made while the
 	 * clock was ahead, and are updated block by block.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Prunes a tree of weights to its heaviest nodes, for pictures and for queries with nr_nodes_max.
- * Thread: any. All memory is the caller's; the indexes in it are not checked.
+ * Thread: any. All memory is the caller's and used during the call only; the indexes in it are not
+ * checked.
  */
 #ifndef SB_STORE_CUT_H
 #define SB_STORE_CUT_H
@@ -10,7 +11,7 @@
 #include <stdint.h>
 
 struct sb_cut {
-	size_t nr;		  /* node 0 is the root; parents come before their children */
+	size_t nr; /* node 0 is the root; parents come before their children; 0: no tree */
 	const uint32_t *parent;	  /* the root's is not used */
 	const uint32_t *nr_nodes; /* how many nodes of the picture each one stands for; NULL: 1 */
 	uint64_t *total;	  /* in: the node's own weight; out: see sb_cut() */

@@ -127,13 +127,15 @@ size_t sb_dict_bytes(const struct sb_dict *dict);
 
 /**
  * sb_dict_set_owner() - set the owner to whom new entries are charged
- * @tags: tags of the samples, borrowed until the next call; NULL: nobody in particular
+ * @tags: @nr tags of the samples, borrowed until the next call; NULL: owner 0, which is everybody
+ *	without a share of their own
  */
 void sb_dict_set_owner(struct sb_dict *dict, const struct sb_tag *tags, size_t nr);
-/* Return: whether the stack that ends at @node is "(other)", which stands for stacks that had no
- * room. */
+/* Return: whether the stack that ends at @node is one frame of the name "(other)", which stands for
+ * stacks that had no room. */
 bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node);
-/* Return: the number of the owner that is charged (share.h); 0 while no bound is near. */
+/* Return: the number of the owner that is charged (share.h); 0 while no bound is near, and from
+ * sb_dict_set_owner() until the next new entry. */
 uint32_t sb_dict_owner(const struct sb_dict *dict);
 /*
  * Ask whether the owner that is charged may have one more row of "(other)". It computes all shares,
@@ -144,11 +146,15 @@ uint32_t sb_dict_owner(const struct sb_dict *dict);
 int sb_dict_may_add_other(struct sb_dict *dict);
 
 /*
- * Find an entry, or add it: a frame by its name, module, kind and is_unnamed, which are copied; a
- * node by the IDs of its parent and its frame; the node of a whole path of @nr frame IDs, root
- * first; a set of tags, which are sorted by key, SB_DICT_TAGS_MAX at most, and copied; a row by the
- * IDs of its tags and its node. Return: 0; -E2BIG if it is new and there is no room, or the owner
- * that is charged has used its share; -ENOMEM. After an error, parts of the entry may be there.
+ * Find an entry, or add it: a frame by its name, which is not empty, its module, which may be NULL,
+ * its kind and is_unnamed, all copied; a node by the IDs of its parent and its frame; the node of a
+ * whole path of @nr frame IDs, root first, where no frames give the root; a set of tags, which are
+ * sorted by key and copied; a row by the IDs of its tags and its node. Long names, modules and
+ * values are truncated to SB_DICT_NAME_MAX, unless the dictionary is unbounded, and a name of a
+ * frame with is_unnamed loses the address in it: "[anon+0x7f0102030405]" becomes "[anon]".
+ * Return: 0; -E2BIG if it is new and there is no room, or the owner that is charged has used its
+ * share, or for more than SB_DICT_TAGS_MAX tags; -ENOMEM. After an error, parts of the entry may be
+ * there.
  */
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id);
 int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id);

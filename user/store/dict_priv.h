@@ -2,7 +2,8 @@
 /*
  * What the files of the dictionary share: dict.c, dict_shares.c (bounds), dict_code.c (bytes). Not
  * thread-safe: one thread at a time for each dictionary. Whoever adds an entry asks for room, adds
- * it, and charges it; the functions of dict.h and sb_dict_push_...() do all three.
+ * it, and charges it; the functions of dict.h and sb_dict_push_...() do all three. Pointers are not
+ * NULL, unless they are of no elements.
  */
 #ifndef SB_STORE_DICT_PRIV_H
 #define SB_STORE_DICT_PRIV_H
@@ -10,8 +11,9 @@
 #include "store/dict.h"
 
 /*
- * Check that there is room for @nr_more entries (bytes of SB_DICT_PART_TEXT), and that the owner
- * that is charged (sb_dict_set_owner()) has not used its share. Return: 0; -E2BIG if not; -ENOMEM.
+ * Check that there is room for @nr_more entries (bytes of SB_DICT_PART_TEXT), one at least, and
+ * that the owner that is charged (sb_dict_set_owner()) has not used its share. With may_use_spare
+ * or is_unbounded shares do not count. Return: 0; -E2BIG if not; -ENOMEM.
  */
 int sb_dict_need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more);
 /* Charge entries for which sb_dict_need_room() found room, and which were added since. */
@@ -19,8 +21,9 @@ void sb_dict_charge(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr);
 
 /*
  * Append an entry from a file without looking for a duplicate: nothing relies on entries being
- * unique. What is given is copied, and the entry is charged: the caller has nothing to add. Its ID
- * is the number of entries before. Return: 0; -E2BIG as for sb_dict_need_room(); -ENOMEM; on error
+ * unique. What is given is copied, and the entry is charged: the caller has nothing to add. @s:
+ * @len bytes, without a NUL. @pairs: their IDs of strings are not checked. The ID of the entry is
+ * the number of entries before. Return: 0; -E2BIG as for sb_dict_need_room(); -ENOMEM; on error
  * nothing is appended.
  */
 int sb_dict_push_string(struct sb_dict *dict, const char *s, size_t len);

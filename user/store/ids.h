@@ -27,7 +27,8 @@ struct sb_ids_iter {
 
 /*
  * Iterate over candidates: elements whose hash may be @hash. The caller compares them. At the end
- * iter.id is SB_IDS_NONE.
+ * iter.id is SB_IDS_NONE, and sb_ids_next() is not to be called any more. Adding an element ends
+ * all iterations.
  */
 struct sb_ids_iter sb_ids_first(const struct sb_ids *ids, uint64_t hash);
 struct sb_ids_iter sb_ids_next(const struct sb_ids *ids, struct sb_ids_iter iter);

@@ -14,9 +14,9 @@ struct sb_store_kind {
 	char name[SB_KIND_BYTES], unit[SB_UNIT_BYTES]; /* padded with NUL, one at least */
 };
 
-/* Set *ret_kind to copies. Return: whether a record can have them: @name is not empty, both are
- * short enough, and if @name has more than 11 bytes, @unit is one of the few that such may have; if
- * not, *ret_kind is not to be used. */
+/* Set *ret_kind to copies. Return: whether a record can have them: @name has 1 to 22 bytes, @unit
+ * at most 11, and if @name has more than 11, @unit is "events", "units", "us", "samples" or
+ * "bytes"; if not, *ret_kind is untouched. */
 bool sb_store_kind_set(const char *name, const char *unit, struct sb_store_kind *ret_kind);
 
 #endif

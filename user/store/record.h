@@ -66,15 +66,17 @@ struct sb_codec {
 void sb_codec_release(struct sb_codec *codec);
 
 /*
- * Compress @raw and append a record, header and payload, to @out. Sets the sizes and the checksum
- * in *@record; the caller has set the rest. Return: 0; -E2BIG for a payload beyond
- * SB_RECORD_BYTES_MAX; -ENOMEM; on error @out is unchanged.
+ * Compress @raw, which may be empty, and append a record, header and payload, to @out. Sets the
+ * sizes and the checksum in *@record; the caller has set the rest, the kind of a block by
+ * sb_store_kind_set(). Return: 0; -E2BIG for a payload beyond SB_RECORD_BYTES_MAX; -ENOMEM; on
+ * error @out is unchanged.
  */
 int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record *record,
 		   const struct sb_str *raw);
 
 /**
  * sb_record_time() - when a block was sampled
+ * @record: begin_s is between the years 1970 and 9999, and seconds is not 0: that is not checked
  * @ret_begin_ms: milliseconds since the epoch
  * @ret_end_ms: the same; at least a millisecond later
  *
@@ -83,13 +85,15 @@ int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record 
 void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64_t *ret_end_ms);
 
 /*
- * Return: whether a block has the length of a level and begins at a multiple of it; else ignore it.
+ * Return: whether a block has the length of a level and begins at a multiple of it; else it counts
+ * as damaged. Whether it is in a file of that level is not checked.
  */
 bool sb_record_is_of_level(const struct sb_record *block);
 
 /*
- * Parse SB_RECORD_HEADER_BYTES at @p. Return: whether they are a valid header; then *ret_record is
- * set, and its `at` is 0. Otherwise it is not to be used.
+ * Parse SB_RECORD_HEADER_BYTES at @p. Return: whether they are a valid header, by magic, checksum
+ * and bounds of the payload; then *ret_record is set, its `at` is 0, and type, times and kind may
+ * have any values. Otherwise it is not to be used.
  */
 bool sb_record_header(const uint8_t *p, struct sb_record *ret_record);
 /* Return: the first place after @p and before @end where a header may begin; @end if there is none.

@@ -3,8 +3,9 @@
  * Finds the fewest blocks that cover a time range: coarse aggregates where they fit, finer blocks
  * at the edges. Files are kept open with their dictionaries for the next search. Called by all
  * queries (query.c, timeline.c, tag_values.c, extents.c, late_blocks.c). Not thread-safe. Times are
- * seconds since the epoch, ends exclusive. "A negative errno" is -ENOMEM, -E2BIG for too many files,
- * or one of I/O. Pointers are not NULL unless it says so; *ret_... is not to be used after an error.
+ * seconds since the epoch, ends exclusive. "A negative errno" is -ENOMEM, -E2BIG for more than
+ * 4,096 files in a search, or one of I/O. Pointers are not NULL unless it says so; *ret_... is not
+ * to be used after an error.
  *
  * A search: sb_search_begin(), any of the functions that take a struct sb_search, sb_search_end().
  */
@@ -25,11 +26,11 @@ struct sb_search_file {
 
 struct sb_search {
 	struct sb_store *store;
-	const char *kind;
+	const char *kind; /* name; NULL: blocks are not searched, only files */
 	struct sb_store_answer *answer;
 	/*
-	 * Called for each block. Return: 0; -EBADMSG if it is damaged, which is counted; any other
-	 * error ends the search.
+	 * Called for each block; must not begin another search of the store. Return: 0; -EBADMSG if
+	 * the block is damaged, which is counted; any other error ends the search.
 	 */
 	int (*visit)(struct sb_search *search, struct sb_kept_file *kept,
 		     const struct sb_record *block);
@@ -68,7 +69,8 @@ void sb_search_end(struct sb_search *search);
 
 /*
  * Search a range, rounded outward to 10 s, and sum its blocks, file by file, into resum.result of
- * each of search->kept_files; valid until the next search. Replaces search->visit. Return: as
+ * each of search->kept_files, NULL if no block of the file was summed; valid until sb_search_end().
+ * Replaces search->visit. Return: as
  * sb_search_cover(); -EINVAL if the range is empty.
  */
 int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
@@ -104,7 +106,7 @@ struct sb_wanted {
  * until the release. Return: 0; -ENOMEM, nothing to release. */
 int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules);
-/* Return: whether the set of tags with this ID matches the rules. */
+/* Return: whether the set of tags with this ID, which is not checked, matches the rules. */
 bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);
 /* Free the table of what was matched, also of a zero-initialized one; @dict and @rules stay. */
 void sb_wanted_release(struct sb_wanted *wanted);

@@ -87,7 +87,8 @@ int sb_segment_refresh(struct sb_segment *segment);
  * Return: as sb_segment_read(), and errors of creating and truncating the file.
  */
 int sb_segment_open(struct sb_segment *segment, int dir_fd, const char *name);
-/* Close the file and free what the segment holds; again is harmless. */
+/* Close the file and free what the segment holds; again is harmless, but not for a segment of zeros
+ * that was never opened: its descriptor 0 would be closed. */
 void sb_segment_release(struct sb_segment *segment);
 
 /* Return: the index of the first block that begins at @time_s or later; blocks.nr if none does. */
@@ -141,13 +142,14 @@ struct sb_segment_time {
 /*
  * Append a block with these sums, preceded by the new part of the dictionary, in one write, to a
  * file that sb_segment_open() opened. Does not wait for the disk. Nothing of the arguments is kept.
+ * @kind: from sb_store_kind_set()
  * @sums: of rows that the caller has added to segment->dict before; those without weight are left
  *	out, and lost_weight is not stored
  *
  * Blocks may be appended in any order of time; in segment->blocks those that begin later move up by
  * one index, which nr_sorts does not count. Return: 0; -EFBIG beyond SB_SEGMENT_BYTES_MAX; -E2BIG
  * beyond SB_RECORD_BYTES_MAX; -ENOSPC and other errors of I/O; -ENOMEM. On error the file is as
- * before.
+ * before, and the entries of the dictionary are written with the next block.
  */
 int sb_segment_append(struct sb_segment *segment, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_segment_sums *sums);

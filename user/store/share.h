@@ -66,6 +66,9 @@ struct sb_share_tags {
 
 /**
  * sb_share_tags() - make tags for an owner's "(other)", with nothing that the owner can choose
+ *
+ * These are cgroup, host and uid, as far as they tell the owner, and "(other)" as comm and service.
+ *
  * @owner: what sb_share_owner() returned for @tags
  * @tags: @nr tags of the samples
  * @ret: overwritten; tags sorted by key, whose values point into @tags and @ret: neither may be

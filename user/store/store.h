@@ -66,16 +66,18 @@ int sb_store_open(const char *path, struct sb_store **ret_store);
 /* Close the store and free it. NULL is allowed. */
 void sb_store_close(struct sb_store *store);
 
-/* Samples with the same tags, sorted by key. The kind is not a tag: it belongs to the block. */
+/* Samples with the same tags, sorted by key, SB_DICT_TAGS_MAX at most: neither is checked. The kind
+ * is not a tag: it belongs to the block. */
 struct sb_store_series {
 	const struct sb_tag *tags;
 	size_t nr_tags;
 	const struct sb_profile *profile; /* sealed */
 };
-/* 10 s of one kind. Everything is borrowed. */
+/* 10 s of one kind. Everything is borrowed for the call. */
 struct sb_store_block {
 	int64_t begin_s; /* a multiple of 10 */
-	/* "oncpu" and "samples", at most 11 bytes each; the unit is that of the view's unit_of() */
+	/* "oncpu" and "samples", at most 11 bytes each; or a kind of at most 22 and a unit of
+	 * sb_store_kind_set() (kind.h). The unit is that of the view's unit_of(). */
 	const char *kind, *unit;
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* the store adds to SB_BLOCK_OTHER */
 	const struct sb_store_series *series;
@@ -89,9 +91,10 @@ struct sb_store_block {
  * First makes the aggregates of periods that have ended. A block that comes late is added to the
  * aggregates of its period.
  *
- * Return: 0, and then ask sb_store_put_status(); -EINVAL if the block is not valid or the store is
- * not open for writing; -ENOSPC and other errors of I/O; -ENOMEM. On error nothing of the block is
- * kept, and it can be put again.
+ * Return: 0, and then ask sb_store_put_status(); -EINVAL if the time, kind or unit is not valid or
+ * the store is not open for writing; -EFBIG or -E2BIG if the block is too large for its file;
+ * -ENOSPC and other errors of I/O; -ENOMEM. On error the file has nothing of the block, and it can
+ * be put again.
  */
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
 /*
@@ -108,7 +111,8 @@ struct sb_store_prune {
 	uint64_t keep_s[SB_STORE_LEVELS]; /* retention by level; 0: for ever */
 	uint64_t bytes_max;		  /* of all files; 0: no limit */
 	bool is_dry;			  /* only report, remove nothing */
-	/* Called for each file that is, or would be, removed; or NULL. */
+	/* Called for each file that was, or would be, removed, with its name, valid during the
+	 * call, and its length; or NULL. */
 	void (*fn)(void *arg, const char *name, uint64_t bytes);
 	void *arg;
 };
@@ -142,7 +146,7 @@ struct sb_store_file_info {
 	uint64_t bytes;
 	size_t nr_blocks, nr_strings, nr_nodes, nr_tags, nr_rows;
 	int64_t from_s, to_s; /* time of its blocks; 0: there are none */
-	int err;	      /* why it cannot be read; then nothing below is set */
+	int err; /* why it cannot be read: then only name and level are set, the rest is 0 */
 	uint64_t nr_skipped_bytes, nr_tail_bytes, nr_damaged_dicts,
 		nr_lost_entries;    /* see segment.h */
 	uint64_t nr_damaged_blocks; /* if blocks were read */
@@ -193,7 +197,8 @@ struct sb_store_answer {
  * Damaged blocks are skipped and counted in the answer.
  *
  * Return: 0, also if nothing was recorded; -EINVAL if the range is empty; -E2BIG if the profile or
- * the number of files is too large; -ENOMEM; other errors of I/O.
+ * the number of files is too large; -ENOMEM; other errors of I/O. On error a part may be in the
+ * profile.
  */
 int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
 		   struct sb_profile *profile, struct sb_store_answer *ret_answer);

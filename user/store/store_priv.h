@@ -2,9 +2,11 @@
 /*
  * What the files of the store share among themselves: the store handle, the files that it keeps
  * open, and downsampling. Nobody outside of user/store includes it. Not thread-safe. Functions that
- * write are for a store that is open for writing, which is not checked. "A negative
- * errno" is -ENOMEM or one of I/O, as of sb_segment_open() and sb_segment_append(). An aggregate is
- * a block of 10 min or longer, and to roll is to make those of periods that have ended.
+ * write are for a store that is open for writing, which is not checked. "A negative errno" is
+ * -ENOMEM, or one of I/O, among them -EFBIG and -E2BIG for a file or a block that is too large. An
+ * aggregate is a block of 10 min or longer, and to roll is to make those of periods that have
+ * ended. Pointers are not NULL; @level is below SB_STORE_LEVELS, which is not checked. Times are
+ * seconds since the epoch.
  */
 #ifndef SB_STORE_STORE_PRIV_H
 #define SB_STORE_STORE_PRIV_H
@@ -67,15 +69,16 @@ struct sb_row_key {
 /*
  * Add @weight to the row of @key in @sums, which is extended, and add the row to @dict if it is
  * new. If the dictionary has no room for it, the weight goes to "(other)" of its series or of the
- * owner that is charged (sb_dict_set_owner()), and is counted in SB_BLOCK_OTHER. Return: 0;
- * -ENOMEM; -E2BIG if there is no room for "(other)" either.
+ * owner that is charged (sb_dict_set_owner()), and is counted in SB_BLOCK_OTHER. @key has at most
+ * SB_DICT_TAGS_MAX tags, which is not checked. Return: 0; -ENOMEM; -E2BIG if there is no room for
+ * "(other)" either. On error @dict may have new entries, and @sums is not to be used.
  */
 int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		     struct sb_sums *sums);
 
 /*
- * Return: whether a process has the store open for writing; false also if we may not open the lock
- * file.
+ * Return: whether a process, this one included, has the store open for writing; false also if we
+ * may not open the lock file.
  */
 bool sb_store_has_writer(const struct sb_store *store);
 
@@ -87,7 +90,8 @@ uint64_t sb_store_skipped_bytes(const struct sb_store *store, const struct sb_se
 
 /*
  * Call @fn with the name and the begin of each file of a level, oldest first. @name is valid during
- * the call. Return: 0; a negative errno; or the first value other than 0 that @fn returned.
+ * the call. The files are listed first, so @fn may add and remove some. Return: 0; a negative
+ * errno, -EFBIG for more than 10,000 files; or the first value other than 0 that @fn returned.
  */
 int sb_store_each_file(const struct sb_store *store, size_t level,
 		       int (*fn)(void *arg, const char *name, int64_t begin_s), void *arg);

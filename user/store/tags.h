@@ -29,9 +29,10 @@ struct sb_tag_rules {
 /**
  * sb_tag_rules_add() - parse a rule and add it
  * @text: KEY=VALUE[,VALUE], KEY!=VALUE[,VALUE], KEY=~REGEX or KEY!~REGEX; POSIX extended
- *	expressions, which match anywhere in the value. Copied.
+ *	expressions, which match anywhere in the value. Copied. KEY is what precedes the first of
+ *	"=!~", one byte at least; values may be empty.
  *
- * A series without the key has the empty value.
+ * A series without the key has the empty value, so that "KEY=" selects it.
  *
  * Return: 0; -EINVAL if the rule or its expression is not valid; -ENOMEM. On error no rule is
  * added.

@@ -19,7 +19,8 @@
  * to it. It stays as it is if the range is too short, or if old aggregates cannot be divided, or
  * with nr_nodes_max.
  *
- * Return: 0; -ENOMEM; other errors of I/O, and then the profile is unchanged.
+ * Return: 0; -E2BIG if the profile or the number of files is too large; -ENOMEM; other errors of
+ * I/O; on error the profile is unchanged.
  */
 int sb_store_query_unevenness(struct sb_store *store, const struct sb_store_query *query,
 			      const struct sb_store_answer *answer, struct sb_profile **profile);
