@@ -95,8 +95,8 @@ struct sb_symbolizer_opts {
 	enum sb_sym_demangle demangle; /* SHORT: without parameters */
 	/* Bound of what is cached of DWARF data, unwind tables and symbol tables; 0: 256 MiB. */
 	size_t heavy_bytes_max;
-	/* Bound of the memory of all files together, also while they are being loaded; 0: as much
-	 * as sb_budget_machine_bytes() allows. */
+	/* Bound of the memory of all files together, also while they are being loaded; 0, or more
+	 * than this: three eighths of the machine's memory or of our cgroup's, at most 1 GiB. */
 	size_t bytes_max;
 	uint32_t memo_max; /* frames in the cache of addresses; 0: 131,072, which take 10 MiB */
 	/* Borrowed until sb_symbolizer_free(): the parser process that compiles unwind tables
@@ -113,8 +113,9 @@ struct sb_symbolizer_opts {
 bool sb_sym_has_debuginfod(void);
 
 /*
- * Make a symbolizer; nothing is read yet. @opts is copied, with the strings that say so. The caller
- * owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0; -ENOMEM: *ret_sym is untouched.
+ * Make a symbolizer; nothing is read yet. @opts is copied, with the strings that say so; all zeroes
+ * are the defaults. The caller owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0;
+ * -ENOMEM: *ret_sym is untouched.
  */
 int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolizer **ret_sym);
 /* Free @sym with all strings that it returned. Accepts NULL. */
@@ -131,7 +132,7 @@ void sb_symbolizer_free(struct sb_symbolizer *sym);
  */
 struct sb_sym_mmap {
 	uint64_t time_ns;
-	uint64_t addr, len, pgoff;
+	uint64_t addr, len, pgoff; /* bytes; pgoff: offset of @addr in the file */
 	uint64_t ino, ino_generation;
 	uint32_t tgid;
 	uint32_t maj, min;
@@ -168,8 +169,9 @@ int sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 /*
  * The caller skipped mapping events of one process between first_ns and last_ns because there were
  * too many. The process is read again from /proc, as after a loss. Addresses of that time get a
- * name if the same file lies there before and after; otherwise, and until the process has been
- * read again, their reason is SB_SYM_LIMIT. Return: 0 or -ENOMEM.
+ * name if the same file lies there before and after; otherwise, and until the process has been read
+ * again, their reason is SB_SYM_LIMIT. Return: 0, also if a bound refuses the process; -ENOMEM:
+ * nothing is noted.
  */
 struct sb_sym_skip {
 	uint32_t tgid;
@@ -185,25 +187,27 @@ struct sb_ration *sb_symbolizer_ration(struct sb_symbolizer *sym);
 /*
  * Free what lookups at @time_ns and later cannot need: address spaces that ended before, mappings
  * that were replaced before, and their files. Lookups of earlier times get wrong answers after it.
- * Frames and strings that were returned stay valid. Call it from time to time.
+ * Strings that were returned stay valid. Call it every few seconds.
  */
 void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
 
 /*
  * Read the mappings of a living process from /proc, as of @time_ns. Where events say otherwise, the
- * events win. Return: 0; -ESRCH (no such process); -EACCES; -ETIMEDOUT (the process is left alone,
- * see process/reader.h, which adds -EIO and -EPROTO); -ENOMEM.
+ * events win. What a bound or a broken line keeps from being read is counted (sb_sym_stats).
+ * Return: 0; -ESRCH (no such process); -EACCES; -ETIMEDOUT (reading it blocked, now or a short time
+ * ago); -EIO, -EPROTO (the process that reads for us crashed, or answered nonsense); -ENOMEM.
  */
 int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
  * Read the mappings of every process in /proc, as of @time_ns. Those that vanish or refuse access
- * are skipped. Return: 0; -ENOMEM; or why /proc cannot be listed.
+ * are skipped. Return: 0; -ENOMEM, and the rest is not read; or an errno of opendir(3) for /proc.
  */
 int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns);
 /*
- * Read the mappings of those of @tgids that are not known completely as of @time_ns: not read before,
- * and not seen from their beginning, or events were lost since. Those that vanish or refuse access are
- * skipped. Return: 0 or -ENOMEM.
+ * Read the mappings of those of @tgids that are not known completely as of @time_ns: not read
+ * before, and not seen from their beginning, or events were lost since. Those that vanish or refuse
+ * access are skipped. @tgids: used during the call only. Return: 0; -ENOMEM, and the rest is not
+ * read.
  */
 int sb_symbolizer_seed_unknown(struct sb_symbolizer *sym, uint64_t time_ns, const uint32_t *tgids,
 			       size_t nr);
@@ -216,23 +220,24 @@ struct sb_sym_req {
 /*
  * Receives the answer to request @i. It is called once for each request, in the order of requests.
  * @frames: innermost first: inlined functions, then the function itself; at least one. The array is
- * valid during the call, its strings as long as the symbolizer.
+ * valid during the call, its strings as long as the symbolizer, which the callback must not use.
  * Return: a negative value ends the lookup, which returns it.
  */
 typedef int (*sb_sym_emit_fn)(void *arg, size_t i, const struct sb_sym_frame *frames,
 			      size_t nr_frames);
 
-/* What to look up, and who receives the answers. */
+/* What to look up, and who receives the answers; used during the call only. */
 struct sb_sym_query {
-	const struct sb_sym_req *reqs;
+	const struct sb_sym_req *reqs; /* may be NULL if nr is 0 */
 	size_t nr;
 	sb_sym_emit_fn emit;
-	void *arg;
+	void *arg; /* may be NULL */
 };
 
 /*
- * Look kernel addresses up. If kallsyms cannot be read, frames have that as their reason.
- * Return: 0, -ENOMEM, or what query->emit returned, if negative.
+ * Look kernel addresses up. If kallsyms cannot be read, frames have that as their reason
+ * (SB_SYM_RESTRICTED, SB_SYM_NO_SYMBOLS). Return: 0, -ENOMEM, or what @query->emit returned, if
+ * negative.
  */
 int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query);
 /*
@@ -252,9 +257,10 @@ uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uin
 				   uint64_t to_ns, const struct sb_sym_query *query);
 /*
  * Look addresses of a file up, without a process. They are ELF virtual addresses, as in the file's
- * own symbol table.
- * Return: 0; -ENOMEM; what @query->emit returned; or why the file cannot be used: -ENOENT, -EACCES,
- * -EINVAL (not a regular file), -ENOEXEC (not an ELF file), -EFBIG (a bound), others of opening it.
+ * own symbol table. @path: a relative one begins at our working directory; not kept
+ * Return: 0; -ENOMEM; what @query->emit returned, if negative; or why the file cannot be used:
+ * -ENOENT, -EACCES, -EINVAL (not a regular file), -ENOEXEC (not an ELF file), -EFBIG (a bound),
+ * others of opening it.
  */
 int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
 		       const struct sb_sym_query *query);
@@ -268,15 +274,17 @@ struct sb_sym_rule {
 /*
  * An interpreter's walker, which finds the interpreter's frames while the native stack is unwound.
  * It is called instead of the unwind rule for code in [begin, end), and for other code that has no
- * rule.
+ * rule, by the thread that unwinds. It must not use the symbolizer.
  */
 struct sb_walk;
 struct sb_sym_hook {
 	uint64_t begin, end;
 	/*
-	 * Look at the frame where @walk stands, as native() of sb_interp_step.h does. Set
-	 * *ret_has_frames when interpreter frames were found that stand for this native frame; its
-	 * address is then marked with SB_IP_INTERP. Return: enum sb_step. NULL: no such walker.
+	 * Look at the frame where @walk stands, which is valid during the call. *ret_has_frames is
+	 * false before; set it when interpreter frames were found that stand for this native frame,
+	 * whose address is then marked with SB_IP_INTERP. Return: SB_STEP_FP_CHAIN: go on by the
+	 * rule or the frame pointer; SB_STEP_GO_ON: @walk was moved to the caller; SB_STEP_END: its
+	 * status was set (sb_unwind_step.h). NULL: no such walker.
 	 */
 	int (*step)(void *arg, struct sb_walk *walk, bool *ret_has_frames);
 	void *arg;
@@ -295,7 +303,7 @@ struct sb_sym_unwind {
 	uint64_t trampoline; /* the return address of calls whose return is probed; 0: none is */
 	/* Address of the first byte of @stack; best SB_RED_ZONE_BYTES below the stack pointer. */
 	uint64_t stack_addr;
-	const void *stack; /* the captured memory, from stack_addr upwards */
+	const void *stack; /* the captured memory, from stack_addr upwards; not kept */
 	size_t stack_bytes;
 	struct sb_sym_rule known; /* zeroed: none */
 	struct sb_sym_hook hook;  /* zeroed: none */
@@ -305,16 +313,17 @@ struct sb_sym_unwind {
  * @ip: room for @max addresses, at least one; written leaf first, with SB_IP_* marks
  * @ret_status: enum sb_stack_status: whether the stack is complete, or why not
  *
- * Unwind tables stay in the cache, within opts.heavy_bytes_max.
+ * Unwind tables stay in the cache, within opts.heavy_bytes_max. A process that is not known is read
+ * from /proc first.
  * Return: 0; -ENOMEM: @ip is undefined.
  */
 int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *from, uint64_t *ip,
 			 size_t max, size_t *ret_nr, uint32_t *ret_status);
 
 /*
- * Return: the end of the addresses that code can have. x86-64: 47 bits; only programs that ask for
- * it get more by 5-level paging. arm64: 39 to 48 bits, as the kernel was built; 52 only for
- * programs that ask for it.
+ * Return: the first address above those that user code can have. Thread: any. x86-64: 47 bits; only
+ * programs that ask for it get more by 5-level paging. arm64: 39 to 48 bits, as the kernel was
+ * built; 52 only for programs that ask for it.
  */
 uint64_t sb_sym_user_end(void);
 
@@ -352,10 +361,11 @@ struct sb_sym_source {
 	uint32_t build_id_bytes;
 };
 /*
- * Call @fn for each executable mapping of a living process, lowest address first. A negative return
- * value of @fn ends it and is returned. The strings live as long as the symbolizer.
- * Return: 0; -EBADMSG (some lines could not be parsed); -EFBIG (a bound); others as
- * sb_symbolizer_seed().
+ * Read the mappings of a living process, as sb_symbolizer_seed() does, and call @fn for each
+ * executable one, lowest address first. A negative return value of @fn ends it and is returned; @fn
+ * must not use @sym. @source is valid during the call, its strings as long as the symbolizer.
+ * Return: 0; -EBADMSG (some lines could not be parsed, and @fn was called for the others); -EFBIG
+ * (a bound, and @fn may have been called for those before); others as sb_symbolizer_seed().
  */
 int sb_symbolizer_sources(struct sb_symbolizer *sym, uint32_t tgid,
 			  int (*fn)(void *arg, const struct sb_sym_source *source), void *arg);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which pages of a process are in memory: /proc/PID/pagemap, by the ioctl PAGEMAP_SCAN (Linux 6.7 and
- * newer, Documentation/admin-guide/mm/pagemap.rst), which passes over whatever is empty, or by its
- * words, one for each page. Called by the reader.
+ * Which pages of a process are in memory: /proc/PID/pagemap, by the ioctl PAGEMAP_SCAN (Linux 6.7
+ * and newer, Documentation/admin-guide/mm/pagemap.rst), which passes over whatever is empty, or by
+ * its words, one for each page. Called by the reader, the process that makes accesses which may
+ * block. No pointer is NULL. Thread: any.
  */
 #ifndef SB_PAGEMAP_H
 #define SB_PAGEMAP_H
@@ -44,13 +45,13 @@ struct sb_pagemap_scan {
  *	error
  *
  * Return: the number of runs; -ENOTTY: the kernel does not have it; -ESRCH: the process has ended;
- * others of ioctl(2).
+ * -EPROTO: the kernel's answer makes no sense; others of ioctl(2). @runs is undefined on error.
  */
 int sb_pagemap_scan(int fd, uint64_t end, struct sb_page_run *runs, size_t nr_max, uint64_t *at);
 
-/* The same by the words of the entry, which takes time for each page between *@at and @end, mapped or
- * not; the page of zeros and huge pages are not told apart. Return: the number of runs, which may be
- * 0 before the end; others of pread(2). */
+/* The same by the words of the entry, which takes time for each page between *@at and @end, mapped
+ * or not; the page of zeros and huge pages are not told apart. Return: the number of runs, 0 only
+ * when nothing is there up to @end; or a negative errno of pread(2). */
 int sb_pagemap_read(int fd, uint64_t end, struct sb_page_run *runs, size_t nr_max, uint64_t *at);
 
 #endif

@@ -4,7 +4,9 @@
  * symbolizer. A process may change or vanish between two calls; every function says so by its
  * return value. All that access a process, except sb_procfs_ids() and sb_procfs_stat(), go through
  * a reader (reader.h), and so can also fail with -ETIMEDOUT (the access blocked, or what it is
- * about blocked before and is left alone), -ENOMEM, -EIO or -EPROTO (the reader failed).
+ * about blocked before and is left alone), -ENOMEM, -EIO or -EPROTO (the reader failed). What opens
+ * a file for reading can also fail with -EWOULDBLOCK (another process holds a lease on it), -EFBIG
+ * (it is not on a local file system, and too large to be copied), -EMFILE, others of openat2(2).
  * Out-parameters are untouched on error, unless a function says otherwise; no pointer may be NULL.
  * Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5),
  * proc_pid_status(5), openat2(2).
@@ -38,8 +40,10 @@ enum sb_map_kind {
 	SB_MAP_SPECIAL, /* "[uprobes]" and other mappings that the kernel made */
 };
 /*
- * Return: what is mapped, by its name. @path: the name in /proc/PID/maps or in an MMAP2 record,
- * @len bytes, not terminated
+ * Return: what is mapped, by how its name begins: SB_MAP_ANON: without a name, "//", "[heap]",
+ * "[stack", "[anon", "/anon_hugepage"; SB_MAP_MEMORY: "/memfd:", "/dev/zero", "/SYSV", "/dev/shm/";
+ * SB_MAP_VDSO: "[vdso]"; SB_MAP_FILE: any other "/"; SB_MAP_SPECIAL: all others.
+ * @path: the name in /proc/PID/maps or in an MMAP2 record, @len bytes, not terminated
  */
 enum sb_map_kind sb_map_kind(const char *path, size_t len);
 
@@ -52,7 +56,7 @@ bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
 /*
  * Call @fn for each line of /proc/@tgid/maps, lowest address first; also when the main thread has
  * ended and others still run. @line is valid during the call only. A negative return value of @fn
- * ends it and is returned.
+ * ends it and is returned; @fn may call the functions of this header.
  * Return: 0; -ESRCH (no such process); -EACCES; -EFBIG (longer than SB_MAPS_BYTES_MAX; @fn was
  * called for the lines before); -EBADMSG (some lines could not be parsed; @fn was called for the
  * others); -ENOMEM.
@@ -86,8 +90,8 @@ struct sb_procfs_ids {
 };
 /* Parse the text of /proc/PID/status, a string. Return: 0; -EBADMSG: a field is missing or wrong. */
 int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
-/* Read and parse /proc/@tgid/status. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; others of
- * open(2) and read(2). */
+/* Read and parse /proc/@tgid/status. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; -EFBIG: it is
+ * longer than 1 MiB; others of open(2) and read(2). */
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
 
 struct sb_procfs_stat {
@@ -102,27 +106,27 @@ struct sb_procfs_stat {
 };
 /* Parse @len bytes of /proc/PID/stat. Return: 0; -EBADMSG: a field is missing or wrong. */
 int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *ret_stat);
-/* Read and parse /proc/@tgid/stat. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; others of open(2)
- * and read(2). */
+/* Read and parse /proc/@tgid/stat. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; -EFBIG: it is
+ * longer than 4 KiB; others of open(2) and read(2). */
 int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
 
 /* Open the root directory of a process (O_PATH), for the caller to own. Return: the descriptor,
- * -ESRCH, -EACCES. */
+ * -ESRCH, -EACCES, -EMFILE. */
 int sb_procfs_root(uint32_t tgid);
 
 /*
  * Open the root directory of a process (O_PATH), for the caller to own, if it differs from ours: it
  * is another directory, or in another mount namespace.
- * Return: the descriptor; -ENOENT: it is ours; -ESRCH, -EACCES.
+ * Return: the descriptor; -ENOENT: it is ours; -ESRCH, -EACCES, -EMFILE.
  */
 int sb_procfs_other_root(uint32_t tgid);
 
 /*
  * Open a regular file for reading, for the caller to own: @path below @root_fd, which symbolic
- * links and ".." cannot leave; or in our own root when @root_fd is -1. Other files are never
- * opened, because opening a device can have effects and opening a FIFO can block.
- * Return: the descriptor; -ENOENT, -EACCES, -EINVAL (not a regular file), others of
- * sb_reader_open().
+ * links and ".." cannot leave; or in our own root, or our working directory if it is relative, when
+ * @root_fd is -1. Other files are never opened, because opening a device can have effects and
+ * opening a FIFO can block.
+ * Return: the descriptor; -ENOENT, -EACCES, -EINVAL (not a regular file), or as the opening says.
  */
 int sb_procfs_open(int root_fd, const char *path);
 
@@ -130,25 +134,25 @@ int sb_procfs_open(int root_fd, const char *path);
  * Open the regular file that @tgid maps at exactly the addresses [@start, @end), for reading and
  * for the caller to own, even if it was deleted.
  * Return: the descriptor; -ENOENT (no such mapping or process); -EPERM or -EACCES without
- * CAP_CHECKPOINT_RESTORE; -EINVAL (not a regular file), others of sb_reader_open().
+ * CAP_CHECKPOINT_RESTORE; -EINVAL (not a regular file), or as the opening says.
  */
 int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end);
 
 /*
  * Open the regular file of @line, a line of /proc/@tgid/maps, for reading and for the caller to
- * own, as sb_procfs_open_mapped(); a file that is held open (sb_reader_held_open()) needs no
- * access. Without CAP_CHECKPOINT_RESTORE it is opened by its name below
- * the process's root instead; the device is not compared, only the inode number.
+ * own, as sb_procfs_open_mapped(); a file that this program holds open already needs no access.
+ * Without CAP_CHECKPOINT_RESTORE it is opened by its name below the process's root instead; the
+ * device is not compared, only the inode number.
  * Return: the descriptor; -ENOENT: no such mapping, an anonymous one, or by that name there is no
  * file or one with another inode number; -ESRCH, -EACCES, -EINVAL (not a regular file),
- * -ENAMETOOLONG, others of sb_reader_open().
+ * -ENAMETOOLONG, or as the opening says.
  */
 int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line);
 
 /*
  * stat(2) of the mapped file of @line. Its name in our own root is tried first, because that is
  * faster, and taken if it leads to the same file (inode and device). Return: 0; -ENOENT (no such
- * mapping or process); -EPERM or -EACCES without CAP_CHECKPOINT_RESTORE; others of sb_reader_stat().
+ * mapping or process); -EPERM or -EACCES without CAP_CHECKPOINT_RESTORE; others of statx(2).
  * *@ret_st is undefined on error.
  */
 struct stat;

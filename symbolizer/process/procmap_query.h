@@ -2,7 +2,8 @@
 /*
  * Ask the kernel for single mappings of a process: the ioctl PROCMAP_QUERY on /proc/PID/maps, Linux
  * 6.11 and newer (fs/proc/task_mmu.c). A process has 20 to 2,000 mappings of which few are code, so
- * this is much cheaper than reading the text. Called by the reader.
+ * this is much cheaper than reading the text. Called by the reader, the process that makes accesses
+ * which may block.
  */
 #ifndef SB_PROCMAP_QUERY_H
 #define SB_PROCMAP_QUERY_H
@@ -30,10 +31,11 @@ struct sb_procmap_query {
  * @fd: of /proc/PID/maps, borrowed
  * @is_behind: the mapping before @from was anonymous and executable; false with @from 0
  *
- * Return: 0; what @fn returned, if negative, which ends it; -EFBIG (more mappings than a process
- * can have); -ESRCH: the main thread has no memory any more, or never had any, and @fn was not
- * called; -ENOTSUP: @fn was not called, and the text must be read instead. @line is valid during
- * the call of @fn only. Thread: any.
+ * Return: 0, also when the process ends on the way or @from is not 0 and it has ended; what @fn
+ * returned, if negative, which ends it; -EFBIG (more mappings than a process can have); -ESRCH: the
+ * main thread has no memory any more, or never had any, and @fn was not called; -ENOTSUP: @fn was
+ * not called, and the text must be read instead. @line is valid during the call of @fn only.
+ * Thread: any.
  */
 int sb_procmap_query_code(int fd, uint64_t from, bool is_behind,
 			  int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);

@@ -18,7 +18,8 @@
  * its mappings are known. Addresses are those of the process; @pgoff is the offset in the file, in
  * bytes. Times are CLOCK_MONOTONIC, nanoseconds; in lookups the time of the sample.
  *
- * Thread: one at a time for each struct sb_procmaps and its generations.
+ * No pointer is NULL unless a contract says so. Thread: one at a time for each struct sb_procmaps
+ * and its generations.
  */
 #ifndef SB_PROCMAPS_H
 #define SB_PROCMAPS_H
@@ -93,7 +94,9 @@ struct sb_procmaps {
 	uint32_t nr_generations;
 	uint64_t nr_mappings;
 	uint64_t nr_mappings_refused, nr_generations_refused;
-	void (*free_priv)(void *arg, void *priv); /* NULL: nothing to free */
+	/* Called when a generation with a priv is freed, by sb_procmaps_release() and
+	 * sb_procmaps_forget(); it must not use this struct. NULL: nothing to free. */
+	void (*free_priv)(void *arg, void *priv);
 	void *free_arg;
 };
 
@@ -132,7 +135,8 @@ int sb_procmaps_skip(struct sb_procmaps *pm, uint32_t tgid, uint64_t first_ns, u
  * Find the generation that the text of /proc/@tgid/maps, which the caller is about to read at
  * @time_ns, belongs to: the newest one, or a new one if there is none or that has ended. *ret_gen
  * is NULL when there is nothing to seed, because a later generation is known or a bound was hit.
- * Then comes sb_procmaps_seed(), and sb_procmaps_seed_end(). Return: 0; -ENOMEM: *ret_gen means
+ * Otherwise it belongs to @pm and is valid until the next event, seed_begin or forget, and
+ * sb_procmaps_seed() comes next, then sb_procmaps_seed_end(). Return: 0; -ENOMEM: *ret_gen means
  * nothing.
  */
 int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
@@ -142,7 +146,8 @@ int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tg
  * @maps: ordered by address; copied
  * @over_ns: 0: they count as older than all events. Otherwise they repair a loss of events up to
  *	this time, and are valid from then on. Only those that differ from what is known are added,
- *	and known ones that are missing from them are dropped if no sample can refer to them.
+ *	and known ones that are missing from them are dropped if they were made up to the time of
+ *	the last sb_procmaps_forget(), and no child of @gen is known.
  *
  * Mappings beyond a bound are counted in @pm. Return: 0; -ENOMEM: some may have been added.
  */
@@ -166,8 +171,10 @@ struct sb_procgen *sb_procmaps_find(const struct sb_procmaps *pm, uint32_t tgid,
 				    bool *ret_limit);
 
 struct sb_procmaps_hit {
-	struct sb_mapping map;	/* a copy */
-	struct sb_procgen *gen; /* where it was found: the generation asked for or an ancestor */
+	struct sb_mapping map; /* a copy */
+	/* Where it was found: the generation asked for or an ancestor. Valid as that of
+	 * sb_procmaps_find(). */
+	struct sb_procgen *gen;
 };
 
 /*
@@ -188,7 +195,7 @@ bool sb_procgen_is_in_gap(struct sb_procgen *gen, uint64_t addr, uint64_t time_n
  */
 uint64_t sb_procgen_next_change(struct sb_procgen *gen, uint64_t addr, uint64_t from_ns,
 				uint64_t to_ns);
-/* Return: whether @gen or an ancestor has any mapping. */
+/* Return: whether @gen or an ancestor has any mapping. NULL has none, here and below. */
 bool sb_procgen_has_mappings(const struct sb_procgen *gen);
 /* Return: whether mappings of @gen or an ancestor were refused because of a bound. */
 bool sb_procgen_has_hole(const struct sb_procgen *gen);
@@ -201,7 +208,7 @@ void sb_procmaps_forget(struct sb_procmaps *pm, uint64_t time_ns);
 
 /*
  * Call @fn for every mapping of every generation, in no order, to find out which files are still in
- * use. @fn must not change @pm.
+ * use. @map is valid during the call only; @fn must not change @pm.
  */
 void sb_procmaps_each(const struct sb_procmaps *pm,
 		      void (*fn)(void *arg, const struct sb_mapping *map), void *arg);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The mappings of one generation (procgen.c), as the events of processes (procmaps.c) change them.
- * Internal to these two files. Thread: one at a time for each struct sb_procmaps.
+ * Internal to these two files. No pointer is NULL. Thread: one at a time for each struct
+ * sb_procmaps.
  */
 #ifndef SB_PROCMAPS_PRIV_H
 #define SB_PROCMAPS_PRIV_H
@@ -12,7 +13,7 @@
  * Append a mapping to @gen, whose mappings are out of order then. add() sets its place in the order
  * of arrival (seq), insert() leaves it to the caller. Beyond a bound the mapping is counted in @pm
  * and marked as missing in @gen. @is_seed: it was read from /proc.
- * Return: 0, also beyond a bound; -ENOMEM.
+ * Return: 0, also beyond a bound; -ENOMEM: nothing was added.
  */
 int sb_procgen_add(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t time_ns, bool is_seed,
 		   const struct sb_procmaps_new *new);

@@ -13,13 +13,15 @@
  *
  * A reader that blocks for longer than its patience (see below) is abandoned: it is killed, nobody
  * waits until it has ended, and another one replaces it. The process, file system or directory that
- * it waited for is left alone for a minute, after the next time for two, and so on: accesses to it
- * fail with -ETIMEDOUT at once. Files are handed over as descriptors if they are on a
- * local file system, on that of our own root, or on virtiofs. The reader copies files on any other
- * file system (FUSE, NFS, ...) into memory.
+ * it waited for is left alone for a minute, and for twice as long each further time: accesses to it
+ * fail with -ETIMEDOUT at once. Files are handed over as descriptors if they are on a local file
+ * system, on that of our own root, or on virtiofs. The reader copies files on any other file system
+ * (FUSE, NFS, ...) into memory.
  *
  * Without sb_reader_begin() the calling thread makes the accesses itself. See symbolizer/README.md,
  * "Foreign memory and files".
+ *
+ * No pointer is NULL unless a contract says so; none is kept after the call.
  *
  * Thread: any, unless a function says otherwise. Return: every access can also fail with -ENOMEM,
  * -ETIMEDOUT, -EIO (the reader crashed; the next access gets a new one) and -EPROTO (the reader
@@ -66,7 +68,7 @@ int sb_reader_begin(const struct sb_reader_opts *opts);
 /*
  * Wait until the spawner has dropped its privileges. Return: 0, also without a spawner; what
  * confine_spawner() returned, if negative; -ECHILD when the spawner has died; others of recvmsg(2).
- * Later calls return the same at once. Nothing need be undone but by sb_reader_end().
+ * Later calls return the same at once. It need not be called: the first access waits, too.
  */
 int sb_reader_settle(void);
 /*
@@ -114,8 +116,9 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
  * caller checks lengths: whoever controls the reader can forge them.
  * @is_first: open the entry anew
  * @at: 0, or as the last call left it; set to where the next call goes on, UINT64_MAX at the end;
- *	untouched on error
- * @records: a string that the caller releases; overwritten; records in it are not aligned
+ *	untouched on error, but undefined after -ENOMEM
+ * @records: a string that the caller releases; overwritten, and undefined on error; records in it
+ *	are not aligned
  *
  * Return: the number of bytes in @records; -EFBIG (more mappings than a process can have);
  * -ESRCH; -ENOTSUP: nothing was found this way (an old kernel, a main thread that ended before
@@ -139,7 +142,7 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
  * @runs: room for SB_READER_RUNS_MAX
  *
  * Return: the number of runs; -ENOTTY (no PAGEMAP_SCAN); -ESRCH, -EACCES, others of ioctl(2) and
- * pread(2).
+ * pread(2). @runs is untouched on error.
  */
 struct sb_page_run;
 #define SB_READER_RUNS_MAX 8192u
@@ -157,7 +160,8 @@ struct sb_reader_want {
  * Make several accesses by one request, because two switches of processes cost more than most
  * accesses. The calling thread's next sb_reader_memory() with the same arguments, or
  * sb_reader_code() with @is_first, returns what was read now, once. The results are kept until they
- * are taken or the thread calls this function again; with @nr 0 it drops them.
+ * are taken or the thread calls this function again; with @nr 0, when @wants may be NULL, it drops
+ * them. Without sb_reader_begin() nothing is read, and @nr is returned.
  *
  * If an access blocks, it alone is given up, and what it waited for is left alone. Accesses that
  * failed or do not fit are not kept: they are made, and fail, when they are asked for.
@@ -176,10 +180,10 @@ enum sb_reader_place {
 };
 struct sb_reader_file {
 	enum sb_reader_place place;
-	uint32_t tgid;
-	int root_fd;
-	uint64_t start, end;
-	const char *path; /* NULL: none */
+	uint32_t tgid;	     /* of IN and MAPPED; else 0 */
+	int root_fd;	     /* of BELOW; borrowed */
+	uint64_t start, end; /* of MAPPED */
+	const char *path;    /* may be NULL for SB_READER_MAPPED only, which ignores it */
 	/* For sb_reader_stat(): hold the file for sb_reader_held_stat() if it has this device and
 	 * inode number and is on the mount of our own root directory. hold_ino 0: do not. */
 	uint64_t hold_dev, hold_ino;

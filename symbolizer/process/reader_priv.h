@@ -2,8 +2,8 @@
 /*
  * The protocol between a caller (reader.c: a thread of the program), the spawner, which forks the
  * readers, and a reader (reader_process.c), which makes the accesses themselves (reader_ops.c); see
- * reader.h. Thread: unless said otherwise, one for each area, state and list; an area has its
- * caller and its reader besides.
+ * reader.h. No pointer is NULL. Thread: unless said otherwise, one for each area, state and list;
+ * an area has its caller and its reader besides.
  */
 #ifndef SB_READER_PRIV_H
 #define SB_READER_PRIV_H
@@ -151,19 +151,20 @@ struct sb_reader_aheads {
 	struct sb_str data;
 };
 /*
- * Fill in @area->request with the first of @wants, at most @nr, up to one whose process is left
- * alone. Return: how many of them.
+ * Fill in @area->request with the first of @wants, at most @nr, which is not 0, up to one whose
+ * process is left alone. Return: how many of them, which may be 0.
  */
 uint32_t sb_reader_aheads_ask(struct sb_reader_area *area, const struct sb_reader_want *wants,
 			      size_t nr);
 /*
- * Keep the first @nr_done of @area->parts, the answers to @wants; those that failed are skipped.
- * Sizes are checked, because an attacker may control the reader. Return: 0; -EPROTO; -ENOMEM: what
- * was added remains.
+ * Append the first @nr_done of @area->parts, the answers to @wants, to @aheads; those that failed
+ * are skipped. Sizes are checked, because an attacker may control the reader. Return: 0; -EPROTO;
+ * -ENOMEM: what was added remains.
  */
 int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reader_want *wants,
 			  size_t nr_done, const struct sb_reader_area *area);
-/* Return: the bytes of @want, valid until the next round, and taken by this; NULL: none. */
+/* Return: the bytes of @want, valid until the next round; they are not returned again. NULL: there
+ * are none, and *@ret_len is untouched. */
 const char *sb_reader_aheads_take(struct sb_reader_aheads *aheads,
 				  const struct sb_reader_want *want, size_t *ret_len);
 
@@ -194,8 +195,9 @@ void sb_reader_culprits_clear(void);
 
 /*
  * Copies of files (reader_copies.c). Keep the copy @fd that @answer describes; the caller keeps
- * @fd. *@original_fd is taken over, and then -1, if there is no error. Return: 0; -EFBIG when the
- * copies that are open take too much memory; -ENOMEM; or a negative errno of open(2) or fstat(2).
+ * @fd. *@original_fd is taken over, and then -1, if there is no error; else it stays the caller's.
+ * Return: 0; -EFBIG when the copies that are open take too much memory; -ENOMEM; or a negative
+ * errno of open(2) or fstat(2).
  * Thread: any.
  */
 int sb_reader_copies_keep(const struct sb_reader_answer *answer, int fd, int *original_fd);
