@@ -5,8 +5,9 @@
  * file, for the next process that maps it.
  *
  * Addresses are those of the process unless said otherwise. No pointer may be NULL unless a
- * function says so; out-parameters are untouched on error. Not thread-safe: the caller holds the
- * lock of struct sb_interp.
+ * function says so; arguments are not kept unless it says so; out-parameters are untouched on
+ * error. Callbacks get @arg, and may call any function here. Not thread-safe: the caller holds the
+ * lock of struct sb_interp. Without memory, what would have to be read counts as missing.
  */
 #ifndef SB_INTERP_IMAGE_H
 #define SB_INTERP_IMAGE_H
@@ -41,7 +42,8 @@ const char *sb_image_build_id(const struct sb_image *image);
 
 /*
  * Keep a result about the file for the next process that maps it. There is one for each file: the
- * last one kept, which must be from malloc() and is owned by the file; the one before is freed.
+ * last one kept, which must be from malloc(), or is NULL, and is owned by the file; the one before
+ * is freed.
  * @who: any address that is unique to the caller. sb_image_kept() returns what @who kept last, valid
  * until something else is kept; NULL: nothing, or another one has kept something since.
  */
@@ -108,7 +110,8 @@ enum sb_image_tls sb_image_tls_access(struct sb_image *image, const char *name, 
  * first few addresses are remembered. */
 const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr);
 
-/* Return: whether a mapped file is musl's libc, by its path. */
+/* Return: whether a mapped file is musl's libc, by its path: its name begins with "ld-musl-" or
+ * "libc.musl-", or it is libc.so in a folder *-linux-musl. */
 bool sb_threads_are_musl(const struct sb_process_maps *maps);
 /* Find how the process's libc stores thread-specific data (pthread_getspecific()). *ret_tsd is set
  * in any case. Return: 0; -ENOENT when no libc was found, and elsewhere than on x86-64 also for

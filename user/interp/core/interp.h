@@ -70,24 +70,27 @@ struct sb_interp_confs {
 /**
  * sb_interp_look() - find the runtimes of a process, or look at it again after its mappings changed
  * @space: its address space; or {.tgid} alone, when it is not known yet: see sb_interp_adopt()
- * @ret_confs: always set, also on error: what is known so far
+ * @ret_confs: always set; on error it has what was found until then, and nothing if the mappings
+ *	could not be read
  *
  * It may be called again at any time, also after an error.
  *
  * Return: 0; -EAGAIN when a runtime has not begun yet, or the dynamic linker is not done: call
  * again soon; -ESRCH when the process has ended, even if it is still a zombie; -ENOMEM; -E2BIG when
- * the registry of processes is full; or what reading /proc/PID/maps returned (sb_procfs_maps()).
+ * the registry of processes is full; or the errno of reading /proc/PID/maps or memory of the
+ * process, such as -EPERM.
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *space,
 		   struct sb_interp_confs *ret_confs);
 /*
  * Return: whether a file that was once looked at under this path had no interpreter in it. Another
  * file may have the same path by now, so the answer is good for delaying a look, not for skipping
- * it. Any thread, does not block.
+ * it. True of paths that begin with '[', too (the vDSO); false when it is not known, or no longer.
+ * Any thread, does not block.
  */
 bool sb_interp_seems_plain(const struct sb_interp *interp, const char *path);
-/* Return: whether the file with this identity is known to have no interpreter. Any thread, does not
- * block. */
+/* Return: whether the file with this identity (device, inode, size, time of change) is known to
+ * have no interpreter; false when it is not known, or no longer. Any thread, does not block. */
 struct stat;
 bool sb_interp_is_plain(const struct sb_interp *interp, const struct stat *st);
 /* Note that none of the files a process maps has an interpreter. It counts as looked at. Return: 0;
@@ -102,8 +105,8 @@ bool sb_interp_knows(struct sb_interp *interp, const struct sb_space_key *space)
  *	afterwards
  *
  * Return: 0 when @space is known now; -ENOENT when neither it nor {.tgid} has been looked at;
- * -ESTALE when {.tgid} was another process, or another program of this one: what was found in it is
- * dropped; -ENOMEM; -E2BIG when the registry of processes is full.
+ * -ESTALE when {.tgid} was another process, or another program of this one; -ENOMEM; -E2BIG when
+ * the registry of processes is full. After the last three what was found in it is dropped.
  */
 int sb_interp_adopt(struct sb_interp *interp, const struct sb_space_key *space);
 /*
@@ -119,9 +122,9 @@ void sb_interp_ended(struct sb_interp *interp, const struct sb_space_key *space)
  * A frame that cannot be read is not an error: it is tried again, after growing pauses, when a
  * later call or sb_interp_name() has it. An address space that is not known is ignored.
  *
- * Return: 0; -ENOTSUP, once, when not one name of a runtime could be read: call sb_interp_look(),
- * which leaves that runtime out; -ENOMEM: the names before it were read, and it may be called
- * again.
+ * Return: 0; -ENOTSUP, once, when many names of a runtime were tried and not one could be read:
+ * call sb_interp_look(), which leaves that runtime out; the names of all other @frames were read;
+ * -ENOMEM: the names before it were read, and it may be called again.
  */
 int sb_interp_fetch(struct sb_interp *interp, const struct sb_space_key *space,
 		    const struct sb_interp_frame *frames, size_t nr);
@@ -138,7 +141,8 @@ struct sb_interp_name {
  * Get the @i-th name of a frame. Name 0 is the innermost function that was inlined into the frame,
  * the last one is the frame's own function; most frames have one name. The strings in @name are
  * overwritten; one struct can be used for many calls. A name that was not fetched is read here; one
- * that cannot be read is no error, but is_unnamed. Return: 0; -ENODATA when there are no more, with
+ * that cannot be read is no error, but is_unnamed, and so is "[forgotten frame]": the address space
+ * is not known, or has too many names. Return: 0; -ENODATA when there are no more, with
  * empty strings; -ENOMEM: @name is only to be reused or released.
  */
 int sb_interp_name(struct sb_interp *interp, const struct sb_space_key *space,
@@ -240,8 +244,8 @@ void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *sp
  * Walk the interpreter stack of a thread that sleeps, from user space, with the kernel's walkers.
  * Only runtimes that are walked by state. @pages: memory of the process is read by it, so it says
  * whether the walk lacked a page (interp/core/pages.h). @walk: the caller sets thread_pointer, pc,
- * sp, regs; the rest is overwritten with the result. Return: 0; -ENOENT when there are no frames, or
- * the address space is not known.
+ * sp, regs; the rest is overwritten with the result. Return: 0; -ENOENT when there are no frames,
+ * or the address space is not known.
  */
 struct sb_interp_walk;
 struct sb_pages;
@@ -252,7 +256,8 @@ int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *
  * Walk the interpreter stack of a thread that sleeps, for runtimes whose frames lie on the native
  * stack. The caller fills in @hook and calls sb_interp_hook_begin(); if that returns true, then
  * sb_symbolizer_unwind() with @ret_hook, then sb_interp_hook_end() in any case; hook->walk has the
- * frames then. @hook must outlive the unwinding. The lock is not held in between.
+ * frames then. @hook, and what its pointers borrow, must outlive the unwinding. The lock is not
+ * held in between.
  */
 struct sb_sym_hook;
 struct sb_interp_hook {

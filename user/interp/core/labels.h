@@ -2,7 +2,7 @@
 /*
  * Labels that programs set on their threads (sb_abi_label.h): where a process keeps them, and what
  * its label keys are called. Internal to user/interp/core; called with the lock of struct sb_interp
- * held.
+ * held. No pointer is NULL; nothing is kept unless it says so.
  */
 #ifndef SB_INTERP_LABELS_H
 #define SB_INTERP_LABELS_H
@@ -44,7 +44,8 @@ int sb_label_keys_read(const struct sb_memory *memory, uint64_t addr,
  * then. */
 int sb_label_keys_parse(const void *payload, size_t len, const struct sb_label_names *names,
 			struct sb_label_keys *ret_keys);
-/* Return: whether a mapping with this path in /proc/PID/maps is a process context. */
+/* Return: whether a mapping with this path in /proc/PID/maps, @len bytes without NUL, is a process
+ * context: it begins with "/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX" or "[anon:OTEL_CTX". */
 bool sb_label_is_context(const char *path, size_t len);
 
 /* How the thread-local variable of a file is reached in a process. */
@@ -57,12 +58,15 @@ struct sb_label_place {
 	bool go_is_map;
 };
 /* Look for the thread-local variable of any kind of labels in a file. Return: whether it has
- * one; if not, *@ret_place means nothing. */
+ * one; if not, *@ret_place is untouched. */
 bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_place);
-/* label_go.c: sb_label_place_find() for programs of Go, of release 1.18 or newer, on x86-64. */
+/* label_go.c: sb_label_place_find() for programs of Go, of release 1.18 or newer, on x86-64.
+ * go_labels is 0 when it is not known where labels are; *@ret_place is untouched if false is
+ * returned. */
 bool sb_label_go_find(struct sb_image *image, struct sb_label_place *ret_place);
 /* The TLS block of the main program lies next to the thread pointer: "ELF Handling For Thread-Local
- * Storage", section 3. @offset: in the block. Return: the offset from the thread pointer. */
+ * Storage", section 3. @offset: in the block, which is empty in a file without PT_TLS. Return: the
+ * offset from the thread pointer. */
 uint64_t sb_label_program_offset(const struct sb_elf *elf, uint64_t offset);
 /*
  * Make the configuration for the kernel, all but the keys, from what the dynamic linker left in the

@@ -2,7 +2,8 @@
 /*
  * Reading the memory of another process, which is not stopped for it (symbolizer/process/reader.h).
  * For the runtimes, and through interp/core/step.h for the walkers. Any thread; one thread at a
- * time for a struct sb_memory with `recent` or `nr_left`. Only its members may be NULL.
+ * time for a struct sb_memory with `recent` or `nr_left`. No pointer is NULL but its members. There
+ * is nothing to free. Control characters are replaced by '?'.
  */
 #ifndef SB_INTERP_MEMORY_H
 #define SB_INTERP_MEMORY_H
@@ -30,7 +31,8 @@ struct sb_memory_recent {
 struct sb_memory {
 	uint32_t tgid;
 	struct sb_memory_recent *recent; /* borrowed; NULL: no cache */
-	/* Replaces reading from the process, for tests and overlays. Return: 0 or -EFAULT. */
+	/* Replaces reading from the process, for tests and overlays; gets @arg, and reads all @len
+	 * bytes. Return: 0 or -EFAULT. NULL: the process is read. */
 	int (*read)(void *arg, void *dst, size_t len, uint64_t addr);
 	void *arg;
 	/* Borrowed: how many reads are left; at 0 all fail with -EFAULT. NULL: no limit. */
@@ -45,12 +47,12 @@ int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
 int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
 int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);
 int sb_memory_u8(const struct sb_memory *memory, uint64_t addr, uint8_t *ret);
-/* Append @len bytes, but at most @max, to @str, with control characters replaced. On error, what
- * was read before it stays appended. Return: as sb_memory_read(), or -ENOMEM. */
+/* Append @len bytes, but at most @max of them, to @str, with control characters replaced. On error,
+ * what was read before it stays appended. Return: as sb_memory_read(), or -ENOMEM. */
 int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
 		   struct sb_str *str);
-/* Append the bytes up to a NUL, but at most @max, to @str, with control characters replaced; without
- * a NUL in them it is cut, which is no error. Return: as sb_memory_text(). */
+/* Append the bytes up to a NUL, but at most @max, to @str, with control characters replaced;
+ * without a NUL in them it is cut, which is no error. Return: as sb_memory_text(). */
 int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str);
 
 #endif

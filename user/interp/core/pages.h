@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Pages of many processes, read together. A walker learns from each page which one it needs next, and
- * an access to a page costs two switches of processes (symbolizer/process/reader.h). So where many
- * threads are walked, all walks go on until each lacks a page; these pages are read by one request;
- * and the walks begin anew, until none lacks a page. Used for threads that sleep: what a walk needs
- * does not change meanwhile. One thread at a time.
+ * Pages of many processes, read together. A walker learns from each page which one it needs next,
+ * and an access to a page costs two switches of processes (symbolizer/process/reader.h). So where
+ * many threads are walked, all walks go on until each lacks a page; these pages are read by one
+ * request; and the walks begin anew, until none lacks a page. Used for threads that sleep: what a
+ * walk needs does not change meanwhile. One thread at a time. No pointer is NULL.
  */
 #ifndef SB_INTERP_PAGES_H
 #define SB_INTERP_PAGES_H
@@ -24,7 +24,8 @@
 /* Zero-initialize: there are no pages then. */
 struct sb_pages {
 	uint32_t tgid; /* of the next reads; set by the caller */
-	/* Set by the caller: a page that is not there is noted for sb_pages_fetch(), and not read. */
+	/* Set by the caller: a page that is not there is noted for sb_pages_fetch(), and not
+	 * read. */
 	bool is_noting;
 	/* A read lacked a page. Until the caller resets it, all reads fail that would note one. */
 	bool is_short;
@@ -39,16 +40,19 @@ struct sb_pages {
 	uint32_t nr_wants;
 };
 
+/* Remove all pages and all that were noted, and reset is_short; tgid and is_noting stay. */
 void sb_pages_clear(struct sb_pages *pages);
-/* The same, and give back the memory. */
+/* The same, and free the memory of the list; it can be used again. */
 void sb_pages_release(struct sb_pages *pages);
 /*
  * Read @len bytes of the process pages->tgid: from pages that are there, or else from the process,
  * unless pages->is_noting. For struct sb_memory.read; @arg is the struct sb_pages.
- * Return: 0; -EFAULT: they cannot be read, or pages->is_short.
+ * Return: 0; -EFAULT: they cannot be read, or pages->is_short; then @dst may be partly overwritten.
  */
 int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr);
-/* Read the pages that were noted. Return: whether there were any, and room for them. */
+/* Read the pages that were noted, which are none then; one that cannot be read is kept as such. The
+ * caller resets is_short before the next walk. Return: whether there were any, and room and memory
+ * for all of them; if not, the walks that lacked pages are to be made without is_noting. */
 bool sb_pages_fetch(struct sb_pages *pages);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The interface of one language runtime: struct sb_runtime_ops. Each row of bpf/abi/sb_runtimes.def
- * has one, in user/interp/<runtime>/<runtime>.c. That file also includes the walker of the BPF side,
- * bpf/step/sb_step_<runtime>.h, so that the same code runs in user space. Only user/interp/core
- * calls these functions.
+ * has one, in user/interp/<runtime>/<runtime>.c. That file also includes the walker of the BPF
+ * side, bpf/step/sb_step_<runtime>.h, so that the same code runs in user space. Only
+ * user/interp/core calls these functions.
  *
  * All that is read of a process, and every file that it maps, is hostile input: bounds are checked,
  * sizes are capped, loops end. All functions of a row, and those that the folders of the runtimes
@@ -99,7 +99,9 @@ struct sb_runtime_ops {
 	 * docs/interpreters.md): by what the runtime says of itself, by disassembling an exported
 	 * function, or by a table of known versions. Should take at most a millisecond.
 	 * Return: 0; -EAGAIN when the runtime has not begun yet: it is called again; -ENOTSUP with
-	 * rt->why when the layout is not known; -ESRCH, -ENOMEM.
+	 * rt->why when the layout is not known; -ESRCH, -ENOMEM, or another error of reading: then
+	 * the runtime is forgotten until the process is looked at again. After an error detach() is
+	 * not called, so attach() frees what it made.
 	 */
 	int (*attach)(struct sb_runtime *rt);
 	void (*detach)(struct sb_runtime *rt); /* NULL: nothing to free */
@@ -142,7 +144,7 @@ struct sb_runtime_ops {
 };
 
 /*
- * For attach(): set rt->why to @why, the end of a sentence, and the build ID of the runtime's file.
+ * For attach(): set rt->why to a copy of @why, the end of a sentence, and the build ID of the file.
  * Return: -ENOTSUP; -ENOMEM. Either is to be returned by attach().
  */
 int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
@@ -150,10 +152,11 @@ int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
  * NULL. */
 void sb_runtime_free_state(struct sb_runtime *rt);
 /*
- * Walk a thread by its state with begin() and step(), as the kernel does. @walk: the caller has set
- * conf and thread_pointer, and zeroed at[]; frames are appended to those that it has. Pages that the
- * walk reads are cached until it ends. walk->status tells how the walk ended; SB_STACK_DEPTH: after
- * SB_INTERP_STEPS_MAX steps. Return: false when begin() has already ended it.
+ * Walk a thread by its state with begin() and step(), as the kernel does; @rt is attached, and has
+ * both. @walk: the caller has set conf and thread_pointer, and zeroed at[]; frames are appended to
+ * those that it has. Pages that the walk reads are cached until it ends. walk->status tells how the
+ * walk ended; SB_STACK_DEPTH: after SB_INTERP_STEPS_MAX steps. Return: false when begin() has
+ * already ended it.
  */
 bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk);
 

@@ -10,8 +10,9 @@
  *	lea GOT(%rip),%rdi; call __tls_get_addr;	rax = TLS GOT, + 8, load
  *	mov 8(%rax),%rax; ret
  *
- * x86-64 only. Functions that take a struct sb_image need the lock that protects it, that of struct
- * sb_interp (image.h). The others: any thread.
+ * x86-64 only: elsewhere the code is not to be followed (SB_DISASM_HERE is false). Functions that
+ * take a struct sb_image need the lock that protects it, that of struct sb_interp. The others: any
+ * thread. No pointer is NULL but @arg, unless it says so; nothing is kept after a call.
  */
 #ifndef SB_INTERP_STUB_H
 #define SB_INTERP_STUB_H
@@ -57,7 +58,8 @@ struct sb_stub {
 #define SB_STUB_RAX 0
 #define SB_STUB_RDI 7
 
-/* Called at each exit. @stub is valid during the call. Return: 0 to go on, behind a call or with
+/* Called at each exit. @stub is valid during the call; the functions below may be called with it.
+ * Return: 0 to go on, behind a call or with
  * another branch; anything else ends the walk and becomes its result. */
 typedef int (*sb_stub_fn)(void *arg, const struct sb_stub *stub);
 /* Return: whether the call goes to __tls_get_addr(). */
@@ -75,8 +77,8 @@ int sb_stub_follow(struct sb_image *image, uint64_t addr, sb_stub_fn fn, void *a
  * is not followed. @is_tls is called with @arg; NULL: no call is one. Never -EFAULT. */
 int sb_stub_follow_code(const uint8_t *code, size_t len, uint64_t addr, sb_stub_fn fn,
 			sb_stub_is_tls_fn is_tls, void *arg);
-/* Return: the name of the function that @stub calls through the PLT or the GOT, valid until the next
- * call; NULL: it calls another way, or there is no name. */
+/* Return: the name of the function that @stub calls through the PLT or the GOT, valid until the
+ * next call; NULL: it calls another way, or there is no name. */
 const char *sb_stub_callee(struct sb_image *image, const struct sb_stub *stub);
 
 /*

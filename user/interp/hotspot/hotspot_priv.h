@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* HotSpot (OpenJDK). Shared by hotspot.c (attach, frames), hotspot_structs.c (layout),
- * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). Lock, NULL and errors: as
- * interp/core/runtime.h says. An nmethod is a compiled method; a bci is the index of a bytecode in
+ * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). The lock of struct sb_interp is
+ * held. No argument is NULL. After an error out-parameters mean nothing, and strings may have a
+ * part appended. An nmethod is a compiled method; a bci is the index of a bytecode in
  * its method. Functions with @rt need rt->state, but for sb_hotspot_read_layout(), which comes
  * first.
  */
@@ -113,8 +114,8 @@ struct sb_hotspot {
 int sb_hotspot_read_layout(struct sb_runtime *rt, struct sb_hotspot_layout *ret);
 
 /* Read the name of a Method ("Class.method") and its file, and the line if @bci is not negative. A
- * missing file or line is no error. Return: 0; -EBADMSG; -ENOMEM; or what sb_memory_read()
- * returned. @method is the address of the Method. */
+ * missing file or line is no error. Return: 0; -EBADMSG: a name is empty or not in the class's
+ * table; -ENOMEM; or what sb_memory_read() returned. @method is the address of the Method. */
 int sb_hotspot_describe_method(struct sb_runtime *rt, uint64_t method, int32_t bci,
 			       struct sb_runtime_text *text);
 /* Look up the line of the bytecode @bci in a copy of a method's compressed line table, @len bytes.

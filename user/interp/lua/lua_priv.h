@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* PUC Lua: lua.c finds its version and layout, lua_names.c names functions. Shared by these two.
- * Lock, NULL and errors: as interp/core/runtime.h says. */
+ * The lock of struct sb_interp is held. No argument is NULL. After an error out-parameters mean
+ * nothing, and strings may have a part appended. */
 #ifndef SB_INTERP_LUA_PRIV_H
 #define SB_INTERP_LUA_PRIV_H
 

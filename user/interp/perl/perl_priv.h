@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Perl: perl.c finds where things lie, perl_loop.c its main loop, perl_names.c names frames. Shared
- * by them. Lock, NULL and errors: as interp/core/runtime.h says. */
+ * by them. The lock of struct sb_interp is held. No argument is NULL. After an error out-parameters
+ * mean nothing, and strings may have a part appended. */
 #ifndef SB_INTERP_PERL_PRIV_H
 #define SB_INTERP_PERL_PRIV_H
 
@@ -26,8 +27,9 @@ int sb_perl_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
  * stays empty. */
 void sb_perl_find_loop(struct sb_runtime *rt);
 
-/* Find the function that implements the operation "entertry" (pp_entertry). Return: 0; -ENOENT;
- * -ENOMEM; or what sb_memory_read() returned. At most SB_PERL_OPS_MAX operations are looked at. */
+/* Find the function that implements the operation "entertry" (pp_entertry). Return: 0; -ENOENT: it
+ * was not found; -ENOMEM; or what sb_memory_read() returned. At most SB_PERL_OPS_MAX operations are
+ * looked at. */
 #define SB_PERL_OPS_MAX 1024u
 int sb_perl_entertry(struct sb_runtime *rt, uint64_t *ret_addr);
 

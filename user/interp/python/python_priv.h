@@ -9,8 +9,9 @@
  *	python_names.c		names of code objects
  *	python_lines.c		line tables
  *
- * Lock, NULL and errors: as interp/core/runtime.h says. attach() calls find_layout, find_state and
- * prove in this order.
+ * The lock of struct sb_interp is held, but for sb_python_line(), which any thread may call. No
+ * argument is NULL. After an error out-parameters mean nothing, and strings may have a part
+ * appended. attach() calls find_layout, find_state and prove in this order.
  */
 #ifndef SB_INTERP_PYTHON_PRIV_H
 #define SB_INTERP_PYTHON_PRIV_H
@@ -40,7 +41,8 @@ struct sb_python_layout {
 };
 
 /*
- * Find out the version of rt->image; fill in @layout, the offsets in @conf, and rt->version.
+ * Find out the version of rt->image; fill in @layout, which is zeroed before, the offsets in @conf,
+ * and rt->version.
  * Return: 0; -ENOTSUP with rt->why when the version is not known; or what sb_memory_read()
  * returned.
  */

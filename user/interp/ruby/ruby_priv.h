@@ -7,7 +7,8 @@
  *	ruby_find.c	where things are in a process: contexts, the VM, symbols, the loop
  *	ruby_names.c	names of frames
  *
- * Lock, NULL and errors: as interp/core/runtime.h says.
+ * The lock of struct sb_interp is held. No argument is NULL. After an error out-parameters mean
+ * nothing, and strings may have a part appended.
  */
 #ifndef SB_INTERP_RUBY_PRIV_H
 #define SB_INTERP_RUBY_PRIV_H

@@ -9,9 +9,9 @@
  *	v8_code.c	generated code: which function, and what is inlined where
  *
  * Addresses of objects are given without V8's pointer tag. All but sb_v8_file_get() run with the
- * lock of struct sb_interp held; they read the process's memory, which may be anything. Where
- * nothing else is said, out-parameters mean nothing after an error, and text before an error stays
- * appended.
+ * lock of struct sb_interp held; they read the process's memory, which may be anything. No argument
+ * is NULL. Where nothing else is said, out-parameters mean nothing after an error, and text before
+ * an error stays appended.
  */
 #ifndef SB_V8_PRIV_H
 #define SB_V8_PRIV_H
@@ -128,7 +128,8 @@ int sb_v8_string(const struct sb_v8 *v8, uint64_t object, struct sb_str *str);
 /* Append the name of a function to @name, empty before; "(anonymous)" if it has none. @shared: its
  * SharedFunctionInfo, here and below. Return: as sb_v8_string(). */
 int sb_v8_function_name(const struct sb_v8 *v8, uint64_t shared, struct sb_str *name);
-/* Append the name of the script that it is in; nothing when there is none. Return: as
+/* Append the name of the script that it is in; nothing when there is none or it cannot be found.
+ * Return: as
  * sb_v8_string(). */
 int sb_v8_function_file(const struct sb_v8 *v8, uint64_t shared, struct sb_str *file);
 /* Return: the line of offset @at in its script's source; 0: not known. */
