@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For core: the filters that decide which tasks are sampled: a task is, if any allow rule matches
- * (or there is none) and no deny rule matches. Implemented in core/filter.bpf.c; runs in BPF
- * programs. IDs are those of the initial PID namespace.
+ * (or there is none) and no deny rule matches. There are rules for IDs of processes and of threads,
+ * for real user IDs, for cgroups with all below them, and for names. Implemented in
+ * core/filter.bpf.c; runs in BPF programs, on any CPU at the same time. IDs are those of the
+ * initial namespaces of PIDs and users. No pointer may be NULL, and none is kept.
  */
 #ifndef SB_FILTER_BPF_H
 #define SB_FILTER_BPF_H
@@ -11,14 +13,16 @@
 
 /*
  * Decide about the current task, whose IDs the caller has at hand (sb_is_asked_for() of
- * sb_sample.bpf.h looks them up). @comm: its name, SB_COMM_LEN bytes.
- * Return: 1 when the task is to be sampled, 0 when not.
+ * sb_sample.bpf.h looks them up). @comm: its name, SB_COMM_LEN bytes, which a NUL ends if it is
+ * shorter. User and cgroup are looked up here.
+ * Return: 1 when the task is to be sampled, 0 when not; nothing is counted.
  */
 int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
 
 /*
- * Decide about @task, which need not be the current one. @comm: its name, SB_COMM_LEN bytes.
- * Return: 1 when the task is to be sampled, 0 when not.
+ * Decide about @task, which need not be the current one. @comm: its name, SB_COMM_LEN bytes, which
+ * a NUL ends if it is shorter.
+ * Return: 1 when the task is to be sampled, 0 when not; nothing is counted.
  */
 int sb_filter_accepts_task(struct task_struct *task, const char *comm);
 
@@ -29,15 +33,16 @@ int sb_filter_accepts_task(struct task_struct *task, const char *comm);
 int sb_filter_exec(__u32 tgid);
 
 /*
- * Process @tgid has ended: delete its rule, if it has one. A run that follows children sees many of
- * them. The return value has no meaning.
+ * Process @tgid has ended, and the kernel frees it: delete its rule, if it has one. A run that
+ * follows children sees many of them. The return value has no meaning.
  */
 int sb_filter_gone(__u32 tgid);
 
 /*
- * A process was forked: the child gets the rule of its parent if that has SB_RULE_FOLLOW; any other
- * rule under the child's ID is deleted. A full table is counted (SB_STAT_FORK_FULL). The return
- * value has no meaning.
+ * A process, not a thread, was forked: the child gets the rule of its parent if that has
+ * SB_RULE_FOLLOW and applies already (see SB_RULE_AT_EXEC); otherwise any rule under the child's ID
+ * is deleted, which a process that had the ID before has left. If the table is full, the child has
+ * no rule, which is counted (SB_STAT_FORK_FULL). The return value has no meaning.
  */
 int sb_filter_fork(__u32 parent_tgid, __u32 child_tgid);
 

@@ -6,7 +6,9 @@
  * @slot: enum sb_scratch_slot of the calling program; it names the struct sb_scratch ("the record")
  * of this CPU and kind of program, which holds the state of the walk. Functions return 0 unless
  * something else is said. A slot that does not exist makes them do nothing, and steps return
- * SB_STEP_END for it.
+ * SB_STEP_END for it. No pointer may be NULL, and none is kept. For each sample, sb_interp_start()
+ * comes first, then the native walk with sb_interp_native(), then sb_interp_walk() for each @i, and
+ * sb_interp_finish().
  *
  * Results of a step, enum sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has
  * ended, and walk.status of the record says why; SB_STEP_FP_CHAIN, of sb_interp_native() only: no
@@ -18,29 +20,36 @@
 #include "bpf/core/sb_stack.bpf.h"
 
 /*
- * Return: the configuration at index @at of the array interp_confs, which user space wrote; it may
- * be overwritten at any time, so copy it. NULL: there is no such index.
+ * Return: the configuration at index @at of the array interp_confs, which user space wrote,
+ * borrowed and valid until the program ends; it may be overwritten at any time, so copy it. NULL:
+ * there is no such index.
  */
 struct sb_interp_conf *sb_interp_conf_at(__u32 at);
 /*
- * Copy the record @event (struct sb_interp_event and what follows it) into the ring interp_events,
- * which a thread in user space reads as soon as something is in it.
- * Return: 0; -EAGAIN when the ring is full. The caller counts the loss.
+ * Copy the record @event (struct sb_interp_event and what follows it, @nr_bytes together) into the
+ * ring interp_events, which a thread in user space reads as soon as something is in it.
+ * Return: 0; -EAGAIN when the ring is full: nothing was copied. The caller counts the loss.
  */
 int sb_interp_ship(const void *event, __u64 nr_bytes);
 
-/* Return: the thread pointer of @task, which leads to its thread-local variables. */
+/*
+ * Return: the thread pointer of @task (the base of fs, tpidr_el0), which leads to its thread-local
+ * variables, as the kernel has last saved it in the task. @task need not be the current one.
+ */
 __u64 sb_interp_thread_pointer(const struct task_struct *task);
 
 /*
  * Before the native walk, with the user's registers and the key in the record: find the
- * interpreters of the process. Asks user space for them if the process is not known, in which case
- * this sample has neither interpreter frames nor labels.
+ * interpreters of the process, and where it has labels (interp.labels of the record), and drop the
+ * frames of the last sample. Asks user space for them if the process is not known, in which case
+ * this sample has neither interpreter frames nor labels. If the ring is full, that is counted
+ * (SB_STAT_INTERP_FULL, SB_STAT_NEEDS_FULL), and the next sample asks again.
  */
 int sb_interp_start(__u32 slot);
 /*
  * Return: whether the runtime whose frames lie on the native stack is to be called for the frame
- * where the native walk stands, before its rule is looked up.
+ * where the native walk stands, before its rule is looked up: whether the process has such a
+ * runtime, and the frame's address is in its range [hook_begin, hook_end).
  */
 static __always_inline bool sb_interp_has_hook(const struct sb_scratch *s)
 {
@@ -50,28 +59,34 @@ static __always_inline bool sb_interp_has_hook(const struct sb_scratch *s)
 	return s->interp.has_hook && pc >= conf->hook_begin && pc < conf->hook_end;
 }
 /*
- * Call the runtime of sb_interp_has_hook(), in bpf/interp/table.bpf.c. If it sets walk.has_steps,
- * sb_interp_run() must follow; in any case sb_interp_native_done(), which marks the native frame if
- * frames were found for it. These are three functions because calls may be eight deep.
- * Return: enum sb_step.
+ * Call the runtime of sb_interp_has_hook(), in bpf/interp/table.bpf.c: for a frame for which that
+ * is true, and for code without an unwind rule if interp.has_hook of the record is set. If
+ * walk.has_steps is set afterwards, sb_interp_run() must follow; and always, whatever was returned,
+ * sb_interp_native_done(), which marks the native frame if frames were found for it (SB_IP_INTERP).
+ * These are three functions because calls may be eight deep.
+ * Return: enum sb_step: SB_STEP_GO_ON: the native walk was moved to the caller, which is still to
+ * be pushed; SB_STEP_FP_CHAIN also if the runtime has no such walker. sb_interp_native_done(): 0.
  */
 int sb_interp_native(__u32 slot);
 int sb_interp_native_done(__u32 slot);
 /*
  * After the native walk: walk the frames of the @i-th runtime of the process (0 to
- * SB_INTERP_PER_PROC - 1), if there is one and its frames are reached from the thread's state.
+ * SB_INTERP_PER_PROC - 1), if there is one and its frames are reached from the thread's state. If
+ * the walk does not end as complete, walk.event.status says why; for memory that could not be read,
+ * user space is asked to bring the page in.
  */
 int sb_interp_walk(__u32 slot, __u32 i);
 /*
  * After all walks: write the ID of the interpreter stack into the key, and ship the stack if it is
- * new. Without frames the key stays as it is.
+ * new. If the ring is full, that is counted (SB_STAT_INTERP_FULL), the key has the ID all the same,
+ * and the next sample with this stack tries again. Without frames the key stays as it is.
  */
 int sb_interp_finish(__u32 slot);
 
 /*
  * Write an ID for the interpreter stack into the key of a thread that sleeps, derived from
- * @key->ustack, which must be set; user space walks the stack under this ID. Does nothing if the run
- * asks for no interpreters.
+ * @key->ustack, which must be set; user space walks the stack under this ID. Does nothing if the
+ * run asks for no interpreters. @key need not be in a record.
  */
 int sb_interp_name_asleep(struct sb_sample_key *key);
 
@@ -87,13 +102,14 @@ int sb_interp_step(__u32 slot);
 /*
  * Take up to SB_INTERP_ROUND steps. At SB_INTERP_STEPS_MAX steps, counted for one walk by state or
  * for all native frames together, the walk ends with SB_STACK_DEPTH.
- * Return: SB_STEP_GO_ON: there are more; SB_STEP_END.
+ * Return: SB_STEP_GO_ON: there may be more; SB_STEP_END.
  */
 int sb_interp_steps(__u32 slot);
 #define SB_INTERP_ROUND 32
 
 /*
- * Take steps until the walker has come to an end. They are taken in rounds, because the verifier
+ * After sb_interp_begin(), or sb_interp_native() with walk.has_steps: take steps until the walker
+ * has come to an end, at most SB_INTERP_STEPS_MAX. They are taken in rounds, because the verifier
  * follows each iteration of a loop.
  */
 static __always_inline void sb_interp_run(__u32 slot)

@@ -2,11 +2,15 @@
 /*
  * For all layers of the view "io": files as objects. Implemented in views/io_file.bpf.c, for BPF
  * programs; the current task is the one that does the I/O. No pointer may be NULL. Kernel addresses
- * are passed as numbers, because the functions are global: the verifier examines each once. @slot:
- * enum sb_scratch_slot of the calling program.
+ * are passed as numbers, because the functions are global: the verifier examines each once. They
+ * are used during the call only, and no reference is taken or needed: memory that is gone reads as
+ * 0.
+ * @slot: enum sb_scratch_slot of the calling program, in which the description of a new file is
+ * made.
  *
  * An object is a 64-bit ID of a file, for sb_sample_key.object. Its description (path, kind,
- * device) is sent to user space once, when the ID is new.
+ * device) is sent to user space once, when the ID is new. The filters of files are --kind, --fs,
+ * --dev and --inode.
  */
 #ifndef SB_IO_BPF_H
 #define SB_IO_BPF_H
@@ -30,9 +34,10 @@ extern const volatile __u32 cfg_io_weight; /* enum sb_io_weight; of io.bpf.c */
 
 /*
  * Find the object of @file, a struct file *, which may be 0 or stale. A new one is shipped; if the
- * ring is full, that is counted, and the next sample tries again.
- * Return: the object, neither 0 nor 1; 0: @file is 0, and no filter needs a file; SB_IO_UNWANTED:
- * the filters leave the file out, or @file is 0 and there is a filter.
+ * ring is full, that is counted (SB_STAT_OBJECT_FULL), and the next sample tries again.
+ * Return: the object, shipped or not, neither 0 nor 1; 0: @file is 0, and there is no filter of
+ * files; SB_IO_UNWANTED: the filters or --path leave the file out, or @file is 0 and there is a
+ * filter of files. The caller counts a sample that is left out.
  */
 __u64 sb_io_file(__u64 file, __u32 slot);
 
@@ -45,8 +50,8 @@ __u64 sb_io_file(__u64 file, __u32 slot);
 __u64 sb_io_inode(__u64 inode, __u64 dentry, __u32 slot);
 
 /*
- * Find the object of the disk of @bdev, a struct block_device: "/dev/vda".
- * Return: as sb_io_file(), with @bdev in place of @file.
+ * Find the object of the disk of @bdev, a struct block_device: "/dev/vda". --fs and --inode leave
+ * out every disk. Return: as sb_io_file(), with @bdev in place of @file.
  */
 __u64 sb_io_device(__u64 bdev, __u32 slot);
 
@@ -57,8 +62,9 @@ __u64 sb_io_device(__u64 bdev, __u32 slot);
 bool sb_io_is_filtered(void);
 
 /*
- * Return: the file (struct file *) behind descriptor @fd of @task; 0: none. Pointers of types that
- * BTF knows are followed, not read by copy, because this runs for each call.
+ * Return: the file (struct file *) behind descriptor @fd of @task, of which no reference is taken;
+ * 0: none. Pointers of types that BTF knows are followed, not read by copy, because this runs for
+ * each call; so @task must be such a pointer (bpf_get_current_task_btf()).
  */
 static __always_inline __u64 sb_io_file_of_fd(const struct task_struct *task, __u64 fd)
 {
@@ -89,8 +95,9 @@ static __always_inline __u64 sb_io_weight(__u64 ns, long result)
 
 /*
  * Account a call: @weight, from sb_io_weight(), for the file read from and the file written to.
- * Latency and count are accounted once, even if the call has two files. Overwrites
- * @capture->key.object; losses are counted by sb_account().
+ * Latency and count are accounted once, even if the call has two files: for the file read from, or,
+ * if that is SB_IO_UNWANTED, for the file written to. Overwrites @capture->key.object, whose other
+ * fields the caller has set; losses are counted by sb_account().
  */
 static __always_inline void sb_io_account(struct sb_capture *capture,
 					  const struct sb_io_objects *about, __u64 weight)
@@ -108,8 +115,9 @@ static __always_inline void sb_io_account(struct sb_capture *capture,
 }
 
 /*
- * Return: whether a duration of @ns is within --min and --max. If not, a sample left out is counted
- * (SB_STAT_UNDER_MIN, SB_STAT_OVER_MAX); so call it once per call, after sb_begin() accepted it.
+ * Return: whether a duration of @ns is within --min and --max, both included. If not, a sample left
+ * out is counted (SB_STAT_UNDER_MIN, SB_STAT_OVER_MAX); so call it once per call, after sb_begin()
+ * accepted it.
  */
 bool sb_io_lasts(__u64 ns);
 

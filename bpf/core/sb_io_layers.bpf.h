@@ -2,7 +2,10 @@
 /*
  * For the layers of "io" below the system call: which call an event belongs to, and which file it
  * is about. Everything here refers to the current task and runs in BPF programs of SB_SCRATCH_CALL.
- * Kernel addresses are passed as numbers. Implemented in views/io_layers.bpf.c.
+ * Kernel addresses are passed as numbers; what is returned as one is borrowed, no reference is
+ * taken, and it may be stale, so it is read by copy only. A task that is in no system call, a
+ * thread of the kernel, and a 32-bit program have no system call in progress. Implemented in
+ * views/io_layers.bpf.c.
  */
 #ifndef SB_IO_LAYERS_BPF_H
 #define SB_IO_LAYERS_BPF_H
@@ -38,19 +41,21 @@ bool sb_io_layer_wants(__u32 dir);
 /*
  * Capture the current task with both stacks, in SB_SCRATCH_CALL. All events of one system call or
  * page fault share a capture, unless events of another task on this CPU come in between.
- * @ctx: the program's context
+ * @ctx: the program's context, for bpf_get_stack(); not NULL
  * @event: enum sb_io_event, the calling program
  * @ret_captured: valid until the next capture of this @event on this CPU. The caller sets
  *	capture.key.object, op and log2_ns each time; `object` and `inode` are the caller's cache of
- *	the last look-up, 0 in a new capture.
+ *	the last look-up, 0 in a new capture. The time of the capture, capture.now_ns, is that of the
+ *	first event; seen_ns is that of this one.
  *
- * Return: 0; -ENOENT when the task is not asked for, or the run is over: *@ret_captured means nothing.
+ * Return: 0; -ENOENT when the task is not asked for or is the idle task, is in no span, or the run
+ * is over: *@ret_captured means nothing.
  */
 int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured **ret_captured);
 
 /*
- * Return: the file (struct file *) among the arguments of the system call in progress that is
- * @inode; 0: none.
+ * Return: the file (struct file *) behind one of the first three arguments of the system call in
+ * progress, taken for descriptors, whose inode is @inode (struct inode *); 0: none.
  */
 __u64 sb_io_call_file(__u64 inode);
 
@@ -61,9 +66,10 @@ __u64 sb_io_call_file(__u64 inode);
 __u64 sb_io_direct_file(void);
 
 /*
- * Get the bytes [*ret_begin, *ret_end) of @file (struct file *) that the system call in progress
- * wants to read. Return: 0; -ENOENT: it is not read() or pread(), whose range is in registers; the
- * out-parameters are unchanged.
+ * Get the bytes [*ret_begin, *ret_end) of @file (struct file *, not 0) that the system call in
+ * progress wants to read. @file is the one that it reads from, which is not checked, as
+ * sb_io_call_file() returns it. Return: 0; -ENOENT: it is not read() or pread(), whose range is in
+ * registers; the out-parameters are unchanged.
  */
 int sb_io_call_range(__u64 file, __u64 *ret_begin, __u64 *ret_end);
 
@@ -73,7 +79,8 @@ int sb_io_call_range(__u64 file, __u64 *ret_begin, __u64 *ret_end);
  */
 __u64 sb_io_inode_of_page(__u64 page);
 
-/* Return: a struct dentry of the inode, the newest one if there are several; 0: none. */
+/* Return: a struct dentry of the inode, the newest one if there are several; 0: none, or @inode is
+ * NULL. */
 static __always_inline __u64 sb_io_entry_of(const struct inode *inode)
 {
 	__u64 alias;
@@ -84,14 +91,16 @@ static __always_inline __u64 sb_io_entry_of(const struct inode *inode)
 	return alias ? alias - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
 }
 
-/* Return: whether the inode is that of a block device. */
+/* Return: whether the inode (struct inode *) is that of a block device; false for 0. */
 static __always_inline bool sb_io_is_block_device(__u64 inode)
 {
 	return (BPF_CORE_READ((const struct inode *)inode, i_mode) & S_IFMT) == S_IFBLK;
 }
 
 /*
- * Return: the struct block_device whose page cache this inode is; 0: it is not one, or not known.
+ * Return: the struct block_device whose page cache this inode is; 0: @inode is 0 or of no block
+ * device, or the layout of the kernel's struct bdev_inode is not known. An entry in /dev has an
+ * inode of its own, without a page cache; it must not be passed, which is not checked.
  */
 static __always_inline __u64 sb_io_device_of_inode(__u64 inode)
 {
@@ -106,8 +115,9 @@ static __always_inline __u64 sb_io_device_of_inode(__u64 inode)
  * call in progress is a file with this inode, its path is that file's; the inode of a block device
  * stands for its disk; otherwise it is found as by sb_io_inode(). Inlined, because calls may be
  * eight deep. @slot: enum sb_scratch_slot of the calling program.
- * Return: the object, a new one is shipped; 0: @inode is 0, and no filter (--kind, --fs, ...) needs
- * a file; SB_IO_UNWANTED: the filters leave it out.
+ * Return: the object, a new one is shipped; 0: @inode is 0, and there is no filter of files
+ * (--kind, --fs, --dev, --inode); SB_IO_UNWANTED: the filters or --path leave it out, or @inode is
+ * 0 and there is a filter of files.
  */
 static __always_inline __u64 sb_io_layer_object(__u64 inode, __u32 slot)
 {

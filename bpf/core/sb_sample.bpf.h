@@ -3,12 +3,16 @@
  * What views may call to take samples. Unless said otherwise, it is implemented in
  * core/sample.bpf.c and refers to the current task. @slot: enum sb_scratch_slot of the calling
  * program; its record is private to this CPU and kind of program, so calls need no lock, and
- * pointers into it are valid until the program ends.
+ * pointers into it are borrowed and valid until the program ends. No pointer that is passed may be
+ * NULL, and none is kept. Times are CLOCK_MONOTONIC.
+ *
+ * A sample is taken in this order: sb_start_at() or sb_start_in_kernel(); sb_begin(); then, if the
+ * event is still wanted, sb_take_stacks(); the view's fields of the key; sb_account().
  *
  * -ENOENT of sb_capture(), sb_begin() and sb_begin_task() means: no sample, for no error: the task
- * is the idle task or not asked for (counted in SB_STAT_FILTERED), it is in no span
- * (SB_STAT_OUTSIDE_SPANS), or the run has ended. The program just returns; *@ret_capture means
- * nothing.
+ * is the idle task or not asked for (the latter is counted in SB_STAT_FILTERED), it is in no span
+ * (SB_STAT_OUTSIDE_SPANS), the run has ended, or there is no such slot. The program just returns;
+ * *@ret_capture means nothing, and the record of the slot may have been overwritten.
  */
 #ifndef SB_SAMPLE_BPF_H
 #define SB_SAMPLE_BPF_H
@@ -99,8 +103,8 @@ static __always_inline __u64 sb_regs_lr(const struct sb_regs *regs)
 #endif
 }
 
-/* Return: whether a task is on a CPU. on_cpu is an int up to Linux 7.1 and then a byte; a plain read
- * would have the size of our vmlinux.h. */
+/* Return: whether a task is on a CPU; false if the kernel has no task_struct.on_cpu. on_cpu is an
+ * int up to Linux 7.1 and then a byte; a plain read would have the size of our vmlinux.h. */
 static __always_inline bool sb_is_running(const struct task_struct *task)
 {
 	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
@@ -108,7 +112,8 @@ static __always_inline bool sb_is_running(const struct task_struct *task)
 
 /*
  * Start the sample in @slot at the registers that a perf_event program was called with. They are
- * copied word by word, because the context may be read at fixed places only.
+ * copied word by word, because the context may be read at fixed places only. Does nothing if there
+ * is no such slot.
  */
 static __always_inline void sb_start_at(const struct bpf_perf_event_data *ctx, __u32 slot)
 {
@@ -125,7 +130,7 @@ static __always_inline void sb_start_at(const struct bpf_perf_event_data *ctx, _
 
 /*
  * Start the sample in @slot inside the kernel, so that the user's registers are looked up: for
- * programs that are not given registers.
+ * programs that are not given registers. Does nothing if there is no such slot.
  */
 static __always_inline void sb_start_in_kernel(__u32 slot)
 {
@@ -151,11 +156,12 @@ int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture);
 
 /*
  * Take SB_SCRATCH_PROBE on this CPU for a program at a user function. Since Linux 6.0 (commit
- * 8c7dcb84e3b7) one can be preempted by a thread that comes to another probe on the same CPU. Return:
- * true: the program has to give it back before it ends; false: the record is in use, and the event
- * is lost, which is counted (SB_STAT_TRACE_BUSY) if the thread is asked for.
+ * 8c7dcb84e3b7) one can be preempted by a thread that comes to another probe on the same CPU.
+ * Return: true: the program has to give it back before it ends; false: the record is in use, and
+ * the event is lost, which is counted (SB_STAT_TRACE_BUSY) if the thread is asked for.
  */
 bool sb_probe_take(void);
+/* Give SB_SCRATCH_PROBE back, only after sb_probe_take() returned true. */
 void sb_probe_give_back(void);
 
 /* Bits of @how of sb_begin(). */
@@ -167,27 +173,33 @@ enum {
 };
 
 /*
- * Return: whether the current task is asked for. Used when something is noted long before its
- * sample is taken, which then need not ask again (SB_BEGIN_ANYBODY). In core/filter.bpf.c.
+ * Return: whether the current task is asked for; nothing is counted if not. Used when something is
+ * noted long before its sample is taken, which then need not ask again (SB_BEGIN_ANYBODY). In
+ * core/filter.bpf.c.
  */
 bool sb_is_asked_for(void);
 
 /*
  * Apply the filters, and fill in time and identity; all other fields of the key become 0, and no
- * stacks are taken yet. @how: SB_BEGIN_*, or 0. Return: as sb_capture().
+ * stacks are taken yet. @how: SB_BEGIN_*, or 0. Return: 0 and the capture, valid until the next
+ * sample in @slot on this CPU; -ENOENT.
  */
 int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture);
 /*
- * Apply the filters to @task, which need not be the current one, and fill in its time and identity.
- * The end of the run is not looked at. No other CPU may be sampling @task.
- * Return: as sb_capture().
+ * Apply the filters to @task, which need not be the current one, and fill in the time and its
+ * identity; the CPU of the key is the one that this runs on. The end of the run is not looked at.
+ * No other CPU may be sampling @task.
+ * Return: 0 and the capture, valid until the next sample in @slot on this CPU; -ENOENT.
  */
 int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_capture);
 
 /*
- * After sb_begin(): take the stacks of @sides (SB_SIDE_*) that the run asks for, and write their
- * IDs into the key. A side that the task does not have stays 0, and so does a kernel stack that
- * cannot be read, which is counted (SB_STAT_KSTACK_ERR). Return: 0; -ENOENT: no such slot.
+ * After sb_begin(): take the stacks of @sides (SB_SIDE_*) that the run asks for, from the registers
+ * in sb_start_regs(), and write their IDs into the key; with a user stack those of its interpreter
+ * frames, and those of the thread's labels if the run asks for them. A side that the task does not
+ * have stays 0, and so does a kernel stack that cannot be read, which is counted
+ * (SB_STAT_KSTACK_ERR). @ctx: the program's context, for bpf_get_stack(). Return: 0; -ENOENT: no
+ * such slot.
  */
 int sb_take_stacks(void *ctx, __u32 slot, __u32 sides);
 
@@ -206,17 +218,20 @@ int sb_cut_user(__u32 slot, const struct task_struct *task, __u32 status);
  */
 int sb_take_kernel_of(struct task_struct *task, __u32 slot);
 /*
- * After sb_begin_task(), for a task that is not running: give its user stack an ID, and write into
- * @ret what user space needs to walk it. The caller writes @ret to the output of the iterator.
+ * After sb_begin_task(), for a task that is not running: give its user stack an ID, which is
+ * written into the key with those of its interpreter frames and labels, and write into @ret what
+ * user space needs to walk it. The caller writes @ret to the output of the iterator.
  * Return: 0; -ENOENT: there is no user stack (kernel thread), its registers cannot be read, or it
  * is not asked for: @ret is untouched and not to be written, and the sample has no user stack.
  */
 int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 
 /*
- * Count a sample: add @weight, in the unit of the view, to the count of the capture's key.
- * Return: 0; -E2BIG when the table of counts is full, -EBUSY when this CPU had it locked, or
- * another negative errno of bpf_map_update_elem(): the sample is lost, which is counted.
+ * Count a sample: add @weight, in the unit of the view, to the count of the capture's key. @capture
+ * need not be in a record, and may be a copy.
+ * Return: 0; -E2BIG when the table of counts is full, or user space has drained it just now; -EBUSY
+ * when this CPU had it locked; or another negative errno of bpf_map_update_elem(): the sample is
+ * lost, which is counted (SB_STAT_COUNTS_BUSY for -EBUSY, else SB_STAT_COUNTS_FULL).
  */
 int sb_account(const struct sb_capture *capture, __u64 weight);
 
@@ -261,13 +276,15 @@ __u32 sb_tick_weight(void);
 
 /*
  * Call it once for each tick of this CPU's timer. Return: the number of ticks since the last
- * one: 1; or more when the timer skipped ticks while the current thread ran: the host did not run the
- * virtual CPU for longer than a period, or interrupts were disabled. In core/thin.bpf.c.
+ * one: 1, also if the timer has no period; or more when the timer skipped ticks while the current
+ * thread ran: the host did not run the virtual CPU for longer than a period, or interrupts were
+ * disabled. In core/thin.bpf.c.
  */
 __u32 sb_ticks(void);
 
-/* sb_ticks() as the time that this tick stands for, in ns; 0: the timer has no period, as counters of
- * cycles. In core/thin.bpf.c. */
+/* Return: the time that this tick stands for, in ns: sb_ticks(), of as many periods as
+ * sb_tick_weight() says; 0: the timer has no period, as counters of cycles. It calls sb_ticks(), so
+ * call only one of the two for each tick. In core/thin.bpf.c. */
 __u64 sb_ticks_ns(void);
 
 /*
@@ -302,7 +319,7 @@ __u32 sb_object_known(__u64 id);
 /*
  * Ship @event and the nr_bytes bytes that follow it in memory, SB_OBJECT_BYTES_MAX at most, and
  * note the object as seen. The caller sets kind, id and nr_bytes of @event; its header is filled
- * in. Return: 0; -EAGAIN: not shipped, because the ring is full, which is counted
+ * in. All is copied. Return: 0; -EAGAIN: not shipped, because the ring is full, which is counted
  * (SB_STAT_OBJECT_FULL); the next sample tries again. -E2BIG, for too long an object, is for the
  * verifier: all kinds of objects are shorter.
  */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For core: in which span a thread is. Implemented in core/span.bpf.c; runs in BPF programs. The
- * functions are global, so that the verifier examines them once and not for each caller. @slot:
- * enum sb_scratch_slot of the calling program.
+ * For core: in which span a thread or a goroutine is. A span is a call, the time between two
+ * events, or the time for which a label keeps its value; samples can be restricted to spans (--in).
+ * Implemented in core/span.bpf.c; runs in BPF programs. The functions are global, so that the
+ * verifier examines them once and not for each caller. @slot: enum sb_scratch_slot of the calling
+ * program; without such a slot nothing is done. Times are CLOCK_MONOTONIC, thread IDs those of the
+ * initial PID namespace.
  */
 #ifndef SB_SPAN_BPF_H
 #define SB_SPAN_BPF_H
@@ -22,23 +25,32 @@ extern const volatile bool cfg_span_go;
 
 /*
  * Find the span of a thread at @now_ns, and note that it goes on until then.
- * @sp: the stack pointer of the thread in user mode; 0: not known
+ * @sp: the stack pointer of the thread in user mode; 0: not known, and the thread is taken to be in
+ * the
+ *	call still
  *
- * Return: the number for sb_sample_key.span; 0: the sample counts, however long the span will be;
- * SB_SPAN_OUTSIDE: the thread is in no span, or in one of a goroutine.
+ * Return: the number for sb_sample_key.span; 0: the sample counts, however long the span will be,
+ * because it has lasted long enough (--slower-than) already; SB_SPAN_OUTSIDE: the thread is in no
+ * span, has left it without a return, or is in one of a goroutine.
  */
 __u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns);
 
-/* sb_span_of() of the current thread, or of the goroutine that it runs, by what sb_span_look() has found
- * out in the record of @slot. */
+/* sb_span_of() of the current thread, or of the goroutine that it runs, by what sb_span_look() has
+ * found out in the record of @slot. Return: as sb_span_of(); SB_SPAN_OUTSIDE also if the bounds of
+ * the goroutine's stack cannot be read. */
 __u64 sb_span_of_current(__u32 slot, __u64 now_ns);
 
-/* The label of the current thread or its goroutine, of which a record is in @slot, is @value now
- * (sb_labels_span()): begin or end its span if that has changed. Return: 0. */
+/*
+ * The label of the current thread or its goroutine, of which a record is in @slot, is @value now,
+ * as sb_labels_span() returned it: begin or end its span if that has changed, at capture.now_ns of
+ * the record. 0: there is no label, so no span begins; SB_LABELS_UNSURE: nothing is changed. If the
+ * table of spans is full, no span begins, which is counted (SB_STAT_SPANS_FULL). Return: 0.
+ */
 int sb_span_follow(__u32 slot, __u64 value);
 
-/* Find out who runs, and with cfg_span_label, which label it has. The key of the record of @slot must
- * say which process it is. */
+/* Find out who runs, and with cfg_span_label, which label it has, and follow it. The key of the
+ * record of @slot must say which process it is (tgid, start_ns, exec_id). Does nothing if spans are
+ * of neither labels nor goroutines. */
 static __always_inline void sb_span_look(__u32 slot)
 {
 	if (cfg_span_label)
@@ -47,8 +59,8 @@ static __always_inline void sb_span_look(__u32 slot)
 		sb_labels_find_goroutine(slot);
 }
 
-/* Return: the stack pointer in user mode of a task that is not running; 0: not known. Those of a task
- * that runs were stored when it last entered the kernel. */
+/* Return: the stack pointer in user mode of a task that is not running; 0: not known. Those of a
+ * task that runs were stored when it last entered the kernel. */
 static __always_inline __u64 sb_user_sp_of(struct task_struct *task)
 {
 	const struct sb_regs *regs = (const void *)bpf_task_pt_regs(task);

@@ -96,7 +96,8 @@ struct sb_scratch *sb_scratch_get(__u32 slot);
 /*
  * Copy @len bytes at @addr of the current process to @dst, and log the read for the memo: words (8
  * bytes) and pairs of words (16); any other length makes the walk one that is not remembered.
- * Return: 0; -EFAULT, with @addr in map.fault_addr.
+ * Return: 0; -EFAULT, with @addr in map.fault_addr; the kernel has zeroed @dst then, and the read
+ * is not logged.
  */
 static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr)
 {
@@ -130,26 +131,31 @@ __u64 sb_events_filled_quarters(void);
 
 /*
  * Make an ID for a stack whose frames are not known yet, from @now_ns, the time of the sample, and
- * the CPU. It is unique as long as no two samples of a CPU have the same time. Return: 0.
+ * the CPU. It is unique as long as no two samples of a CPU have the same time, and never {0, 0}.
+ * Return: 0.
  */
 int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);
 
 /*
- * Hash the stack in the record (stack.nr_frames frames of ip[], status, flags, list) to the ID
- * *@ret_id, and ship the stack if it is new. If the ring is full, that is counted, and the next
- * sample with this stack tries again. @slot: that of @scratch. Return: 0, also when not shipped.
+ * Hash the stack in the record (stack.nr_frames frames of ip[], and status, flags and list of
+ * `stack`) to the ID *@ret_id, never {0, 0}, and ship the stack if it is new. If the ring is full,
+ * that is counted (SB_STAT_RING_FULL), and the next sample with this stack tries again. @slot: that
+ * of
+ * @scratch. Return: 0, also when not shipped.
  */
 int sb_stack_intern(struct sb_scratch *scratch, __u32 slot, struct sb_stack_id *ret_id);
 /*
  * Enter the stack @id into the table of seen stacks. Return: 1: it is new, or the table is full
- * (counted): the caller has to ship it; 0: it was shipped, or another CPU is shipping it.
+ * (counted, SB_STAT_SEEN_FULL): the caller has to ship it, and to call sb_stack_unclaim() if it
+ * cannot; 0: it was shipped, or another CPU is shipping it.
  */
 int sb_stack_claim(const struct sb_stack_id *id);
 /* Remove it from the table, because it could not be shipped: the next sample tries again. */
 void sb_stack_unclaim(const struct sb_stack_id *id);
 /* Return: half @i (0 or 1) of the random seed that makes IDs differ from run to run. */
 __u64 sb_stack_seed(__u32 i);
-/* Return: whether the stack @id is in the table of seen stacks; user space evicts old ones. */
+/* Return: 1 if the stack @id is in the table of seen stacks, which it is also while it is being
+ * shipped; 0: not, or not any more: user space evicts old ones. */
 int sb_stack_is_shipped(const struct sb_stack_id *id);
 
 #endif

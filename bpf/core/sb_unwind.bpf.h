@@ -4,8 +4,10 @@
  * and raw.bpf.c; runs in BPF programs, for the current task.
  *
  * @slot: enum sb_scratch_slot of the calling program. State is in its struct sb_scratch ("the
- * record"), whose key and registers are set before. Results of a step, enum sb_step: SB_STEP_GO_ON:
- * take the next one; SB_STEP_END: the walk has ended.
+ * record"), whose key, time (capture.now_ns) and user registers are set before; for a slot that
+ * does not exist nothing is done, and 0 or SB_STEP_END is returned. Results of a step, enum
+ * sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has ended. No pointer may be
+ * NULL, and none is kept.
  */
 #ifndef SB_UNWIND_BPF_H
 #define SB_UNWIND_BPF_H
@@ -18,10 +20,13 @@
  * again takes a fifth of the time of the walk. Threads that wait, or do I/O, come to the same
  * places again and again.
  *
- * sb_memo_find(): before the first step. Return: 1 when the walk is known: stack.id is its result,
- * and no frames are set; 0: it has to be walked.
+ * sb_memo_find(): before the first step, when the list of mappings is set (map.segs_word, nr_segs)
+ * and the walk stands at the leaf. Return: 1 when the walk is known: stack.id is its result, and no
+ * callers are in ip[]; 0: it has to be walked, and its reads are logged from here on, unless there
+ * is no list of mappings.
  * sb_memo_keep(): remember the walk that has just ended, with the ID in capture.key.ustack. Walks
- * that are incomplete, used frame pointers, or read too much are not remembered. Return: 0.
+ * that are incomplete, found a frame by the frame pointer instead of a rule, depend on registers
+ * other than pc, sp, fp and arm64's lr, or read too much are not remembered. Return: 0.
  */
 int sb_memo_find(__u32 slot);
 int sb_memo_keep(__u32 slot);
@@ -31,11 +36,13 @@ int sb_memo_is_on(__u32 slot);
 /*
  * The parts of sb_unwind_user(): it works in rounds because the verifier follows each iteration of
  * a loop, and is inlined because calls may be eight deep. begin() starts at the registers in the
- * record and pushes the leaf; round() takes up to SB_UNWIND_ROUND steps; end() sets the
- * status of the record's stack, or ships it raw after all if its list of mappings may be wrong.
- * Return: begin(): SB_STEP_GO_ON; SB_STEP_END: there is nothing left to walk, or the walk is known
- * (map.is_known); call neither of the others;
- * round(): SB_STEP_GO_ON or SB_STEP_END; end(): 0.
+ * record, which it corrects if they are in the trampoline of a return probe, and pushes the leaf;
+ * round() takes up to SB_UNWIND_ROUND steps; end() sets the status of the record's stack, or ships
+ * it raw after all (map.is_raw) if its list of mappings may be wrong.
+ * Return: begin(): SB_STEP_GO_ON; SB_STEP_END: the walk is known (map.is_known), or there is no
+ * such slot: call neither of the others;
+ * round(): SB_STEP_GO_ON; SB_STEP_END: walk.status says why, or map.is_raw is set: call end();
+ * end(): 0.
  */
 int sb_unwind_begin(__u32 slot);
 int sb_unwind_round(__u32 slot);
@@ -77,7 +84,10 @@ int sb_raw_capture(__u32 slot);
 /*
  * Return: how many bytes from SB_RED_ZONE_BYTES below @sp the stack of @task can have, at most
  * SB_RAW_BYTES_MAX. It ends below what the kernel put there at exec, or, of another thread than the
- * main one, below the data of its libc, to which @thread_pointer leads.
+ * main one, below the data of its libc, to which @thread_pointer leads: at the nearer of the two
+ * that are not below @sp. This is a bound; nothing of the stack is read. @thread_pointer: 0: not
+ * known.
+ * @task has an address space, and need not be the current one.
  */
 __u32 sb_raw_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer);
 
@@ -112,15 +122,18 @@ static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *
 }
 
 /*
- * Process @tgid is about to map @len bytes at @addr. If it had code there, its list of mappings is
- * marked as out of date, so that the next walk asks for it again. Return: 0.
+ * Process @tgid is about to map @len bytes, more than 0, at @addr. If it had code there, its list
+ * of mappings is marked as out of date, so that the next walk asks for it again. Does nothing for a
+ * process that has no list. Return: 0.
  */
 int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len);
 
 /*
- * Return: whether user space was asked for @need (enum sb_uw_need) less than 20 ms ago for this
- * address space; if not, this counts as asking. @about: tells needs of one kind apart: the binary's
- * number for NEED_BIN, the number of the list of mappings for NEED_PROC, otherwise 0.
+ * Return: 1 if user space was asked for @need (enum sb_uw_need) less than 20 ms before the sample
+ * of
+ * @s, for this address space; 0: not, and this counts as asking, so ask now. @about: tells needs of
+ * one kind apart: the binary's number for NEED_BIN, the number of the list of mappings for
+ * NEED_PROC, otherwise 0.
  */
 int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 about);
 /* Take sb_unwind_was_asked() back, because user space could not be asked. */
@@ -128,8 +141,9 @@ void sb_unwind_not_asked(struct sb_scratch *s, __u32 need, __u32 about);
 
 /*
  * Ask user space for @need (enum sb_uw_need), unless it was asked less than 20 ms ago. @addr: the
- * address that NEED_BIN and NEED_TOUCH are about; otherwise a hint or 0. A full ring is counted,
- * and the next sample asks again. Return: 0.
+ * address that NEED_BIN and NEED_TOUCH are about; otherwise a hint or 0. The binary of NEED_BIN is
+ * map.bin of the record. A full ring is counted (SB_STAT_NEEDS_FULL), and the next sample asks
+ * again. Return: 0.
  */
 int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr);
 

@@ -46,7 +46,7 @@ static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
 /*
  * Add @val to this CPU's counter @stat (enum sb_stat). It is not atomic: where a program interrupts
  * another one in the middle of this, an addition may be lost. Global, so that the verifier examines
- * it once and not for each call. In core/stats.bpf.c. Return: 0.
+ * it once and not for each call. In core/stats.bpf.c. Return: 0, also if there is no such counter.
  */
 int sb_stat_add(__u32 stat, __u64 val);
 
