@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Names as people know them: C++ (Itanium) and Rust (legacy and v0) through libiberty, and OCaml.
- * Internal to the symbolizer. Thread: any.
+ * Internal to the symbolizer. No pointer is NULL. Thread: any.
  */
 #ifndef SB_DEMANGLE_H
 #define SB_DEMANGLE_H

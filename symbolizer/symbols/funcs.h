@@ -9,7 +9,8 @@
  * A function here is what one entry (FDE) covers: a function with a cold part has two, and the PLT
  * has one for all its stubs.
  *
- * Thread: any for reading a list; one at a time for each file and each seat that makes one.
+ * No pointer is NULL unless a contract says so. Thread: any for reading a list; one at a time for
+ * each file and each seat that makes one.
  */
 #ifndef SB_FUNCS_H
 #define SB_FUNCS_H
@@ -34,14 +35,16 @@ struct sb_func {
 
 /**
  * sb_funcs_init() - list the functions of a file
- * @seat: the parser process; NULL: the caller's own process parses
+ * @seat: where to ask the parser process (parser.h); NULL: the caller's own process parses
  * @elf: only used during the call
  * @ret_funcs: to be ended with sb_funcs_release(); untouched on error
  *
  * An entry that begins inside of the one before is left out, as it is for unwinding.
  *
- * Return: 0; -ENODATA: the file has no unwind tables; -EFBIG (a bound); or as
- * sb_parser_functions() of parser.h.
+ * Return: 0; -ENODATA: the file has no unwind tables; -ENOTSUP: they are of a machine without
+ * unwind rules; -EBADMSG: they are broken; -EFBIG (a bound or the budget); -ENOMEM; -EMFILE; others
+ * of pread(2); -ECHILD, -ETIMEDOUT, -EPROTO: the parser process crashed, took too long, or gave an
+ * invalid answer.
  */
 int sb_funcs_init(struct sb_parser_seat *seat, const struct sb_elf *elf,
 		  struct sb_funcs *ret_funcs);

@@ -2,8 +2,8 @@
 /*
  * Names of kernel addresses: the kernel, modules, BPF programs. Internal to the symbolizer. The
  * table is read at the first lookup. It is read again when an address is not in it, something was
- * loaded or unloaded since, and the last reading is not too recent. Thread: one at a time. Format:
- * kernel/kallsyms.c, s_show().
+ * loaded or unloaded since, and the last reading is not too recent. No pointer is NULL unless a
+ * contract says so. Thread: one at a time for each struct. Format: kernel/kallsyms.c, s_show().
  */
 #ifndef SB_KALLSYMS_H
 #define SB_KALLSYMS_H
@@ -78,7 +78,7 @@ size_t sb_kallsyms_bytes(const struct sb_kallsyms *ks);
 /*
  * For tests and the fuzzer: parse a table from @len bytes of text, and ends of modules from the
  * text of /proc/modules, a string (or NULL). @table: zeroed; released by the caller, after an
- * error, too.
+ * error, too. Nothing that is passed is kept, and what find() returns is valid as long as @table.
  * Return: 0; -ENOMEM: the table can only be released. find() returns false, with *@ret_sym
  * untouched, when no symbol covers @addr. release() frees what @table holds and zeroes it.
  */

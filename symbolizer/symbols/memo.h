@@ -2,7 +2,8 @@
 /*
  * A cache of lookups: a profile asks for the same addresses again and again, and inlined frames are
  * expensive to find. It is a direct-mapped table, which is emptied when it has too many frames.
- * Internal to the symbolizer. All zeroes is an empty one. Thread: one at a time.
+ * Internal to the symbolizer. All zeroes is an empty one. No pointer is NULL. Thread: one at a time
+ * for each cache.
  */
 #ifndef SB_MEMO_H
 #define SB_MEMO_H

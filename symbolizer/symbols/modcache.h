@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * From what the kernel says is mapped to an opened module. Each mapped file is known once and
- * opened when it is first needed. Files that are the same, by inode or by build ID and owner,
- * share a module. The number of open modules and their memory are bounded. NULL is not accepted.
- * The caller passes only numbers of files that it got here; that is not checked. Internal to the
- * symbolizer. modcache_files.c has the table of files, modcache_open.c the sb_modcache_get*(), and
- * modcache.c what holds modules and memory within their bounds. Thread: one at a time.
+ * opened when it is first needed. Files that are the same, by inode or by build ID and owner, share
+ * a module. The number of open modules and their memory are bounded. No pointer is NULL. The caller
+ * passes only numbers of files that it got here; that is not checked. Internal to the symbolizer.
+ * modcache_files.c has the table of files, modcache_open.c the sb_modcache_get*(), and modcache.c
+ * what holds modules and memory within their bounds. Thread: one at a time for each cache.
  *
  * Whoever makes a file chooses its build ID, and each process sees its own paths. So one user could
  * name the functions of another user's processes with a copy of a file that has other symbols.
@@ -121,11 +121,11 @@ int sb_modcache_file(struct sb_modcache *cache, const struct sb_mapped_file *id,
 int sb_modcache_line_file(struct sb_modcache *cache, const struct sb_maps_line *line,
 			  uint32_t *ret_file);
 /*
- * Pin @fd, an open descriptor of the file: keep it as a sure way to open the file later. The cache
- * takes ownership, and may close it at once, or later to make room for others.
+ * Pin @fd, an open descriptor of the file, not -1: keep it as a sure way to open the file later.
+ * The cache takes ownership, and may close it at once, or later to make room for others.
  */
 void sb_modcache_pin(struct sb_modcache *cache, uint32_t file, int fd);
-/* Return: what the file is, as its name tells. */
+/* Return: what the file is, as its name tells (sb_map_kind()). */
 enum sb_map_kind sb_modcache_kind(const struct sb_modcache *cache, uint32_t file);
 /*
  * Return: the base name without " (deleted)", which lives as long as opts.strings; NULL: no
@@ -145,7 +145,8 @@ struct sb_mapped_at {
  * the pinned descriptor, /proc/PID/map_files, the path below /proc/PID/root, the path in our own
  * root, another file with the same build ID.
  *
- * The module belongs to the cache and is valid until the next call that may open another one. Call
+ * The module belongs to the cache and is valid until the next sb_modcache_get*() or
+ * sb_modcache_forget_end(), or until another module loads data: it may be closed to make room. Call
  * sb_modcache_account() after lookups in it.
  * Return: 0; -ENOENT (cannot be opened, or is another file by now); -ENOEXEC (not an ELF file, or a
  * broken one); -EFBIG (a bound; always for SB_MODCACHE_FILE_NONE); -ENOMEM; *@ret_module is
@@ -189,11 +190,11 @@ static inline void sb_modcache_note_table(const struct sb_modcache *cache,
 void sb_modcache_rest(struct sb_modcache *cache, uint64_t now_ns);
 
 /*
- * Forget files that are not mapped any more, because a descriptor held open keeps a deleted file
- * on the disk. If begin returns true (there are many more files than after the last time), mark
- * those in use by sb_modcache_mark(), then call end; between the two no file must be added. Modules
- * of unmapped files stay if they were used since the last time, for programs that are started again
- * and again. Without memory nothing is forgotten.
+ * Forget files that are not mapped any more, because a descriptor held open keeps a deleted file on
+ * the disk. If begin returns true (there are many more files than after the last time), mark those
+ * in use by sb_modcache_mark(), then call end; between the two no file must be added. If it returns
+ * false, call neither. Modules of unmapped files stay if they were used since the last time, for
+ * programs that are started again and again. Without memory nothing is forgotten.
  */
 bool sb_modcache_forget_begin(struct sb_modcache *cache);
 void sb_modcache_mark(struct sb_modcache *cache, uint32_t file);

@@ -2,7 +2,7 @@
 /*
  * What the three files of the module cache need of each other: modcache.c keeps the modules,
  * modcache_files.c the mapped files, and modcache_open.c opens the ones for the others. Internal to
- * modcache*.c. Thread: one at a time for each cache.
+ * modcache*.c. No pointer is NULL. Thread: one at a time for each cache.
  */
 #ifndef SB_MODCACHE_PRIV_H
 #define SB_MODCACHE_PRIV_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One ELF file with its symbols ("light" data: sorted tables), and its lines, inlined frames and
- * unwind table ("heavy" data: DWARF and CFI). Both are loaded at their first use, can be dropped
- * at any time, and are then loaded again when needed. What they take is charged to the module's
- * budget (budget.h), which belongs to a pool of all modules. Addresses are ELF virtual addresses.
- * Internal to the symbolizer. Thread: one at a time.
+ * unwind table ("heavy" data: DWARF and CFI). Both are loaded at their first use, can be dropped at
+ * any time, and are then loaded again when needed. What they take is charged to the module's budget
+ * (budget.h), which belongs to a pool of all modules. Addresses are ELF virtual addresses. Internal
+ * to the symbolizer. No pointer is NULL unless a contract says so. Thread: one at a time for each
+ * module and its pool.
  */
 #ifndef SB_MODULE_H
 #define SB_MODULE_H
@@ -36,6 +37,7 @@ struct sb_module_opts {
  * copied. The headers are read and checked here, symbol tables at the first lookup. The caller
  * ends *ret_mod with sb_module_free().
  * @path, @name: what the file is called, copied; only debug files next to it are opened by it
+ * @opts: copied, but what it borrows must outlive the module
  *
  * Return: 0; -ENOEXEC (not an ELF file that can be read, or a relocatable object); -EFBIG (a
  * bound); -ENOMEM; -EMFILE; others of pread(2). *@ret_mod is untouched on error.
@@ -99,9 +101,9 @@ void sb_module_drop_table(struct sb_module *mod);
 int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len);
 
 /*
- * Get the bytes of memory that the light or the heavy data take now; 0 when they are not loaded. Drop
- * one of them: free it, if it is loaded; strings that were returned stay valid. Call
- * sb_module_settle() after that.
+ * The first two return how many bytes of memory the light or the heavy data take now, 0 when they
+ * are not loaded. The other two free them, if they are loaded; strings that were returned stay
+ * valid. Call sb_module_settle() after that.
  */
 size_t sb_module_light_bytes(const struct sb_module *mod);
 size_t sb_module_heavy_bytes(const struct sb_module *mod);
@@ -121,9 +123,9 @@ bool sb_module_is_charged(const struct sb_module *mod, const struct sb_budget *b
 size_t sb_module_header_bytes(const struct sb_module *mod);
 
 /*
- * Fill in symbols, debug_path, unwind, has_dwarf and build_id of @source. Symbols are loaded for
- * it, so call sb_module_settle() after it. Its strings are constants, or live as long as
- * opts.strings. Without memory the source of symbols is "none".
+ * Fill in symbols, debug_path, unwind, has_dwarf, build_id and build_id_bytes of @source. Symbols
+ * are loaded for it, so call sb_module_settle() after it. Its strings are constants, or live as
+ * long as opts.strings. Without memory the source of symbols is "none".
  */
 void sb_module_source(struct sb_module *mod, struct sb_sym_source *source);
 

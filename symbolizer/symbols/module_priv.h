@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The state of a module. module.c opens it and loads what is asked for, module_lookup.c makes frames
- * of what was loaded. Internal to these two files. Thread: one at a time for each module.
+ * The state of a module. module.c opens it and loads what is asked for, module_lookup.c makes
+ * frames of what was loaded. Internal to these two files. No argument is NULL. Thread: one at a
+ * time for each module.
  */
 #ifndef SB_MODULE_PRIV_H
 #define SB_MODULE_PRIV_H
@@ -92,9 +93,9 @@ struct sb_module {
  * is untouched. */
 int sb_module_intern(struct sb_module *mod, const char *s, size_t len, const char **ret);
 /*
- * Load the symbols, unless that has been tried before. Return: 0 (mod->symtab can be asked,
- * mod->symtab_err is an error that users see); -ENOMEM: nothing is loaded, and the next call tries
- * again.
+ * Load the symbols, unless that has been tried before. Return: 0 (mod->symtab is finished, though
+ * perhaps empty; mod->symtab_err is 0 or the errno that explains why addresses have no name);
+ * -ENOMEM: nothing is loaded, and the next call tries again.
  */
 int sb_module_need_symtab(struct sb_module *mod);
 /*

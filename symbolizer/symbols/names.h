@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Names in an ELF string table, by offset. They stay in the file and are read when they are asked
- * for. Internal to the symbolizer. Thread: any, one at a time for each file.
+ * for. Internal to the symbolizer. No pointer is NULL. Thread: any, one at a time for each file.
  */
 #ifndef SB_NAMES_H
 #define SB_NAMES_H

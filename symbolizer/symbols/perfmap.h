@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The names that a JIT writes for its code: /tmp/perf-PID.map, lines "START SIZE NAME" in
- * hexadecimal. The observed process writes the file while it is read, so it may be hostile, and
- * its last line incomplete. Internal to the symbolizer. Thread: one at a time for each pool of
- * maps. Format: tools/perf/Documentation/jit-interface.txt.
+ * hexadecimal. The observed process writes the file while it is read, so it may be hostile, and its
+ * last line incomplete. Internal to the symbolizer. No pointer is NULL unless a contract says so.
+ * Thread: one at a time for each pool of maps. Format: tools/perf/Documentation/jit-interface.txt.
  */
 #ifndef SB_PERFMAP_H
 #define SB_PERFMAP_H
@@ -52,8 +52,8 @@ void sb_perfmap_release(struct sb_perfmap *map);
 
 /*
  * Add the complete lines of @text, @len bytes; later lines win. They are copied. *@ret_used: how
- * many bytes they have, set on success only. Return: 0; -EFBIG (the budget), -ENOMEM: the lines that
- * were added before the failure remain.
+ * many bytes they have, set on success only. Return: 0, also when a bound left lines out (is_cut);
+ * -EFBIG (the budget), -ENOMEM: the lines that were added before the failure remain.
  */
 int sb_perfmap_add(struct sb_perfmap *map, const char *text, size_t len, size_t *ret_used);
 
@@ -97,9 +97,9 @@ struct sb_perfmaps {
  *
  * A last line without a newline is read next time, and what the budget does not allow when it
  * allows it again. The caller gives each map back with sb_perfmaps_put(); one that is replaced is
- * given back here.
- * @fd stays the caller's. Return: 0, also when a bound was hit (map->is_cut); -ENOMEM; others of
- * pread(2). *@map is valid (or NULL) on error, too, and what was read before remains.
+ * given back here. @fd stays the caller's. Return: 0, also when a bound was hit (map->is_cut);
+ * -ENOMEM; others of fstat(2) and pread(2). *@map is valid (or NULL) on error, too, and what was
+ * read before remains.
  */
 int sb_perfmaps_read(struct sb_perfmaps *maps, int fd, struct sb_perfmap **map);
 /* Give a map of @maps back; the last process that does frees it. @map may be NULL. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The state of a symbolizer: symbolizer.c owns it, processes.c feeds it, lookup.c queries it. A
- * generation (procmaps.h) is an address space of a process. Thread: one at a time for each
- * symbolizer.
+ * generation (procmaps.h) is an address space of a process. No pointer is NULL. Thread: one at a
+ * time for each symbolizer.
  */
 #ifndef SB_SYMBOLIZER_PRIV_H
 #define SB_SYMBOLIZER_PRIV_H
@@ -79,7 +79,8 @@ int sb_symbolizer_generation(struct sb_symbolizer *sym, uint32_t tgid, uint64_t 
 bool sb_symbolizer_is_unsure(const struct sb_symbolizer *sym, const struct sb_procgen *gen,
 			     uint64_t time_ns);
 
-/* Return: the perf map of a process, made at the first call, owned by @gen; NULL: no memory. */
+/* Return: the perf map of a process, made at the first call, owned by @gen and valid as long; NULL:
+ * no memory. */
 struct sb_jit *sb_symbolizer_jit(struct sb_symbolizer *sym, struct sb_procgen *gen);
 /* Free @jit, which sb_symbolizer_jit() made, and release its place among the open root directories.
  * It is procs.free_priv, which procmaps.h calls when a generation goes; @sym: the symbolizer. */

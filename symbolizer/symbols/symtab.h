@@ -23,7 +23,7 @@
  *	fewer leading underscores, longer, first in the alphabet (perf's order, choose_best_symbol()
  *	in tools/perf/util/symbol.c, so that names look familiar)
  *
- * Names stay in the file until they are asked for.
+ * Names stay in the file until they are asked for. No pointer is NULL unless a contract says so.
  */
 #ifndef SB_SYMTAB_H
 #define SB_SYMTAB_H
@@ -52,9 +52,10 @@ void sb_symtab_free(struct sb_symtab *tab);
  * Add .symtab or .dynsym of @elf; .dynsym is found through PT_DYNAMIC, too. @section_type:
  * SHT_SYMTAB or SHT_DYNSYM. @bias is added to each address. A file must outlive the table, because
  * names stay in it; an image need not.
- * Return: 0; -ENODATA (no such table, or no code in it); -EBADMSG; -EFBIG, and then nothing was
- * added; -ENOMEM; others of pread(2). After the other errors symbols read before it may have been
- * added. After any error but -ENOMEM further tables can be added, and the table can be finished.
+ * Return: 0; -ENODATA (no such table, or no code in it); -EBADMSG; -EFBIG (a bound, the budget, or
+ * the table got symbols from five sources already), and then nothing was added; -ENOMEM; others of
+ * pread(2). After the other errors symbols read before it may have been added. After any error but
+ * -ENOMEM further tables can be added, and the table can be finished.
  */
 int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t section_type,
 		  uint64_t bias);
@@ -74,11 +75,12 @@ int sb_symtab_finish(struct sb_symtab *tab);
 
 /*
  * Return: the number of the symbol that covers @addr (an ELF address plus the bias);
- * SB_SYMBOL_NONE: there is none. sb_symtab_addr(), sb_symtab_is_label() and sb_symtab_name() take
- * any number below sb_symtab_nr(), but not SB_SYMBOL_NONE.
+ * SB_SYMBOL_NONE: there is none, or the table is not finished. sb_symtab_addr(),
+ * sb_symtab_is_label() and sb_symtab_name() take any number below sb_symtab_nr(), but not
+ * SB_SYMBOL_NONE.
  */
 uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr);
-/* Return: the address where @symbol begins. */
+/* Return: the address where @symbol begins, with the bias. */
 uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol);
 /*
  * Return: whether @symbol is an object or has no size, so that the unwind tables must not

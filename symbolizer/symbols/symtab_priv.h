@@ -2,6 +2,7 @@
 /*
  * The state of a symbol table. symtab_read.c reads symbols into it, symtab_flatten.c decides which
  * of them owns which addresses, symtab.c keeps the result and searches it. Internal to symtab*.c.
+ * No pointer is NULL.
  * Thread: one at a time for each table.
  */
 #ifndef SB_SYMTAB_PRIV_H
@@ -66,9 +67,9 @@ struct sb_symtab {
 };
 
 /*
- * Find which symbol owns which addresses: @ret_segments becomes an array in ascending order, in
- * which neighbours have different owners, by index in tab->candidates; those are sorted by start.
- * The caller releases it, after an error, too. Return: 0 or -ENOMEM.
+ * Find which symbol owns which addresses: @ret_segments, zeroed by the caller, becomes an array in
+ * ascending order, in which neighbours have different owners, by index in tab->candidates; those
+ * are sorted by start. The caller releases it, after an error, too. Return: 0 or -ENOMEM.
  */
 int sb_symtab_flatten(struct sb_symtab *tab, segment_vec *ret_segments);
 

@@ -15,8 +15,8 @@
 
 /*
  * Return: our own vDSO, in place, *@ret_len bytes, valid for good; it is the same in each process
- * of this kernel and of our word size. NULL: there is none, or we run in an emulator; *@ret_len
- * means nothing then.
+ * of this kernel and of our word size. NULL: there is none, we run in an emulator, or our own
+ * /proc/PID/maps cannot be read; *@ret_len, not a NULL pointer, means nothing then.
  */
 const void *sb_vdso_own(size_t *ret_len);
 
