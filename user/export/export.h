@@ -58,7 +58,8 @@ struct sb_export_period {
  * sb_export_period_new() - split a profile into series
  * @profile: sealed, from a query whose `by` are @keys, so that the first frames of each stack are
  *	their values; borrowed until sb_export_period_free()
- * @keys: names of tags; borrowed as long
+ * @keys: @nr_keys names of tags, whose order the tags of a series keep, so the caller sorts them;
+ *	borrowed as long; none makes one series without tags
  * @begin_s, @end_s: the query's range, seconds since the epoch, end exclusive
  * @ret_period: owned by the caller; untouched on error
  *
@@ -68,8 +69,8 @@ int sb_export_period_new(const struct sb_profile *profile, const char *const *ke
 			 int64_t begin_s, int64_t end_s, struct sb_export_period **ret_period);
 /* Free a period, not its profile; NULL is allowed. */
 void sb_export_period_free(struct sb_export_period *period);
-/* Return: the row of period->profile with index @i, an element of sb_export_series.stacks, without
- * the frames of tags' values; its frames are borrowed from the profile. */
+/* Return: the row of period->profile with index @i, an element of sb_export_series.stacks, which is
+ * not checked, without the frames of tags' values; its frames are borrowed from the profile. */
 struct sb_row sb_export_row(const struct sb_export_period *period, uint32_t i);
 /* Return: a hash of the tags and @salt (sb_export_opts) that identifies the series; the same in
  * every run. */
@@ -103,10 +104,13 @@ struct sb_export_link {
  */
 bool sb_export_is_sent(struct sb_export_link *link);
 /*
- * Send the next piece. Return: 0 if it was accepted, or refused for good, which is counted and
- * noted in link->notes; -EAGAIN to try again later; -EPERM if the destination refuses everything;
- * link->why explains both; -ECANCELED if http.stop_fd became readable; -ENOMEM; other errors of
- * saving the state: the piece counts as sent in this run, but the next run may send it again.
+ * Send the next piece by link->http; @request is borrowed for the call. Return: 0 if it was
+ * accepted (status 2xx), or refused for good (400, 413, 415, 422), which is counted and noted in
+ * link->notes; -EAGAIN to try again later (408, 425, 429, 5xx, or no reply); -EPERM if the
+ * destination refuses everything: any other status, a bad address or certificate, or a refusal
+ * before the destination has accepted anything in this run; link->why explains both; -ECANCELED if
+ * http.stop_fd became readable; -ENOMEM; other errors of saving the state: the piece counts as sent
+ * in this run, but the next run may send it again.
  */
 int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request);
 /* Count a piece of @nr_bytes that was sent without HTTP, and save the state. Return: what
@@ -128,9 +132,9 @@ struct sb_export_kind {
 	bool is_http;
 	const char *without; /* tags left out unless the user names them: "cgroup,comm"; or NULL */
 	/*
-	 * Parse the address; sends nothing yet. *ret_dest is ended by close(). Return: 0; -EINVAL
-	 * if it is not valid, and *ret_why, a constant, ends the sentence "the destination '...' ";
-	 * -ENOMEM.
+	 * Parse the address; sends nothing yet. @opts is borrowed for the call. *ret_dest is ended
+	 * by close(), and untouched on error. Return: 0; -EINVAL if the address is not valid, and
+	 * *ret_why, a constant, ends the sentence "the destination '...' "; -ENOMEM.
 	 */
 	int (*open)(const struct sb_export_opts *opts, void **ret_dest, const char **ret_why);
 	/* Send all pieces of a period that were not sent yet. Return: as sb_export_post(). */
@@ -139,8 +143,8 @@ struct sb_export_kind {
 };
 
 /*
- * Find the kind of @to, "scheme:address". Return: it, a constant, and *ret_address, which points
- * into @to; NULL if there is none, and *ret_address is untouched.
+ * Find the kind of @to, "scheme:address", by what precedes the first ':'. Return: it, a constant,
+ * and *ret_address, which points into @to; NULL if there is none, and *ret_address is untouched.
  */
 const struct sb_export_kind *sb_export_find(const char *to, const char **ret_address);
 /* Return: row @i of the table; NULL past the end. */

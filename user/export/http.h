@@ -33,13 +33,13 @@ struct sb_http_opts {
 	size_t nr_headers;
 	const char *token;   /* for "Authorization: Bearer"; NULL: none */
 	const char *ca_file; /* certificates to trust instead of the system's; NULL: the system's */
-	uint64_t timeout_ms; /* for a whole request */
+	uint64_t timeout_ms; /* for a whole request; 0: none, but 10 s to connect */
 	int stop_fd;	     /* give up as soon as it is readable; -1: none */
 };
 
 struct sb_http_request {
 	const char *url;
-	const char *type;     /* Content-Type */
+	const char *type;     /* Content-Type; NULL: text/plain */
 	const char *encoding; /* Content-Encoding, or NULL */
 	const void *body;     /* NULL: send a GET */
 	size_t len;
@@ -59,7 +59,8 @@ struct sb_http_reply {
 /* Free what the reply holds, also of a zero-initialized one; zero it before it is used again. */
 void sb_http_reply_release(struct sb_http_reply *reply);
 
-/* Make a client, owned by the caller. Return: 0; -ELIBACC if libcurl is not installed; -ENOMEM.
+/* Make a client, owned by the caller. Not while another thread makes one: loading libcurl is not
+ * thread-safe. Return: 0; -ELIBACC if libcurl is not installed, or the program is static; -ENOMEM.
  * *ret_http is untouched on error. */
 int sb_http_new(const struct sb_http_opts *opts, struct sb_http **ret_http);
 /* Free a client and close its connections; NULL is allowed. */
@@ -68,13 +69,15 @@ void sb_http_free(struct sb_http *http);
 /*
  * Send one request and wait for the reply, at most timeout_ms. @request: borrowed for the call.
  * @reply: overwritten, its memory is used again. Return: 0 if there is a reply, of any
- * reply->status; -EIO if there is none, and reply->error says why; -ECANCELED if stop_fd became
- * readable; -ENOMEM.
+ * reply->status; -EIO if there is none, and reply->error, is_unsure and is_hopeless say why;
+ * -ECANCELED if stop_fd became readable; -ENOMEM. On error the other members are not to be used,
+ * but the client and the reply can be used for the next request.
  */
 int sb_http_send(struct sb_http *http, const struct sb_http_request *request,
 		 struct sb_http_reply *reply);
 
-/* Return: whether it is "Key: value": a token of RFC 9110, and no control characters. */
+/* Return: whether it is "Key: value": a token of RFC 9110, a colon, and any value, also an empty
+ * one, without control characters but tabs. */
 bool sb_http_header_is_good(const char *header);
 /* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3), from which @now_s, since the epoch, is
  * subtracted. Return: whether it is valid; then *ret_s is seconds, at most SB_HTTP_RETRY_MAX_S, and

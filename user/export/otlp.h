@@ -10,8 +10,9 @@
 
 /*
  * Parse an ExportProfilesServiceResponse: *@ret_nr, 0 for an empty reply, profiles were rejected;
- * @message is replaced by the reason, if one is given, and else untouched. Bytes that are not valid
- * end the reply. Return: 0; -ENOMEM, and @message is not to be used.
+ * @message, which the caller has initialized and releases, is replaced by the reason, without
+ * control characters, if one is given, and else untouched. Bytes that are not valid end the reply.
+ * Nothing is kept. Return: 0; -ENOMEM, and @message is only to be released.
  */
 int sb_otlp_rejected(const struct sb_str *reply, uint64_t *ret_nr, struct sb_str *message);
 

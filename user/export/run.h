@@ -21,12 +21,12 @@
 /* Everything is borrowed during sb_export_run(). */
 struct sb_export_plan {
 	struct sb_store *store;
-	const char *to;	  /* "otlp:http://host:4318" */
-	const char *what; /* the tags and the kind of the query, as text */
-	struct sb_export_opts opts;
+	const char *to;		    /* "otlp:http://host:4318" */
+	const char *what;	    /* the tags and the kind of the query, as text */
+	struct sb_export_opts opts; /* its address and salt are set by sb_export_run() */
 	struct sb_http_opts http;
-	const struct sb_tag_rules *rules;
-	const char *kind; /* NULL: all kinds */
+	const struct sb_tag_rules *rules; /* NULL: all series */
+	const char *kind;		  /* NULL: all kinds */
 	const char *
 		by; /* "a,b": tags that tell series apart; NULL: all but wide ones, kind->without */
 	uint32_t every_s; /* length of a period, a multiple of 10 */
@@ -39,7 +39,7 @@ struct sb_export_plan {
 	int64_t from_s;
 	int64_t to_s; /* 0: up to the end of the store */
 	int dir_fd;   /* directory of the state files */
-	/* Report a sentence to the user; @is_bad if something went wrong. */
+	/* Report a sentence, valid during the call, to the user; @is_bad if something went wrong. */
 	void (*say)(void *arg, bool is_bad, const char *sentence);
 	void *arg;
 };
@@ -52,14 +52,16 @@ struct sb_export_plan {
  *
  * Return: 0; -ECANCELED if it was stopped; -EBUSY if another process runs the same export; -EINVAL
  * if the address is not valid, -EAGAIN or -EPERM if the destination does not accept it, all three
- * reported by say(); -ELIBACC without libcurl; -ENOMEM; other errors of I/O.
+ * reported by say(); -EBADMSG if the file with the position is damaged; -E2BIG if a profile or the
+ * number of files of the store is too large; -ELIBACC without libcurl; -ENOMEM; other errors of
+ * I/O. After an error it may be called again, and continues at the saved position.
  */
 int sb_export_run(const struct sb_export_plan *plan, struct sb_export_state *ret_state);
 
 /*
- * Return: how long to wait after @nr_failures failures in a row, in ms: doubled for each after the
- * first up to a minute, and at least @retry_after_s seconds, which the destination asked for (0: it
- * did not).
+ * Return: how long to wait after @nr_failures failures in a row, in ms: SB_EXPORT_WAIT_MIN_MS for
+ * none or one, doubled for each after the first up to a minute, and at least @retry_after_s
+ * seconds, which the destination asked for (0: it did not). Any thread.
  */
 uint64_t sb_export_wait_ms(uint32_t nr_failures, uint32_t retry_after_s);
 

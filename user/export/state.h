@@ -53,8 +53,9 @@ void sb_export_text(char to[SB_EXPORT_TEXT_MAX], const char *text);
  */
 int sb_export_state_parse(const char *text, size_t len, struct sb_export_state *ret_state);
 int sb_export_state_read(int dir_fd, const char *name, struct sb_export_state *ret_state);
-/* Write a state to the file @name in @dir_fd, which is replaced as a whole, and wait for the disk.
- * Return: 0; -ENOMEM; errors of I/O, and then the file has the old state or the new one. */
+/* Write a state, whose texts have no control characters (sb_export_text()), to the file @name in
+ * @dir_fd, which is replaced as a whole by NAME.part, and wait for the disk. Return: 0; -ENOMEM;
+ * -ENAMETOOLONG and other errors of I/O, and then the file has the old state or the new one. */
 int sb_export_state_write(int dir_fd, const char *name, const struct sb_export_state *state);
 
 /**
@@ -64,8 +65,8 @@ int sb_export_state_write(int dir_fd, const char *name, const struct sb_export_s
  *	or a negative errno to stop
  *
  * Return: how many states were left out, because they cannot be read or are more than
- * SB_EXPORT_STATE_MAX; 0, too, if there was never an export; an error of reading the directories;
- * or what @fn returned.
+ * SB_EXPORT_STATE_MAX; 0, too, if there was never an export; the negative errno of reading the
+ * directories, and then @fn was not called; or the one that @fn returned.
  */
 int sb_export_state_each(const char *path,
 			 int (*fn)(void *arg, const struct sb_export_state *state), void *arg);
