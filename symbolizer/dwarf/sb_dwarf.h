@@ -4,8 +4,8 @@
  * files). A compilation unit is read when an address first falls into it, and only what lookups
  * need is kept. It does not use libdw, because lookups by address of elfutils 0.188 miss code
  * without .debug_aranges and inlined functions of LTO code, open .dwo files by any path that the
- * file names, and never free what they read. Internal to the symbolizer. Thread: one at a time for
- * each sb_dwarf.
+ * file names, and never free what they read. Internal to the symbolizer. No pointer is NULL unless
+ * a contract says so. Thread: one at a time for each sb_dwarf.
  */
 #ifndef SB_DWARF_H
 #define SB_DWARF_H
@@ -29,13 +29,14 @@ struct sb_dwarf_frame {
 };
 
 /*
- * Open the DWARF of a file. The caller owns *ret_dwarf. A dwz file that cannot be read costs names
- * only.
+ * Open the DWARF of a file. The caller ends *ret_dwarf with sb_dwarf_free(). A dwz file that cannot
+ * be read costs names only.
  * @fd: the file with .debug_info (the binary or its separate debug file); sections may be
  * compressed
  * @alt_fd: the dwz file that .gnu_debugaltlink names, or -1; both descriptors remain the caller's,
  * also on error, and are not used after the call
- * @budget: borrowed, charged here and by lookups; NULL: only the reader's own bounds apply
+ * @budget: borrowed until sb_dwarf_free(), charged here and by lookups; NULL: only the reader's own
+ *	bounds apply
  *
  * Return: 0; -ENODATA (no DWARF); -EBADMSG (broken); -EFBIG (a bound); -ENOMEM; others of fstat(2)
  * and pread(2). *ret_dwarf is untouched on error.

@@ -11,7 +11,8 @@
  * that is loaded again and again, because others evict it, empties its bucket and is left alone
  * for a while.
  *
- * Thread: a budget and its pool belong to one thread at a time.
+ * No pointer is NULL unless a contract says so. Thread: a budget and its pool belong to one thread
+ * at a time.
  */
 #ifndef SB_BUDGET_H
 #define SB_BUDGET_H
@@ -32,8 +33,9 @@ struct sb_budget_pool {
 	uint64_t
 		nr_refused_files; /* files refused a charge, each counted once until it is closed */
 	/*
-	 * Evict other files, so that @bytes more fit. It must not touch the file that is being
-	 * loaded, whose budget is @keep. NULL: nothing can be evicted.
+	 * Evict other files, so that @bytes more fit. It gives their memory back by
+	 * sb_budget_settle(), must not touch the file that is being loaded, whose budget is @keep,
+	 * and must not charge any budget. NULL: nothing can be evicted.
 	 */
 	void (*reclaim)(void *arg, const struct sb_budget *keep, size_t bytes);
 	void *reclaim_arg;
@@ -50,7 +52,7 @@ struct sb_budget_pool {
 /* The budget of one file. */
 struct sb_budget {
 	struct sb_budget_pool *pool; /* borrowed; NULL: only the bounds of one file apply */
-	const char *name;	     /* borrowed, for the log; may be NULL */
+	const char *name;	     /* borrowed, for debug messages; may be NULL */
 	uint32_t uid;		     /* owner of the file; 0 has no bounds of a user */
 	size_t bytes;
 	uint64_t work, work_ns;

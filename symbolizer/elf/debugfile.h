@@ -10,7 +10,7 @@
  * its owner is root, the binary's owner, or the user who runs this program. Sources: "Debugging
  * Information in Separate Files", GDB manual; libdwfl's find-debuginfo.c.
  *
- * Thread: any, one at a time for each struct sb_elf.
+ * No pointer is NULL unless a comment says so. Thread: any, one at a time for each struct sb_elf.
  */
 #ifndef SB_DEBUGFILE_H
 #define SB_DEBUGFILE_H
@@ -20,7 +20,7 @@
 #include "symbolizer/elf/elf_file.h"
 
 struct sb_debugfile_opts {
-	const char *path;	 /* of the binary, as its process sees it */
+	const char *path;	 /* of the binary, as its process sees it; not NULL */
 	const char *root;	 /* "/proc/PID/root", or NULL */
 	const char *const *dirs; /* NULL-terminated; NULL: /usr/lib/debug */
 	bool debuginfod;
@@ -33,7 +33,8 @@ struct sb_debugfile {
 
 /*
  * Find and open the debug file of @elf; @opts is used during the call only. The caller ends
- * *ret_file with sb_debugfile_release(). It may ask a server on the network (opts->debuginfod).
+ * *ret_file, which is overwritten, with sb_debugfile_release(). It may ask a server on the network,
+ * and wait for it (opts->debuginfod).
  * Return: 0; -ENOENT: there is none that can be used; -ENOMEM. *@ret_file is untouched on error.
  */
 int sb_debugfile_find(const struct sb_elf *elf, const struct sb_debugfile_opts *opts,

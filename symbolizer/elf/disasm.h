@@ -4,7 +4,8 @@
  * function returns. It knows the length of every instruction, and the meaning of loads, address
  * computations and branches.
  * Encoding: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
- * appendix A. Any thread.
+ * appendix A.
+ * No pointer is NULL. Thread: any.
  */
 #ifndef SB_DISASM_H
 #define SB_DISASM_H

@@ -8,7 +8,7 @@
  * error of one read. This is also why libelf is not used: it would read whole sections (tens of
  * megabytes, to look at a few names) and keep them until the end.
  *
- * Thread: any, one at a time for each file.
+ * No pointer is NULL, but for that of sb_elf_free(). Thread: any, one at a time for each file.
  * Sources: the ELF specification (gabi), elf(5); for 32-bit and extended numbering <elf.h>.
  */
 #ifndef SB_ELF_FILE_H
@@ -71,7 +71,7 @@ const Elf64_Shdr *sb_elf_section_at(const struct sb_elf *elf, size_t idx);
 bool sb_elf_has_section(const struct sb_elf *elf, const char *name);
 
 /*
- * Read a whole section, with a NUL appended that *@ret_len does not count. The caller frees
+ * Read a whole section of @elf, with a NUL appended that *@ret_len does not count. The caller frees
  * *ret_data. Both are untouched on error.
  * Return: 0; -ENODATA (SHT_NOBITS: no contents in the file); -ENOTSUP (compressed; only the DWARF
  * reader decompresses); -EBADMSG; -EFBIG (beyond @max_bytes or the budget); -ENOMEM; others of

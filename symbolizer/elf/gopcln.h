@@ -4,7 +4,8 @@
  * function its address, its name, and how far the stack pointer is below the return address at each
  * instruction. Stripped programs have it, too. Internal to the symbolizer. The file is hostile.
  *
- * Thread: any, one at a time for each struct sb_elf.
+ * No pointer is NULL. Thread: any, one at a time for each struct sb_elf; reading a table, any
+ * number.
  * Sources: "Go 1.2 Runtime Symbol Information" (R. Cox, 2012); src/runtime/symtab.go and
  * src/debug/gosym/pclntab.go of Go 1.2, 1.16, 1.18 and 1.20, where the layout changed.
  */
@@ -32,7 +33,8 @@ struct sb_gopcln {
 	uint8_t entry_bytes; /* size of a number in the list of functions */
 };
 
-/* Return: whether it is a Go program, by the names of its sections; the table may be missing. */
+/* Return: whether it is a Go program, by the names of its sections (.gopclntab, .go.buildinfo,
+ * .note.go.buildid); the table may be missing. */
 bool sb_gopcln_is_there(const struct sb_elf *elf);
 /*
  * Read the table into memory; @elf is not needed afterwards. The caller ends *ret_table with

@@ -26,14 +26,16 @@ struct sb_go_returns {
  * @elf: the program
  * @table: of @elf
  * @addr: ELF address of the function
- * @ret: on error it has no returns, and @begin means nothing
+ * @ret: zeroed; on error it has no returns, nothing is to be released, and @begin means nothing
  * @ret_why: with -EOPNOTSUPP, why the function cannot be probed: the end of a sentence, static;
  *	else NULL
  *
- * The results of a function whose name ends with ".abi0" are not in registers: it is refused.
+ * The results of a function whose name ends with ".abi0" are not in registers: it is refused. No
+ * pointer is NULL, and none is kept.
  *
  * Thread: any, one at a time for each struct sb_elf.
- * Return: 0; -EOPNOTSUPP with *@ret_why; -ENOMEM; or another negative errno of reading @elf.
+ * Return: 0; -EOPNOTSUPP with *@ret_why, also when the file is damaged; -ENOMEM; -EFBIG: beyond the
+ * budget of @elf; or another negative errno of pread(2).
  */
 int sb_go_returns_find(const struct sb_elf *elf, const struct sb_gopcln *table, uint64_t addr,
 		       struct sb_go_returns *ret, const char **ret_why);

@@ -11,7 +11,8 @@
  * sb_inflate_xz() - decompress an xz stream
  * @budget: charged for the output, the memory of the decoder and the work, before they grow; may
  *	be NULL
- * @ret_out: *@ret_len bytes with a NUL appended, which the caller frees; untouched on error
+ * @ret_out: *@ret_len bytes with a NUL appended, which the caller frees; both are untouched on
+ *	error
  *
  * Return: 0; -EBADMSG (broken); -EFBIG (beyond the budget, larger than any symbol table, or the
  * decoder needs more memory than for xz -9); -ENOMEM.

@@ -2,7 +2,8 @@
 /*
  * The owner of a file, who vouches for its build ID. Whoever makes a file chooses its build ID, so
  * what is cached of one file (names, unwind tables) is used for another file of the same build ID
- * only if both have the same owner. Used by the symbolizer and by capture. Thread: any.
+ * only if both have the same owner. Used by the symbolizer and by capture. No pointer is NULL.
+ * Thread: any.
  */
 #ifndef SB_OWNER_H
 #define SB_OWNER_H
@@ -20,7 +21,8 @@ struct sb_file_owner {
 
 /**
  * sb_file_owner() - find the owner of the file behind @fd
- * @st: as sb_reader_fstat() (process/reader.h) returned it for @fd
+ * @st: of fstat(2) for @fd; if @fd is of a copy that a reader made (process/reader.h), that of the
+ *	original: sb_reader_fstat() returns either
  *
  * A FUSE server can claim any owner for its files. Therefore a file on FUSE, and a copy that a
  * reader of this process made (sb_reader_is_copy()), has no known owner; nor has one whose file

@@ -5,7 +5,7 @@
  * is hostile. It is compiled for the machine it was made for (x86-64 or arm64), on whatever
  * machine this runs.
  *
- * Thread: any, one at a time for each object.
+ * No pointer is NULL unless a contract says so. Thread: any, one at a time for each object.
  * Sources: DWARF 5, section 6.4; LSB core, "Exception Frames" (.eh_frame, .eh_frame_hdr); System V
  * ABI for x86-64, section 3.7 and figure 3.36 (register numbers); AADWARF64, sections 4.1 and 4.4.
  */
@@ -77,8 +77,9 @@ void sb_cfi_info(const struct sb_cfi *cfi, struct sb_cfi_info *ret_info);
 /* Return: how many words the table takes if it is placed at word number @at_word, which is even. */
 size_t sb_cfi_words(const struct sb_cfi *cfi, uint32_t at_word);
 /*
- * Write the table into @pool from word number @at_word on: exactly sb_cfi_words() words. *ret_bin
- * describes it, with the state READY.
+ * Write the table into @pool from word number @at_word, which is even, on: exactly sb_cfi_words()
+ * words of the same @at_word, for which there must be room. *ret_bin describes it, with the state
+ * READY.
  */
 void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
 		  struct sb_uw_bin *ret_bin);
@@ -103,7 +104,8 @@ struct sb_cfi_row {
 	struct sb_uw_rule rule;
 };
 /*
- * Call @fn for the rows in order of address, without those repeated at the start of granules.
+ * Call @fn for the rows in order of address, without those that have the rule of the row before.
+ * @row is valid during the call.
  * Return: 0, or the first value of @fn that is not 0.
  */
 int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct sb_cfi_row *row),

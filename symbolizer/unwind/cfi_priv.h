@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The stages of the CFI compiler, in the order in which a file passes through them. Internal to
- * cfi*.c. Thread: one at a time for each object.
+ * cfi*.c. No pointer is NULL unless a contract says so. Thread: one at a time for each object.
  */
 #ifndef SB_CFI_PRIV_H
 #define SB_CFI_PRIV_H

@@ -11,7 +11,8 @@
  *		another owner the keeper starts another worker. It can read what it was handed,
  *		write the answer, and exit.
  *
- * Keeper and workers end when the caller's process ends, in whatever way it does.
+ * Keeper and workers end when the caller's process ends, in whatever way it does. No pointer is
+ * NULL unless a contract says so, and what is passed is used during the call only.
  */
 #ifndef SB_PARSER_H
 #define SB_PARSER_H
@@ -57,7 +58,8 @@ void sb_parser_free(struct sb_parser *parser);
 
 /*
  * Wait until the keeper has dropped its privileges. Return: 0; what confine_keeper() returned, if
- * negative; -ECHILD when the keeper has died. Later calls return the same at once. Thread: one.
+ * negative; -ECHILD when the keeper has died. Later calls return the same at once. It need not be
+ * called before a seat is used. Thread: one.
  */
 int sb_parser_settle(struct sb_parser *parser);
 
@@ -70,8 +72,9 @@ struct sb_parser_seat *sb_parser_seat(struct sb_parser *parser, enum sb_parser_w
  * sb_parser_functions() lists its functions, as sb_cfi_functions(); the caller frees *@ret. A
  * worker parses; @seat NULL: the calling thread does. Both wait for the answer. What they return by
  * pointer is untouched on error.
- * Return: 0; -ENODATA: no CFI; -ENOTSUP: a machine without rules; -EBADMSG, -EFBIG, others of
- * pread(2), as those functions; -ECHILD (the worker crashed, or the keeper is gone), -ETIMEDOUT,
+ * Return: 0; -ENODATA: no CFI; -ENOTSUP: a machine without rules, 32-bit, not linked, or (for
+ * sb_parser_cfi()) not ours; -EBADMSG: nothing in it is usable; -EFBIG: a bound, or the budget of
+ * @elf; others of pread(2); -ECHILD (the worker crashed, or the keeper is gone), -ETIMEDOUT,
  * -EPROTO (the answer is invalid), which are counted. -ENOMEM and -EMFILE are not the file's fault.
  * Thread: any; threads that share a seat wait for each other.
  */

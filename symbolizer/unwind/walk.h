@@ -2,7 +2,8 @@
 /*
  * Unwinding of a user stack in user space, with the same step as in BPF (sb_unwind_step.h). The
  * caller says where tables and memory come from. No table and no stack can make a walk longer than
- * @max frames. Internal to the symbolizer. Thread: any.
+ * @max frames. Internal to the symbolizer. No pointer is NULL unless a contract says so. Thread:
+ * any, in which callbacks are called, too.
  */
 #ifndef SB_WALK_H
 #define SB_WALK_H
@@ -58,10 +59,11 @@ struct sb_walk_code {
 
 /* How a walk gets at the process. */
 struct sb_walk_env {
-	/* Find the code at @addr, valid until the next call. Return: 1; 0 when nothing is mapped
-	 * there; -ENOMEM. */
+	/* Find the code at @addr and fill in all of *ret_code, valid until the next call. Return: 1;
+	 * 0 when nothing is mapped there; -ENOMEM. */
 	int (*find)(void *arg, uint64_t addr, struct sb_walk_code *ret_code);
-	/* Copy @len bytes of the process at @addr. Return: 0 on success. */
+	/* Copy @len bytes of the process at @addr. Return: 0; anything else: not all of them can be
+	 * read. */
 	int (*read)(void *arg, void *buf, size_t len, uint64_t addr);
 	void *arg;
 	uint32_t modes;		  /* SB_UNWIND_* */
@@ -85,10 +87,11 @@ struct sb_walk_frames {
 };
 
 /*
- * Unwind. With frame pointers alone (modes without SB_UNWIND_CFI) @env->find is not called; with
- * no mode the leaf is the only frame. A frame whose address is not mapped is not a frame and is
- * left out: the status is SB_STACK_BAD_FP when a frame pointer led there, else SB_STACK_BAD_PC.
- * The leaf is always kept. Return: 0; -ENOMEM from @env->find, and then *@frames has no result.
+ * Unwind; the caller has set ip and max of @frames. With frame pointers alone (modes without
+ * SB_UNWIND_CFI) @env->find is not called; with no mode the leaf is the only frame. A frame whose
+ * address is not mapped is not a frame and is left out: the status is SB_STACK_BAD_FP when a frame
+ * pointer led there, else SB_STACK_BAD_PC. The leaf is always kept. Return: 0; -ENOMEM from
+ * @env->find, and then *@frames has no result.
  */
 int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 		struct sb_walk_frames *frames);
