@@ -27,18 +27,18 @@ enum sb_blocks_order {
 struct sb_blocks_opts {
 	int orders_fd;	   /* of a struct sb_peer; borrowed */
 	int writer_fd;	   /* stream of messages as in store/block.h; made non-blocking; borrowed */
-	uint32_t nr_kinds; /* number of views of the run */
+	uint32_t nr_kinds; /* views of the run: 1 to SB_VIEWS_MAX, which is not checked */
 	const struct sb_recorder_config *config; /* borrowed */
-	/* Called once all is attached. */
+	/* Called once, in the run, when all is attached. */
 	void (*on_ready)(void *arg);
-	void *arg;
+	void *arg;		      /* may be NULL */
 	const struct sb_watch *watch; /* borrowed: receives a sign of life about once a second */
 	size_t part;		      /* of this sampler in the watch */
 };
 
 /* Make the sink, before the run. @opts is copied; what it points to is borrowed until
- * sb_blocks_free(). Return: 0 and *ret_blocks, owned by the caller; -ENOMEM or an error of making
- * descriptors, and it is untouched. */
+ * sb_blocks_free(), which does not close the descriptors in it. Return: 0 and *ret_blocks, owned by
+ * the caller; -ENOMEM or a negative errno of making descriptors, and it is untouched. */
 int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_blocks);
 /* Free the sink, after the run was released; NULL is allowed. Blocks that were not sent are
  * lost. */
@@ -46,8 +46,9 @@ void sb_blocks_free(struct sb_blocks *blocks);
 
 /* Return: the sink for sb_run_go(), valid as long as @blocks. */
 struct sb_run_sink *sb_blocks_sink(struct sb_blocks *blocks);
-/* After the run: wait until the writer has received all blocks, at most 10 s. Return: 0;
- * -ETIMEDOUT; -ECHILD when the writer has ended; after an error blocks are lost. */
+/* After the run: wait until the socket has taken all blocks, at most 10 s; whether the writer has
+ * read them is not known. Return: 0; -ETIMEDOUT; -ECHILD when the writer has ended; after an error
+ * blocks are lost. */
 int sb_blocks_flush(struct sb_blocks *blocks);
 
 #endif

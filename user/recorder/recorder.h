@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * `stackbpf record`: records profiles continuously into a store (store/store.h). Which processes
- * there are, and who starts whom, is described in recorder.c.
+ * `stackbpf record`: records profiles continuously into a store (store/store.h). The recorder
+ * process starts the others and waits: the store writer, which alone writes the store, and
+ * samplers, each of which records kinds that can be recorded together. Pointers are not NULL unless
+ * it says so. What callbacks get is valid during the call.
  */
 #ifndef SB_RECORDER_RECORDER_H
 #define SB_RECORDER_RECORDER_H
@@ -29,7 +31,8 @@ struct sb_recorder_stats {
 	uint64_t nr_restarts;	  /* of samplers */
 };
 
-/* What the user is told while it records. Each kind names the members that it sets. */
+/* What the user is told while it records. Each kind names the members that it sets; a sampler has
+ * the names of its kinds, "oncpu,offcpu". */
 struct sb_recorder_event {
 	enum sb_recorder_event_kind {
 		/* In the recorder process. */
@@ -88,10 +91,10 @@ struct sb_recorder_config {
 	 * status. */
 	int (*report)(const struct sb_run *run, enum sb_run_status status);
 	/*
-	 * Called in each sampler process before its run, for kinds with a definition: set its
-	 * events or spans in @view_opts. It is done there because a sampler may start long after
-	 * the recorder, when libraries have been replaced. Return: 0; a negative errno with
-	 * @reason.
+	 * Called in each sampler process before its run, for kinds with a definition and for those
+	 * of allocations; NULL if there are none: set its events or spans in @view_opts. It is done
+	 * there because a sampler may start long after the recorder, when libraries have been
+	 * replaced. Return: 0; a negative errno with @reason, and the sampler does not run.
 	 */
 	int (*find_events)(const struct sb_recorder_kind *kind, struct sb_view_opts *view_opts,
 			   struct sb_reason *reason, void *arg);
@@ -108,16 +111,19 @@ struct sb_recorder_config {
 
 /**
  * sb_recorder_run() - record until the time is up, a signal comes, or the store writer dies
- * @config: borrowed; with one kind at least
- * @run: what samplers do; its views are set here, and members that are 0 get defaults for long runs
- * @reason: why the recorder process failed, if it did, for the caller to tell; zeroed before
+ * @config: borrowed; with one kind at least, and SB_RECORDER_KINDS_MAX at most: not checked
+ * @run: what samplers do; their views are chosen here, and members that are 0 get defaults for long
+ *	runs
+ * @reason: zeroed by the caller; why the recorder process failed, if it did, for the caller to tell
  *
- * Forks, and does not return in the child processes. Takes over SIGINT, SIGTERM, SIGHUP and
- * SIGUSR1.
+ * Forks, and does not return in the child processes. Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1,
+ * and leaves them blocked: the first three end the recording, the last one has all samplers send
+ * their blocks now.
  *
  * Thread: the main thread, while there is no other one.
- * Return: an exit status: enum sb_run_status, that of the first sampler that failed, or 128 + the
- * signal that killed it. The sampler has told the user why.
+ * Return: an exit status: enum sb_run_status; SB_RUN_FAILED also if blocks could not be written;
+ * that of the first sampler that failed, or 128 + the signal that killed it, and then the sampler
+ * has told the user why.
  */
 int sb_recorder_run(const struct sb_recorder_config *config, struct sb_run_config *run,
 		    struct sb_reason *reason);

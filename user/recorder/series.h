@@ -2,8 +2,8 @@
 /*
  * Assigns samples to series by their tags. Tags are what is known of the process, read once while
  * it lives, and what the sample's own key says; samples with the same tags are one series. What a
- * process says of itself (environment, name) is untrusted text: it is bounded, and control
- * characters are replaced. Used by blocks.c.
+ * process says of itself (environment, name) is untrusted text: values are truncated to 200 bytes,
+ * and control characters are replaced. Used by blocks.c.
  *
  *	cgroup unit container	of the process, from /proc/PID/cgroup
  *	service			OTEL_SERVICE_NAME, service.name of OTEL_RESOURCE_ATTRIBUTES,
@@ -14,9 +14,9 @@
  *	pid tid			wide tags: tid only if asked for; of processes that began before the
  *				block or outlive it
  *
- * One thread. Pointers are not NULL unless it says so; @text and @env below are not kept. For each
- * block: sb_series_of() for its samples, sb_series_all(), and
- * sb_series_next_block().
+ * One thread. Pointers are not NULL unless it says so; @text and @env below are not kept. Order of
+ * calls: sb_series_new(), sb_series_begin(); for each block sb_series_of() for its samples,
+ * sb_series_all(), and sb_series_next_block(); at last sb_series_free().
  */
 #ifndef SB_RECORDER_SERIES_H
 #define SB_RECORDER_SERIES_H
@@ -36,7 +36,8 @@ struct sb_series_opts {
 	bool by_thread;		   /* tag with tid */
 	const char *const *labels; /* keys of labels that become tags; borrowed */
 	size_t nr_labels;
-	uint32_t nr_kinds; /* views whose samples come together: sb_sample_key.view */
+	/* Views whose samples come together, SB_VIEWS_MAX at most: sb_sample_key.view is below. */
+	uint32_t nr_kinds;
 };
 /* Make an empty table. @opts is copied; the labels are borrowed until the free. Return: 0 and
  * *ret_table, owned by the caller; -ENOMEM, and it is untouched. */
@@ -59,11 +60,12 @@ uint32_t sb_series_by(const struct sb_series_table *table);
 
 /*
  * Find the series of @key in the current block; for struct sb_resolve_opts, hence @table is a void
- * pointer. @labels: the values of the options' labels, NULL where the thread has none; copied.
+ * pointer. @key: borrowed for the call; its view is not checked. @labels: the values of the
+ * options' labels, NULL where the thread has none; copied; the array may be NULL without labels.
  * @ret_series: an index of what sb_series_all() gives. When there are nearly SB_BLOCK_SERIES_MAX
- * series of a kind, owners get fair shares (store/share.h); samples of an owner beyond its share
- * are in its series "(other)". Return: 0; -ENOMEM, and the sample has no series
- * and *ret_series is not to be used.
+ * series of a kind, owners, which are users, services and containers, get fair shares
+ * (store/share.h); samples of an owner beyond its share are in its series "(other)". Return: 0;
+ * -ENOMEM, and the sample has no series and *ret_series is not to be used.
  */
 int sb_series_of(void *table, const struct sb_sample_key *key, const char *const *labels,
 		 uint32_t *ret_series);
@@ -71,8 +73,9 @@ int sb_series_of(void *table, const struct sb_sample_key *key, const char *const
 /*
  * Get the tags of all series of the block, at its end: an array that is indexed by what
  * sb_series_of() gave. What is known of a process by now is in the tags of all of its samples. The
- * array and its strings are the table's, valid until the next call for it. Return: 0; -ENOMEM, and
- * the array is not to be used.
+ * array and its strings are the table's, valid until the next call for it or sb_series_free(); it
+ * has no elements, and may be NULL, if the block has no samples. Return: 0; -ENOMEM, and the array
+ * is not to be used.
  */
 int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
 		  size_t *ret_nr);
@@ -82,11 +85,13 @@ void sb_series_next_block(struct sb_series_table *table);
 
 /* For tests: append the path of a process's cgroup to @path. @text: contents of /proc/PID/cgroup;
  * the first path that is not the root, of version 2, or of version 1 systemd's hierarchy, that of
- * memory, that of pids. Return: 0; -ENOENT: there is none; -ENOMEM. */
+ * memory, that of pids. Return: 0; -ENOENT: there is none; -ENOMEM; on error nothing is
+ * appended. */
 int sb_series_cgroup(const char *text, struct sb_str *path);
-/* For tests: append the service that an environment names to @service. @env: strings ended by NUL,
- * @len bytes in all; a last one without NUL is ignored. Return: 0; -ENOENT if it names none;
- * -ENOMEM. */
+/* For tests: append the service that an environment names to @service: OTEL_SERVICE_NAME, or else
+ * service.name of OTEL_RESOURCE_ATTRIBUTES, if it is not empty; neither truncated nor cleaned.
+ * @env: strings ended by NUL, @len bytes in all; a last one without NUL is ignored. Return: 0;
+ * -ENOENT if it names none; -ENOMEM; on error nothing is appended. */
 int sb_series_service(const char *env, size_t len, struct sb_str *service);
 
 #endif

@@ -72,18 +72,19 @@ struct sb_series_table {
 /*
  * Find the process of a sample, or look at it for the first time. *ret_owner is who it belongs to,
  * also after an error. Return: 0 and its index in table->procs, valid until the next block; -E2BIG:
- * its owner has no share left, or the registry of processes is full; -ENOMEM; *ret_proc is untouched
- * then.
+ * its owner has no share left, or the registry of processes is full; -ENOMEM; *ret_proc is
+ * untouched then.
  */
 int sb_series_find_proc(struct sb_series_table *table, const struct sb_sample_key *key,
 			uint32_t *ret_proc, uint32_t *ret_owner);
-/* Set the runtime of a process, if one is known by now: it may begin at any moment, and at the end of
- * the block nobody may know of the process any more. */
+/* Set the runtime of @proc, an element of table->procs, if one is known by now: it may begin at any
+ * moment, and at the end of the block nobody may know of the process any more. */
 void sb_series_note_runtime(struct sb_series_table *table, struct proc_tags *proc);
-/* Forget the processes that had no sample in this block and the one before, and renumber the others:
- * at the beginning of a block, after table->block is set. */
+/* Forget the processes that had no sample in the last two blocks, and renumber the others: at the
+ * beginning of a block, after table->block is set. */
 void sb_series_forget_procs(struct sb_series_table *table);
-/* Free all processes and cgroups; references to address spaces are not given back. */
+/* Free all processes and cgroups, for sb_series_free(); references to address spaces are not given
+ * back, because their registry may be gone. */
 void sb_series_release_procs(struct sb_series_table *table);
 
 #endif

@@ -23,9 +23,11 @@
 #include "store/store.h"
 
 /* Fork the process and wait until it has opened the store. @opts and @watch are borrowed until it
- * returns. *ret_peer is owned by the caller, who ends it with sb_store_writer_end(). Return: 0; as
- * sb_store_open_to_write(), such as -EBUSY if another process writes; or an error of fork(2). On
- * error the process has ended, and @ret_peer needs no sb_store_writer_end(). */
+ * returns; the child process has copies. *ret_peer is owned by the caller, who ends it with
+ * sb_store_writer_end(). Return: 0; -EBUSY if another process writes; -ENOTEMPTY if the directory
+ * is not a store, but has files; -EPROTO if the store is of another version; -ECHILD; -ENOMEM;
+ * other negative errnos of making or opening the store, dropping privileges, or fork(2). On error
+ * the process has ended, and @ret_peer needs no sb_store_writer_end(). */
 int sb_store_writer_new(const struct sb_recorder_config *opts, const struct sb_watch *watch,
 			struct sb_peer *ret_peer);
 /* The kinds of profiles of one sampler, indexed by sb_block_head.kind. */

@@ -34,8 +34,8 @@ void sb_watch_notify(const char *text);
 /* Read the manager's settings and make the shared memory, before the first fork. Return: 0, also if
  * there is no manager; the errno of mmap(2), negative, and then there is no watchdog. */
 int sb_watch_init(struct sb_watch *watch);
-/* Unmap the shared memory in this process, if there is any, and zero @watch, so that the functions
- * below do nothing then. */
+/* Unmap the shared memory in this process, if there is any, and zero @watch, which then means that
+ * there is no watchdog. A zeroed one is allowed. */
 void sb_watch_release(struct sb_watch *watch);
 /* Called in a part, after it was forked: processes that it forks do not get the shared memory. */
 void sb_watch_keep(const struct sb_watch *watch);
@@ -46,14 +46,16 @@ void sb_watch_beat(const struct sb_watch *watch, size_t part);
  * not. */
 int sb_watch_beat_ms(const struct sb_watch *watch);
 /* Return: whether a part has not called sb_watch_beat() for more than half of the period, and 3 s
- * at least; true if it never did, so the recorder process calls it when it starts a part. */
+ * at least; true if it never did, so the recorder process calls it when it starts a part; false
+ * without a watchdog. */
 bool sb_watch_is_stuck(const struct sb_watch *watch, size_t part);
 
 /* Return: whether it is time to call sb_watch_tell(). */
 bool sb_watch_is_due(const struct sb_watch *watch);
-/* Tell the manager that all is well (@stuck NULL), or once that the part with the name @stuck is
- * stuck. Return: whether it was told now that @stuck is; false if it was told before, and for
- * NULL. */
+/* Called by the recorder process when sb_watch_is_due() says so, which without a watchdog it never
+ * does: tell the manager that all is well (@stuck NULL), or once that the part with the name
+ * @stuck, which is not kept, is stuck. Return: whether it was told now that @stuck is; false if it
+ * was told before, and for NULL. */
 bool sb_watch_tell(struct sb_watch *watch, const char *stuck);
 
 #endif
