@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CONTRACT between the BPF side and user space: the view "latency". Rules as in sb_abi.h. */
+/*
+ * CONTRACT between the BPF side and user space: the view "latency". As in sb_abi.h, types have a
+ * fixed width, without implicit padding, and numbers are appended and never reused.
+ */
 #ifndef SB_ABI_LATENCY_H
 #define SB_ABI_LATENCY_H
 

@@ -68,7 +68,8 @@ enum {
 #define sb_lua_obj_place(obj) ((__u32)((obj) >> SB_LUA_PLACE_SHIFT))
 
 /*
- * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr and the position @place; a
+ * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr, of which bits 46 to 3 are
+ * taken, and the position @place; a
  * position beyond SB_LUA_PLACE_MAX counts as not known.
  */
 static inline __attribute__((always_inline)) __u64 sb_lua_obj(__u32 kind, __u64 addr, __u64 place)

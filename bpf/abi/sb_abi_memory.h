@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CONTRACT between the BPF side and user space for the view "memory": page faults, and which of them
- * are followed.
+ * CONTRACT between the BPF side and user space for the view "memory": page faults, and which of
+ * them are followed.
  *
- * A fault is shipped through the ring `events` as its page and the ID of its owner; an owner is a sample
- * key, which is shipped once (struct sb_event_owner). User space has the table of pages.
+ * A fault is shipped through the ring `events` as its page and the ID of its owner; an owner is a
+ * sample key, which is shipped once (struct sb_event_owner). User space has the table of pages.
  */
 #ifndef SB_ABI_MEMORY_H
 #define SB_ABI_MEMORY_H
 
 #include "bpf/abi/sb_abi.h"
 
-/* Pages are followed by windows of so many bytes, aligned, because one fault in a mapped file brings its
- * neighbours within such a window (fault_around_bytes, mm/memory.c). */
+/* Pages are followed by windows of so many bytes, aligned, because one fault in a mapped file
+ * brings its neighbours within such a window (fault_around_bytes, mm/memory.c). */
 #define SB_WINDOW_SHIFT	    16
 /* At most one window in 2^SB_FOLLOW_SHIFT_MAX is followed. */
 #define SB_FOLLOW_SHIFT_MAX 20u
@@ -61,7 +61,8 @@ enum sb_memory_op {
 };
 
 /*
- * Return: a hash of the window of @addr in the address space of @tgid. @seed: differs from run to run, so
+ * Return: a hash of the window of @addr, any address in it, in the address space of @tgid; may be 0.
+ * @seed: differs from run to run, so
  * that no program can choose addresses that are followed, or not. MurmurHash3's finalizer.
  */
 static inline __attribute__((always_inline)) __u64 sb_window_hash(__u64 seed, __u32 tgid,
@@ -74,7 +75,8 @@ static inline __attribute__((always_inline)) __u64 sb_window_hash(__u64 seed, __
 	return hash ^ hash >> 33;
 }
 
-/* Return: whether a window with this hash is followed when one in 2^@shift is. What is followed at a
+/* Return: 1 if a window with this hash (sb_window_hash()) is followed when one in 2^@shift is; or 0.
+ * @shift: 0, for all, to SB_FOLLOW_SHIFT_MAX. What is followed at a
  * shift is followed at any lower one. */
 static inline __attribute__((always_inline)) int sb_window_is_followed(__u64 hash, __u32 shift)
 {

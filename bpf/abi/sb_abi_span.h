@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CONTRACT between the BPF side and user space: spans, the parts of a thread's life that samples are
- * restricted to (--in). core/span.bpf.c explains them. Rules as in sb_abi.h.
+ * CONTRACT between the BPF side and user space: spans, the parts of a thread's life that samples
+ * are restricted to (--in). core/span.bpf.c explains them. As in sb_abi.h, types have a fixed
+ * width, without implicit padding, and numbers are appended and never reused.
  */
 #ifndef SB_ABI_SPAN_H
 #define SB_ABI_SPAN_H
 
 #include "bpf/abi/sb_abi.h"
 
-/* Threads that have been in a span and live, and goroutines in spans: entries of the map `spans_open`. */
+/* Threads that have been in a span and live, and goroutines in spans: entries of the map
+ * `spans_open`. */
 #define SB_SPANS_OPEN_MAX 16384
 /* Processes that have had goroutines in spans: entries of the map `span_go_processes`. */
 #define SB_SPANS_GO_MAX	  1024

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CONTRACT between the BPF side and user space: views that take events. Rules as in sb_abi.h. */
+/*
+ * CONTRACT between the BPF side and user space: views that take events. As in sb_abi.h, types have
+ * a fixed width, without implicit padding, and numbers are appended and never reused.
+ */
 #ifndef SB_ABI_TRACE_H
 #define SB_ABI_TRACE_H
 
@@ -11,9 +14,9 @@
 #define SB_TRACE_NO_REG	  0xffffu
 
 /*
- * Where an argument of a USDT probe is: `add`, plus a register, plus another one shifted to the left;
- * or in the process's memory at this address. A register is the offset in bytes of its 8 bytes in the
- * program's context, or SB_TRACE_NO_REG.
+ * Where an argument of a USDT probe is: `add`, plus a register, plus another one shifted to the
+ * left; or in the process's memory at this address. A register is the offset in bytes of its 8
+ * bytes in the program's context, or SB_TRACE_NO_REG.
  */
 struct sb_trace_arg {
 	__u64 add;
@@ -43,8 +46,8 @@ enum {
 /* Bit of the cookie (bpf_get_attach_cookie()) of a program at a function of Go. */
 #define SB_COOKIE_GO (1ull << 32)
 
-/* What a sample of one place is. Its index in the map `event_places` is the lower half of the cookie
- * of the program that is attached there. */
+/* What a sample of one place is. Its index in the map `event_places` is the lower half of the
+ * cookie of the program that is attached there. */
 struct sb_trace_place {
 	__u64 weight; /* of one event; a counter's period */
 	__u32 op;     /* sb_sample_key.op */
