@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The set of pointers whose free() is awaited, for preload/alloc.c: those of sampled allocations. It is
- * bounded, lock-free, and lies in zeroed memory, so there is nothing to set up and nothing that fork()
- * could find half-done. Almost every pointer that is freed is none of the set, so a byte for each class
- * of pointers says how many are in it: neighbours in memory share the cache lines of these bytes.
+ * The set of pointers whose free() is awaited, for preload/alloc.c: those of sampled allocations.
+ * It is bounded, lock-free, and lies in zeroed memory, so there is nothing to set up and nothing
+ * that fork() could find half-done. Almost every pointer that is freed is none of the set, so a
+ * byte for each class of pointers says how many are in it: neighbours in memory share the cache
+ * lines of these bytes.
  *
- * Thread: any, several at once; a pointer is added and removed by its owner only, as it is allocated and
- * freed.
+ * A pointer is a number here and is not followed. It is not NULL, which stands for an empty place;
+ * that is not checked. The set is not NULL.
+ *
+ * Thread: any, several at once; a pointer is added and removed by its owner only, as it is
+ * allocated and freed.
  */
 #ifndef SB_PRELOAD_FOLLOWED_H
 #define SB_PRELOAD_FOLLOWED_H
@@ -25,11 +29,16 @@ struct sb_followed {
 	_Alignas(64) uint64_t nr;
 };
 
+/* Return: a hash of the number, of which the highest bits are the best. */
 static inline uint64_t sb_followed_hash(uintptr_t pointer)
 {
 	return (uint64_t)pointer * 0x9e3779b97f4a7c15ull;
 }
 
+/*
+ * Return: the place in the set that counts its pointers of the class of @pointer. A class is of
+ * pointers to the same 16 bytes of a KiB of memory, and of others with the same hash.
+ */
 static inline uint8_t *sb_followed_class(struct sb_followed *set, uintptr_t pointer)
 {
 	uint64_t neighbours = sb_followed_hash(pointer >> 10) >> 54 << 6;
@@ -37,19 +46,22 @@ static inline uint8_t *sb_followed_class(struct sb_followed *set, uintptr_t poin
 	return &set->nr_of_class[neighbours | (pointer >> 4 & 63)];
 }
 
+/* Return: the SB_FOLLOWED_EACH places in the set where @pointer can be; an empty one is 0. */
 static inline uintptr_t *sb_followed_bucket(struct sb_followed *set, uintptr_t pointer)
 {
 	return set->bucket[sb_followed_hash(pointer >> 4) >> 51];
 }
 
-/* Return: whether the set is empty, or has none that is like @pointer. */
+/* Return: true: @pointer is not in the set, which is empty or has none of its class; false: it may
+ * be. */
 static inline bool sb_followed_lacks(struct sb_followed *set, const void *pointer)
 {
 	return !__atomic_load_n(&set->nr, __ATOMIC_RELAXED) ||
 	       !__atomic_load_n(sb_followed_class(set, (uintptr_t)pointer), __ATOMIC_RELAXED);
 }
 
-/* Add @by, 1 or -1, to the number of a class. Return: whether it was done: it has room for 255. */
+/* Add @by, 1 or -1, to the number of a class, which is above 0 if it is -1. Return: true: it was
+ * done; false: it is 255 already, and stays so. */
 static inline bool sb_followed_count(uint8_t *nr, int by)
 {
 	uint8_t old = __atomic_load_n(nr, __ATOMIC_RELAXED);
@@ -62,7 +74,8 @@ static inline bool sb_followed_count(uint8_t *nr, int by)
 	return true;
 }
 
-/* Return: whether there was room. */
+/* Add @pointer, which is not in the set. Return: true: it is in the set until it is removed; false:
+ * there was no room in its bucket or its class, and the set is unchanged. */
 static inline bool sb_followed_add(struct sb_followed *set, const void *pointer)
 {
 	uintptr_t *bucket = sb_followed_bucket(set, (uintptr_t)pointer), none;
@@ -83,7 +96,7 @@ static inline bool sb_followed_add(struct sb_followed *set, const void *pointer)
 	return false;
 }
 
-/* Return: whether it was in the set. */
+/* Remove @pointer. Return: true: it was in the set; false: it was not, and nothing is changed. */
 static inline bool sb_followed_remove(struct sb_followed *set, const void *pointer)
 {
 	uintptr_t *bucket = sb_followed_bucket(set, (uintptr_t)pointer);

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * USDT probes of the provider "otel_memory", as <sys/sdt.h> of SystemTap would write them: a nop, a note in
- * the file that says where it is and in which registers its arguments are, and a counter of listeners,
- * which the kernel keeps. The contract is that of OpenTelemetry's profiler (design document 00003):
- * alloc(ptr, size, weighted_bytes), and free(ptr) for what was in an alloc.
+ * USDT probes of the provider "otel_memory", as <sys/sdt.h> of SystemTap would write them: a nop, a
+ * note in the file that says where it is and in which registers its arguments are, and a counter of
+ * listeners, which the kernel keeps. The contract is that of OpenTelemetry's profiler (design
+ * document 00003): alloc(ptr, size, weighted_bytes), and free(ptr) for what was in an alloc.
+ *
+ * Thread: any. Without a listener a probe does nothing; nothing is returned, and a pointer is
+ * passed on as a number, whether or not it is NULL.
  */
 #ifndef SB_PRELOAD_USDT_H
 #define SB_PRELOAD_USDT_H
 
 #include <stdint.h>
 
-/* Both are in alloc.c, and exported so that a program can pretend to listen. */
+/* How many listen to each probe, 0: nobody. Both are in alloc.c, and exported so that a program can
+ * pretend to listen. */
 extern volatile uint16_t otel_memory_alloc_semaphore, otel_memory_free_semaphore;
 
 /* The anchor .stapsdt.base tells readers by how much a file was moved by prelink(8). */
@@ -44,7 +48,8 @@ extern volatile uint16_t otel_memory_alloc_semaphore, otel_memory_free_semaphore
 #error "which registers take the arguments of a probe?"
 #endif
 
-/* Inlined, so that the leaf of the stack is the function that the program called. */
+/* Fire alloc: @pointer was allocated with @size bytes and is a sample, which stands for @weighted
+ * bytes. Inlined, so that the leaf of the stack is the function that the program called. */
 static inline __attribute__((always_inline)) void sb_usdt_alloc(const void *pointer, uint64_t size,
 								uint64_t weighted)
 {
@@ -59,6 +64,7 @@ static inline __attribute__((always_inline)) void sb_usdt_alloc(const void *poin
 			 : "r"(in_1), "r"(in_2), "r"(in_3));
 }
 
+/* Fire free: @pointer, of an alloc before, is about to be freed. */
 static inline __attribute__((always_inline)) void sb_usdt_free(const void *pointer)
 {
 	register const void *in_1 __asm__(SB_USDT_IN_1) = pointer;

@@ -5,7 +5,8 @@
  * 1 - exp(-S/R). It weighs S / (1 - exp(-S/R)) bytes then, and so the sum of the weights is an
  * unbiased estimate of all bytes. Without libm, which would be loaded into every program.
  *
- * Thread: any; functions of their arguments.
+ * Thread: any; functions of their arguments, and of *@state, which one thread uses. R is from 1 to
+ * 2^40.
  */
 #ifndef SB_PRELOAD_WEIGHT_H
 #define SB_PRELOAD_WEIGHT_H
@@ -52,13 +53,15 @@ static inline double sb_weight_chance(double x)
 	return chance;
 }
 
-/* Return: what a sampled allocation of @size bytes, more than 0, weighs; @mean: R, at least 1. */
+/* Return: what a sampled allocation of @size bytes, more than 0, weighs, in bytes: at least @size,
+ * and at least about @mean, which is R. */
 static inline uint64_t sb_weight_of(uint64_t size, uint64_t mean)
 {
 	return (uint64_t)((double)size / sb_weight_chance((double)size / (double)mean) + 0.5);
 }
 
-/* Return: bytes up to and with the next one that is sampled, at least 1; @random: 64 even random bits. */
+/* Return: bytes up to and with the next one that is sampled, at least 1. @random: 64 random bits,
+ * all values equally likely. @mean: R */
 static inline int64_t sb_weight_distance(uint64_t random, uint64_t mean)
 {
 	double even = (double)((random >> 11) + 1) / 9007199254740992.0; /* of (0, 1] */
@@ -66,7 +69,8 @@ static inline int64_t sb_weight_distance(uint64_t random, uint64_t mean)
 	return (int64_t)(-sb_weight_ln(even) * (double)mean) + 1;
 }
 
-/* Return: the next one of a sequence of random numbers; *@state: not 0. xorshift64*, by Vigna. */
+/* Return: the next one of a sequence of random numbers, and advance *@state, which is not 0 before
+ * and not afterwards. xorshift64*, by Vigna. */
 static inline uint64_t sb_weight_random(uint64_t *state)
 {
 	*state ^= *state >> 12;
