@@ -22,7 +22,8 @@
  * keys are in the process context, OTEP 4719. If the program uses OpenTelemetry's own SDK for
  * this, set labels by that instead.
  *
- * Thread: any, each for its own labels; no lock is needed. Nothing is to be freed, initialized or
+ * Thread: any, each for its own labels; no lock is needed. A new thread has no labels; after fork()
+ * the child has those of the thread that called it. Nothing is to be freed, initialized or
  * cleared.
  */
 #ifndef STACKBPF_LABELS_H
@@ -48,7 +49,8 @@ struct sb_label {
 };
 
 /*
- * Set or change one label of the calling thread. The strings are UTF-8 and are copied.
+ * Set or change one label of the calling thread. The strings are UTF-8, which is not checked, end
+ * with a NUL, and are copied.
  * @value: NULL or "": clear the label
  *
  * It takes 20 ns; the first use of a key in the process takes a lock and some microseconds. A
@@ -57,14 +59,16 @@ struct sb_label {
  * in the same thread, it gets -EBUSY.
  *
  * Return: 0; -EINVAL: @key is NULL or ""; -E2BIG: beyond a limit above; -EBUSY; or the errno of
- * mmap(2), negative, when the process context could not be made. On error the labels are not
+ * mmap(2), negative, when the process context could not be made. Clearing a label checks no limit,
+ * and can only return 0, -EINVAL or -EBUSY. On error the labels are not
  * changed, and the key is not added to those of the process.
  */
 int sb_label_set(const char *key, const char *value);
 
 /*
  * Set the @nr labels at @labels (NULL if @nr is 0) for the calling thread at once, and clear all
- * others. No reader sees only some of them. The keys are different, which is not checked; the
+ * others. No reader sees only some of them. One without a value (NULL or "") is left out, but has a
+ * key. The keys are different, which is not checked; the
  * strings are copied. Return: 0; -EINVAL, -E2BIG, -EBUSY and others as sb_label_set(), and the
  * labels are not changed; but a call that fails because the process has too many keys may have
  * added some of the new ones.
@@ -72,8 +76,9 @@ int sb_label_set(const char *key, const char *value);
 int sb_labels_replace(const struct sb_label *labels, size_t nr);
 
 /*
- * Clear one label of the calling thread, or all; nothing need be cleared when a thread ends. Return:
- * 0, also if there is no such label; -EBUSY; -EINVAL as sb_label_set().
+ * Clear one label of the calling thread, or all; nothing need be cleared when a thread ends.
+ * Return: 0, also if there is no such label; -EBUSY: a signal handler has interrupted a call in
+ * this thread; -EINVAL, of sb_label_clear() only: @key is NULL or "".
  */
 int sb_label_clear(const char *key);
 int sb_labels_clear(void);
