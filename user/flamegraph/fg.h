@@ -123,10 +123,11 @@ int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value)
  * can be drawn again; the frames of a comparison keep the widths that the options "norm" and
  * "diff-width" gave them at the first time. With --cp, colors of functions are read from
  * palette.map (a file that does not exist is an empty one), and the file is replaced if functions
- * were added to it, after the picture was written. Return: 0; -ENODATA if there is no weight, and an SVG that says so was
- * written; -EINVAL if opts->colors or the background is not known; -EIO or another error of the
- * stream; -ENOMEM; an error of the palette or attribute file. After all errors but -ENODATA, @out
- * may have a part of the picture, or all of it if palette.map could not be written.
+ * were added to it, after the picture was written. Return: 0; -ENODATA if there is no weight, and
+ * an SVG that says so was written; -EINVAL if opts->colors or the background is not known; -EIO or
+ * another error of the stream; -ENOMEM; an error of the palette or attribute file. After all errors
+ * but -ENODATA, @out may have a part of the picture, or all of it if palette.map could not be
+ * written.
  */
 int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 
