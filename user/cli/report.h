@@ -17,9 +17,8 @@ static inline double sb_report_percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* In report_stats.c: write the lowest rate or longest period to which sampling was lowered to @text,
- * which has @nr_bytes, with its NUL, and cuts what is longer: "24.75 Hz", "one sample per 4000
- * us". */
+/* In report_stats.c: write the lowest rate or longest period to which sampling was lowered into
+ * @text: "24.75 Hz", "one sample per 4000 us". It is cut to @nr_bytes with its NUL. */
 void sb_report_lowest(const struct sb_run *run, const struct sb_run_figures *figures, char *text,
 		      size_t nr_bytes);
 /* In report_stats.c: log all figures of a view. The time of the first sample in @figures is changed
