@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Lists the functions of a call tree that sb_calltree_new() made, of one profile or two, as rows of
- * a table. Only reads the tree and the comparison, both sealed and not NULL: any thread, if nobody
- * modifies them.
+ * a table. Only reads the sealed tree and the comparison: any thread, if nobody modifies them.
+ * Pointers are not NULL. Rows are valid as long as the tree, also when it is pruned.
  */
 #ifndef SB_MODEL_DIFF_ROWS_H
 #define SB_MODEL_DIFF_ROWS_H
@@ -11,11 +11,11 @@
 #include "tree/diff.h"
 
 /*
- * A function, summed over all its nodes. Recursion counts once. The own weight of a wait is that of
- * the function that owner.h finds.
+ * A function, summed over all nodes of its name and kind. Recursion counts once. The own weight of
+ * a wait is that of the function that owner.h finds: the program's that waits, not the scheduler.
  */
 struct sb_diff_row {
-	uint32_t name, module; /* indexes of the tree's names; module 0: not known */
+	uint32_t name, module; /* indexes of the tree's names; module: of its first node, or 0 */
 	enum sb_frame_kind kind;
 	/* In the unit of the tree's weights, A and B; for one profile, B and all squares are 0. */
 	struct sb_tree_pair self, total;

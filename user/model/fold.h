@@ -24,7 +24,8 @@ struct sb_fold_opts {
 	uint64_t limit; /* sb_fold() only: so many of the heaviest stacks; 0: all */
 };
 
-/* Append the name of the frame that shows @attr: "nginx-12/13", "[idle: epoll]". */
+/* Append the name of the frame that shows @attr, which is not SB_ATTR_NONE and has the strings of
+ * its kind: "nginx-12/13", "[idle: epoll]". Nothing in it is replaced. */
 int sb_fold_attr(struct sb_str *str, const struct sb_attr *attr);
 
 /*
@@ -50,8 +51,8 @@ int sb_fold_frames(struct sb_str *str, const struct sb_profile *profile, const s
 		   const struct sb_fold_opts *opts);
 
 /* Append one line of sb_fold(), without a newline: the header "#stackbpf;v=1;KEY=VALUE..." with all
- * metadata, blanks in values as '_'; or the stack with index @i, below sb_profile_nr_stacks(), a
- * blank, and its weight. */
+ * metadata, blanks in values as '_', ';' as ':'; or the stack with index @i, below
+ * sb_profile_nr_stacks(), a blank, and its weight; '?' instead of '#' at its beginning. */
 int sb_fold_header(struct sb_str *str, const struct sb_profile *profile);
 int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i,
 		  const struct sb_fold_opts *opts);

@@ -4,7 +4,7 @@
  * CPU this is the leaf. A wait ends in the kernel's scheduler, below primitives of the C library
  * and the language that say nothing about the program, so it is attributed to the first function of
  * the program above them. Used by all tables of functions: top, query, diff and serve. Thread: any;
- * it keeps nothing, and calls frame_at() on the same thread.
+ * it keeps nothing, and calls frame_at() on the same thread. Pointers are not NULL, but for @arg.
  */
 #ifndef SB_MODEL_OWNER_H
 #define SB_MODEL_OWNER_H
@@ -16,7 +16,8 @@
 /* A stack, root first, in any representation. */
 struct sb_owner_path {
 	/*
-	 * Return: the name of frame @i, and its kind in *ret_kind; borrowed during sb_owner_find().
+	 * Called several times for a frame. Return: the name of frame @i, valid until
+	 * sb_owner_find() returns, and its kind in *ret_kind.
 	 */
 	const char *(*frame_at)(const void *arg, size_t i, enum sb_frame_kind *ret_kind);
 	const void *arg;

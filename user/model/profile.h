@@ -96,13 +96,13 @@ void sb_profile_free(struct sb_profile *profile);
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
 /*
- * Intern a frame: find one that is equal in all members but `attr`, which is ignored, or add it.
- * Return: 0 and the ID of the frame; -ENOMEM; -E2BIG.
+ * Intern a frame: find one without an attribute that is equal in all members but `attr`, which is
+ * ignored, or add it. Return: 0 and the ID of the frame; -ENOMEM; -E2BIG.
  */
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 
-/* Intern an attribute, which is not SB_ATTR_NONE, with the frame that shows it. Return: as
- * sb_profile_frame(), the ID of that frame. */
+/* Intern an attribute, which is not SB_ATTR_NONE and has the strings of its kind, with the frame
+ * that shows it. Return: as sb_profile_frame(), the ID of that frame. */
 int sb_profile_attr(struct sb_profile *profile, const struct sb_attr *attr, uint32_t *ret_id);
 
 /* Intern frame @id of profile @from, with its attribute. Return: as sb_profile_frame(), the ID in
@@ -145,7 +145,8 @@ struct sb_row {
 
 /**
  * sb_profile_add_row() - add weight and samples to the row of a stack and a series
- * @row: copied with its frame IDs; a new row is made if there is none yet
+ * @row: copied with its frame IDs; a new row is made if there is none yet. `frames` may be NULL if
+ *	`nr` is 0. Sums above UINT64_MAX wrap around
  *
  * Return: 0; -EINVAL if log2_ns is above SB_PROFILE_NR_LOG2; -ENOMEM; -E2BIG. On error nothing is
  * added.
@@ -206,8 +207,8 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
  * durations stay in the total. Return: 0; -EINVAL if the divisor is 0.
  */
 int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
-/* Return: how many stacks with a weight sb_profile_scale() removed; *ret_unscaled_weight is always set: the sum
- * of their weights before, in the unit from before the division. */
+/* Return: how many stacks with a weight sb_profile_scale() removed; *ret_unscaled_weight is always
+ * set: the sum of their weights before, in the unit from before the division. */
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 
 /*
