@@ -63,8 +63,8 @@ double sb_diff_value(const struct sb_diff *diff, int side, double weight);
  * population. The first is too small where one profile has no sample, the second where one profile
  * is much larger.
  *
- * Return: z, negative if B's part is smaller; 0 if there is no difference, or a profile is empty;
- * NAN if squares are not known.
+ * Return: z, negative if B's part is smaller; 0 if there is no difference, or if shares are
+ * compared and a profile is empty; NAN if squares of the pair or of a profile are not known.
  */
 double sb_diff_z(const struct sb_diff *diff, const struct sb_tree_pair *pair);
 

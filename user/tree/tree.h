@@ -119,7 +119,7 @@ SB_DEFINE_CLEANUP(struct sb_tree, sb_tree_free)
 /**
  * sb_tree_child() - find the child of a node, or add it
  * @parent: a node of @tree, which is not sealed
- * @frame: the name is copied
+ * @frame: the name, any bytes, is copied; one of more than SB_TREE_NAME_MAX bytes is cut
  * @ret_node: its index, valid until the seal; untouched on error
  *
  * Return: 0; -E2BIG if the tree has SB_TREE_NODES_MAX nodes or 2^31 bytes of names, and this would
@@ -131,7 +131,7 @@ int sb_tree_child(struct sb_tree *tree, uint32_t parent, const struct sb_tree_fr
 /*
  * Find the child of node @parent with name @name, an index of tree->names (sb_strtab_add()), and
  * this kind, or add it. For a tree with is_by_id; much faster than by text. Return: as
- * sb_tree_child().
+ * sb_tree_child(), but -E2BIG for the nodes only.
  */
 int sb_tree_child_by_id(struct sb_tree *tree, uint32_t parent, uint32_t name, uint8_t kind,
 			uint32_t *ret_node);
@@ -140,7 +140,8 @@ int sb_tree_child_by_id(struct sb_tree *tree, uint32_t parent, uint32_t name, ui
  * sb_tree_weigh() - add the weight of a stack to the node of its leaf
  * @node: the leaf of the stack, or 0, the root, for an empty stack
  * @depth: levels of @node below the root
- * @pair: for a comparison, the weights in both profiles, whose sum is @weight; else NULL
+ * @weight: 0 or more
+ * @pair: for a comparison, the weights in both profiles, whose sum is @weight, copied; else NULL
  *
  * All stacks of a tree have a pair, or none has. Call it once for each stack, before the seal.
  *
@@ -228,15 +229,15 @@ const char *sb_tree_name(const struct sb_tree *tree, size_t node);
  * has a child of that name and kind already, that becomes part of it. The same tree is always cut
  * the same way. nr_cut grows by the nodes that are gone.
  *
- * Return: 0, also if nothing is to be cut; -EINVAL if @nr_max is less than 2; -ENOMEM; on error the
- * tree is as before.
+ * Return: 0, also if nothing is to be cut; -EINVAL if @nr_max is less than 2; -ENOMEM; -E2BIG if
+ * the tree has 2^31 bytes of names; on error the tree is as before.
  */
 int sb_tree_prune(struct sb_tree *tree, size_t nr_max, uint8_t other_kind);
 
 /*
  * Internal to tree.c and prune.c: remove all nodes but the first @nr of @order, and put these into
- * pre-order, siblings in the order of @order. A node's parent is kept, too. @order: indexes of
- * nodes, with room for tree->nodes.nr elements; overwritten.
+ * pre-order, siblings in the order of @order. A node's parent is among the first @nr, too, and so
+ * is the root. @order: indexes of nodes, with room for tree->nodes.nr elements; overwritten.
  */
 void sb_tree_rearrange(struct sb_tree *tree, uint32_t *order, size_t nr);
 
