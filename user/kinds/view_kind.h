@@ -100,13 +100,15 @@ bool sb_view_kind_is_lasting(const char *name);
 /* Return: the names of all views, "oncpu, offcpu, ..."; a constant. */
 const char *sb_view_kind_names(void);
 
-/* Return: what pprof, OTLP and Pyroscope call the values of profiles of the view @name. If the view
- * has no other name for them, or there is no such view, @name itself, which may be NULL. */
+/* Return: what pprof, OTLP and Pyroscope call the values of profiles of the view @name, a constant.
+ * If the view has no other name for them, or no view is called exactly that, as for "trace:ssl",
+ * @name itself, which may be NULL. */
 const char *sb_view_kind_pprof(const char *name);
 const char *sb_view_kind_otlp(const char *name);
 const char *sb_view_kind_pyroscope(const char *name);
-/* Return: what all formats call these values if their unit is @unit, a constant, because they are objects; NULL:
- * they are none, or they have no such name. */
+/* Return: what all formats call the values of the view @name, which may be NULL, if their @unit,
+ * which may not, is SB_VIEW_UNIT_OBJECTS; a constant. NULL: it is another unit, or they have no
+ * such name, or no view is called that. */
 const char *sb_view_kind_objects(const char *name, const char *unit);
 
 /* The unit of views whose weights are objects. */
