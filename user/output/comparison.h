@@ -41,16 +41,17 @@ struct sb_comparison_output {
 	const char *extension; /* with its dot */
 	const char *summary;
 	/*
-	 * Return: 0; -ENODATA if both profiles are empty; another negative errno. The caller checks
-	 * @out for errors with ferror(). After an error a part may have been written.
+	 * Keeps nothing. Return: 0; -ENODATA if both profiles are empty; another negative errno.
+	 * The caller checks @out for errors with ferror(). After an error a part may have been
+	 * written.
 	 */
 	int (*write)(const struct sb_comparison *comparison, const struct sb_comparison_opts *opts,
 		     FILE *out);
 };
 
 /*
- * Return: the output of that name; the first one whose extension @path ends with; or row @i of the
- * table, from 0; a constant. NULL if there is none. Strings are not NULL.
+ * Return: the output of that name; the first one whose extension @path ends with, after at least
+ * one other byte; or row @i of the table, from 0; a constant. NULL if there is none.
  */
 const struct sb_comparison_output *sb_comparison_output_find(const char *name);
 const struct sb_comparison_output *sb_comparison_output_by_path(const char *path);
@@ -63,12 +64,12 @@ extern const struct sb_comparison_output sb_comparison_folded, sb_comparison_jso
 
 /**
  * sb_comparison_facts() - list the metadata of a comparison
- * @put: called for each piece; the strings are valid during the call; a negative value ends the
- *	list
+ * @put: called for each piece; the strings are valid during the call, a value is cut to 127 bytes;
+ *	returns 0, or another value that ends the list
  *
  * It is shown in the header of folded text and in pictures.
  *
- * Return: 0, or what @put returned if that is negative.
+ * Return: 0, or the other value that @put returned.
  */
 int sb_comparison_facts(const struct sb_comparison *comparison,
 			int (*put)(void *arg, const char *key, const char *value), void *arg);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Compresses what is put into it with gzip (RFC 1952). There is no time stamp, so that equal data
- * gives equal bytes. Not thread-safe. After -EIO the stream can only be freed.
+ * gives equal bytes. Not thread-safe. After -EIO the stream can only be freed. Pointers are not
+ * NULL unless it says so.
  */
 #ifndef SB_OUTPUT_GZIP_H
 #define SB_OUTPUT_GZIP_H
@@ -16,11 +17,11 @@ struct sb_gzip;
 /* Make a stream that writes to @out, which is borrowed until sb_gzip_free(). Return: 0 and
  * *ret_gzip, owned by the caller; -ENOMEM, and *ret_gzip is untouched. */
 int sb_gzip_new(FILE *out, struct sb_gzip **ret_gzip);
-/* Compress bytes. @gzip: a struct sb_gzip *; void *, so that the function fits sb_json.put. Return:
- * 0; -EIO if writing to @out failed. */
+/* Compress bytes. @gzip: a struct sb_gzip *; void *, so that the function fits sb_json.put. @data:
+ * may be NULL if @len is 0. Return: 0; -EIO if writing to the FILE failed. */
 int sb_gzip_put(void *gzip, const void *data, size_t len);
-/* Write what is buffered and the trailer; call it once, at the end. @out is not flushed. Return: 0
- * or -EIO. */
+/* Write what is buffered and the trailer; call it once, at the end. The FILE is not flushed.
+ * Return: 0 or -EIO. */
 int sb_gzip_finish(struct sb_gzip *gzip);
 /* Free the stream, finished or not; NULL is allowed. */
 void sb_gzip_free(struct sb_gzip *gzip);

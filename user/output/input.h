@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Makes a profile of text that the flame graph's readers have read: folded, perf script,
- * SystemTap's .bt. Not thread-safe.
+ * SystemTap's .bt. Not thread-safe. Pointers are not NULL.
  */
 #ifndef SB_OUTPUT_INPUT_H
 #define SB_OUTPUT_INPUT_H
@@ -16,8 +16,11 @@ struct sb_fg;
  * @ret_profile: sealed, owned by the caller; borrows nothing from @fg
  * @ret_nr_rounded: how many weights had fractions and were rounded to the nearest whole number
  *
- * Return: 0; -EINVAL if the text is a comparison, with two weights in a line; -ENOMEM; -E2BIG if
- * it does not fit into a profile. On error nothing is set.
+ * A weight is at most 2^62.
+ *
+ * Return: 0; -EINVAL if the text is a comparison, with two weights in a line, and @fg is as before;
+ * -ENOMEM, and @fg can only be freed; -E2BIG if it does not fit into a profile. On error nothing is
+ * set.
  */
 int sb_input_profile(struct sb_fg *fg, struct sb_profile **ret_profile, uint64_t *ret_nr_rounded);
 

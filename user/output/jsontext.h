@@ -2,7 +2,7 @@
 /*
  * Writes JSON (RFC 8259) with strings that others chose. Commas, quotes and brackets are placed by
  * the writer: each call adds one element to the innermost open object or array. Texts are copied at
- * once, so that nothing is borrowed. Not thread-safe.
+ * once, so that nothing is borrowed. Pointers are not NULL unless it says so. Not thread-safe.
  */
 #ifndef SB_OUTPUT_JSONTEXT_H
 #define SB_OUTPUT_JSONTEXT_H
@@ -20,7 +20,7 @@
  * nothing. Zero-initialize, then set @put and @arg; end with sb_json_end().
  */
 struct sb_json {
-	/* Return: 0 or a negative errno. */
+	/* Take the next bytes, which are valid during the call. Return: 0 or a negative errno. */
 	int (*put)(void *arg, const void *data, size_t len);
 	void *arg;
 	struct sb_str text; /* buffer */
@@ -41,7 +41,8 @@ int sb_json_put_file(void *file, const void *data, size_t len);
  * text of sb_json_string(). None of them returns an error: sb_json_end() does.
  */
 
-/* Open an object or an array, at most 64 in one another: what is written from then on is in it. */
+/* Open an object or an array, at most 64 in one another, which is not checked: what is written from
+ * then on is in it. */
 void sb_json_object(struct sb_json *json, const char *key);
 void sb_json_array(struct sb_json *json, const char *key);
 /* Open an array of which each element begins a new line. */

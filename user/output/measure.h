@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Tells from the metadata "kind", "unit" and "hz" what the weights of a profile mean. Thread: any,
- * while nobody modifies the profile.
+ * while nobody modifies the profile. Pointers are not NULL.
  */
 #ifndef SB_OUTPUT_MEASURE_H
 #define SB_OUTPUT_MEASURE_H

@@ -19,8 +19,8 @@ struct sb_numbers {
 
 /*
  * Find the number of a string, or give it the next one, from 0 on. Strings are compared by address,
- * because a profile interns them; @s is only kept, not read, and may be NULL. Return: 0; -ENOMEM,
- * and then @numbers can only be released.
+ * because a profile interns them; @s is only kept, not read, and may be NULL. Return: 0 and
+ * *ret_number; -ENOMEM, and then that is not valid, and @numbers can only be released.
  */
 int sb_numbers_of(struct sb_numbers *numbers, const char *s, uint32_t *ret_number);
 /* Free the table, not the strings; it is empty then and can be used again. */

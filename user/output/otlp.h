@@ -6,7 +6,8 @@
  *
  * For each profile: sb_otlp_begin(), its stacks and tags in any order, sb_otlp_end(). When the
  * request is large enough: sb_otlp_take(). Functions that return int return 0, -ENOMEM, or -E2BIG
- * for more than 2^31 bytes of strings; after an error the encoder can only be freed.
+ * for more than 2^31 bytes of strings; after an error the encoder can only be freed. Pointers are
+ * not NULL unless it says so.
  */
 #ifndef SB_OUTPUT_OTLP_H
 #define SB_OUTPUT_OTLP_H
@@ -42,11 +43,13 @@ void sb_otlp_free(struct sb_otlp *otlp);
  */
 int sb_otlp_begin(struct sb_otlp *otlp, const struct sb_profile *profile, uint64_t start_ns,
 		  uint64_t dur_ns, const uint8_t *id);
-/* Add a stack. @ids: IDs of @nr frames of the profile, root first; @weight: in its unit. */
+/* Add a stack. @ids: IDs of @nr frames of the profile, root first, not kept; @weight: in the unit
+ * of its metadata; times are written in ns, and at most INT64_MAX of any unit. */
 int sb_otlp_add_stack(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint64_t weight);
 /*
- * Add an attribute of the resource to which the samples belong. Tags get the names of the semantic
- * conventions: "service" becomes "service.name". Both strings are copied.
+ * Add an attribute of the resource to which the samples of the profile that was begun belong. Tags
+ * get the names of the semantic conventions: "service" becomes "service.name". Both strings are
+ * copied.
  */
 int sb_otlp_tag(struct sb_otlp *otlp, const char *tag, const char *value);
 /* End the profile: it becomes a part of the request. */

@@ -29,9 +29,9 @@ struct sb_output {
 	bool needs_durations; /* of rows, see sb_row.log2_ns */
 	bool has_places;      /* shows modules, files and lines: a recording for it collects them */
 	/*
-	 * @profile is sealed. Return: 0; -ENODATA if it lacks durations or weight, which the format
-	 * needs; another negative errno. The caller checks @out for errors with ferror(). After an
-	 * error a part may have been written.
+	 * @profile is sealed. Nothing is kept. Return: 0; -ENODATA if it lacks durations or weight,
+	 * which the format needs; another negative errno. The caller checks @out for errors with
+	 * ferror(). After an error a part may have been written.
 	 */
 	int (*write)(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     FILE *out);
@@ -49,7 +49,8 @@ size_t sb_output_nr_stacks(const struct sb_profile *profile, const struct sb_out
 /* Return: the output of the table with that name, a constant, as the next two return; NULL if there
  * is none, as for "top". */
 const struct sb_output *sb_output_find(const char *name);
-/* Return: the output with the longest extension that @path ends with; NULL if there is none. */
+/* Return: the output with the longest extension that @path ends with, after at least one other
+ * byte; NULL if there is none. */
 const struct sb_output *sb_output_by_path(const char *path);
 /* Return: row @i of the table; NULL past the end. */
 const struct sb_output *sb_output_at(size_t i);

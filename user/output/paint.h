@@ -60,9 +60,9 @@ int sb_paint_tree(struct sb_paint *paint, const struct sb_tree *tree, uint8_t **
 uint32_t sb_paint_change(const struct sb_diff *diff, const struct sb_tree_pair *total);
 
 /*
- * Write an object {"light":[["#fill","#text"],...],"dark":[...]} with the key @key, indexed by the
- * numbers of colours. If @paint is NULL, write the colours of sb_paint_change(). An error is kept
- * in @json, see sb_json_end().
+ * Write an object {"light":[["#fill","#text"],...],"dark":[...]} with the key @key (NULL: none, in
+ * an array), indexed by the numbers of colours. If @paint is NULL, write the colours of
+ * sb_paint_change(). An error is kept in @json, and sb_json_end() returns it.
  */
 void sb_paint_put(struct sb_json *json, const char *key, const struct sb_paint *paint);
 
