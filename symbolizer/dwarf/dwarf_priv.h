@@ -355,7 +355,8 @@ struct sb_die_walk {
  * Return: 0, -EBADMSG, -EFBIG, -ENOMEM, or what enter() returned.
  */
 int sb_die_walk_run(struct sb_die_walk *walk);
-/* Whether the language decides where functions are and how their names are qualified. */
+/* Return: whether DW_AT_language is C (up to C11) or assembler; whether it is C++ (up to C++14).
+ * That decides where functions are looked for, and whether their names are qualified. */
 bool sb_unit_is_c(const struct sb_unit *unit);
 bool sb_unit_is_cplusplus(const struct sb_unit *unit);
 
@@ -370,7 +371,8 @@ int sb_lines_build(struct sb_unit *unit);
 void sb_lines_release(struct sb_dwarf_lines *lines);
 /*
  * Return: the path of the source file number @file of the unit's line table, which must be built;
- * it lives as long as the sb_dwarf. Without its directory if a bound was hit. NULL: unknown.
+ * it lives as long as the sb_dwarf. Without its directory if a bound was hit or memory ran out.
+ * NULL: unknown.
  */
 const char *sb_lines_path(struct sb_unit *unit, uint32_t file);
 
@@ -381,8 +383,8 @@ const char *sb_lines_path(struct sb_unit *unit, uint32_t file);
 int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node);
 
 /*
- * dwarf_split.c: set unit->split if the unit has a .dwo file that can be used; tried once. A
- * missing one is no error. Return: 0 or -ENOMEM.
+ * dwarf_split.c: set unit->split if the unit has a .dwo file that can be used; tried once, and not
+ * again after -ENOMEM. A missing one is no error. Return: 0 or -ENOMEM.
  */
 int sb_unit_load_split(struct sb_unit *unit);
 

@@ -33,14 +33,14 @@ struct sb_gopcln {
 	uint8_t entry_bytes; /* size of a number in the list of functions */
 };
 
-/* Return: whether it is a Go program, by the names of its sections (.gopclntab, .go.buildinfo,
- * .note.go.buildid); the table may be missing. */
+/* Return: whether it is a Go program, by the names of its sections (.gopclntab,
+ * .data.rel.ro.gopclntab, .go.buildinfo, .note.go.buildid); the table may be missing. */
 bool sb_gopcln_is_there(const struct sb_elf *elf);
 /*
  * Read the table into memory; @elf is not needed afterwards. The caller ends *ret_table with
  * sb_gopcln_release(); it is untouched on error. Return: 0; -ENODATA: there is no table; -EBADMSG:
- * it is inconsistent, or without functions; -EFBIG (the bound or the budget); -ENOMEM; others of
- * sb_elf_load().
+ * it is inconsistent, or without functions; -EFBIG (the bound or the budget); -ENOTSUP: it is
+ * compressed; -ENOMEM; others of pread(2).
  */
 int sb_gopcln_load(const struct sb_elf *elf, struct sb_gopcln *ret_table);
 /* Free the table. Names that sb_gopcln_func() returned become invalid. Accepts one of zeroes. */

@@ -67,8 +67,8 @@ void sb_kallsyms_release(struct sb_kallsyms *ks);
 /*
  * Find the symbol that covers @addr; may read the file. *@ret_sym is untouched on error.
  * Return: 0; -ENOENT (there is none); -EACCES (the file or its addresses are hidden from us);
- * -ENODATA (no usable symbol table); -EFBIG (a bound cut the table, and @addr is not in the part
- * that was read); -ENOMEM.
+ * -ENODATA (the file is not there, cannot be read, or has no symbols); -EFBIG (a bound cut the
+ * table, and @addr is not in the part that was read); -ENOMEM.
  */
 int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *ret_sym);
 

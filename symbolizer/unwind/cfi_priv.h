@@ -146,8 +146,9 @@ struct sb_cfi_entries {
 };
 
 /*
- * Append all CIEs and FDEs of @section. Broken ones are counted and left out. The caller releases
- * @entries, after an error, too.
+ * Append all CIEs and FDEs of @section. Broken ones are counted and left out; behind one whose
+ * length is broken nothing is read. The caller releases @entries, zeroed before, after an error,
+ * too.
  * Return: 0, -ENOMEM, -EFBIG (more entries than any program has).
  */
 int sb_cfi_read(const struct sb_cfi_section *section, struct sb_cfi_entries *entries);
@@ -185,9 +186,12 @@ int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_ci
  * CFI; x86-64 only.
  */
 
-/* Append FDEs for all functions. Broken ones are counted and left out. Return: 0 or -ENOMEM. */
+/* Append FDEs for all functions. Broken ones are counted and left out. The caller releases
+ * @entries, after an error, too. Return: 0 or -ENOMEM. */
 int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries);
-/* Pass the rows of the function @fde to @sink, ascending. Return: as sb_cfi_exec_fde(). */
+/* Pass the rows of the function @fde to @sink, ascending; an address can come twice, and the later
+ * row is valid. Return: 0; -EBADMSG: the function's entry is broken, or nothing is known behind the
+ * last row (none with the rule UNSUP follows); or what the sink returned. */
 int sb_cfi_go_exec(const struct sb_gopcln *go, const struct sb_cfi_fde *fde,
 		   const struct sb_cfi_sink *sink);
 
