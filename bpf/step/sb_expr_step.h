@@ -2,8 +2,9 @@
 /*
  * The evaluator of expressions: step() executes one instruction of a program that
  * user/events/expr.c has compiled. Both sides compile this source: BPF programs of events, and
- * tests, which run it natively. BPF programs have the kernel's helpers for these macros, and include
- * sb_util.bpf.h first; who compiles it for another machine defines the first three before including it:
+ * tests, which run it natively. BPF programs have the kernel's helpers for these macros, and
+ * include sb_util.bpf.h first; who compiles it for another machine defines the first three before
+ * including it:
  *
  *	SB_EXPR_READ(mem, dst, len, addr)	copy @len bytes of the kernel's memory; 0: success
  *	SB_EXPR_READ_STR(mem, dst, len, addr)	copy a string of the kernel's memory
@@ -29,6 +30,9 @@
  *	for (i = 0; i < SB_EXPR_INSNS_MAX && example_expr_step(slot); i++)
  *		;
  *	// s->run.ints[0] or s->run.strings[0] is the result, s->run.flags says what went wrong.
+ *
+ * No pointer may be NULL, except @mem if the macros do without it, and none is kept. In all
+ * functions, *@run is all the state there is.
  *
  * Every program is safe to evaluate, also a forged one: indices are masked, and what is read is
  * only read by the three macros. A program that the compiler made keeps within both stacks.
@@ -98,12 +102,14 @@ static __always_inline __u64 *sb_expr_int(struct sb_expr_run *run, __u32 below)
 	return &run->ints[at & (SB_EXPR_INTS_MAX - 1)];
 }
 
+/* Push the integer @val. */
 static __always_inline void sb_expr_push(struct sb_expr_run *run, __u64 val)
 {
 	run->nr_ints++;
 	*sb_expr_int(run, 0) = val;
 }
 
+/* Return: the integer on top, which is taken off. */
 static __always_inline __u64 sb_expr_pop(struct sb_expr_run *run)
 {
 	__u64 val = *sb_expr_int(run, 0);
@@ -143,7 +149,8 @@ static __always_inline __u64 sb_expr_extend(__u64 val, __u32 size, __u32 is_sign
 	return is_signed ? (__u64)((__s64)val >> shift) : val >> shift;
 }
 
-/* SB_EXPR_OP_CONTEXT: push an integer of the context; 0 with SB_EXPR_BAD_READ if it is unreadable. */
+/* SB_EXPR_OP_CONTEXT: push an integer of the context; 0 with SB_EXPR_BAD_READ if it cannot be
+ * read. */
 static __always_inline void sb_expr_load(struct sb_expr_run *run, const struct sb_expr_insn *insn,
 					 void *mem)
 {
@@ -161,9 +168,9 @@ static __always_inline void sb_expr_load(struct sb_expr_run *run, const struct s
 }
 
 /*
- * Push the string at @addr, of which @len bytes with the zero at its end are read at most. @is_user:
- * not 0: an address of the process, else of the kernel. Sets SB_EXPR_BAD_READ (it is "" then) or
- * SB_EXPR_CUT.
+ * Push the string at @addr, of which @len bytes with the zero at its end are read at most.
+ * @is_user: not 0: an address of the process, else of the kernel. Sets SB_EXPR_BAD_READ (it is ""
+ * then) or SB_EXPR_CUT.
  */
 static __always_inline void sb_expr_load_string(struct sb_expr_run *run, __u64 len, __u64 addr,
 						int is_user, void *mem)
@@ -195,7 +202,7 @@ static __always_inline void sb_expr_load_data_loc(struct sb_expr_run *run, __u32
 	sb_expr_load_string(run, word >> 16, run->context + (word & 0xffff), 0, mem);
 }
 
-/* Return: whether @addr is one of the kernel. */
+/* Return: whether @addr is one of the kernel: by its highest bit; on arm64 by bit 55. */
 static __always_inline int sb_expr_is_kernel(__u64 addr)
 {
 #ifdef SB_MACHINE_ARM64
@@ -362,8 +369,8 @@ static __always_inline void sb_expr_jump(struct sb_expr_run *run, const struct s
 }
 
 /*
- * Execute one of the operations from SB_EXPR_OP_CONST to SB_EXPR_OP_STR_AT: push a value, a literal,
- * the name of the thread, or what is read from memory. STR_AT pops the address before.
+ * Execute one of the operations from SB_EXPR_OP_CONST to SB_EXPR_OP_STR_AT: push a value, a
+ * literal, the name of the thread, or what is read from memory. STR_AT pops the address before.
  */
 static __always_inline void sb_expr_operand(struct sb_expr_run *run, const struct sb_expr *expr,
 					    const struct sb_expr_insn *insn, void *mem)
@@ -409,7 +416,9 @@ static __always_inline void sb_expr_operand(struct sb_expr_run *run, const struc
  * @mem: passed to the macros that read memory
  *
  * Thread: any, one at a time for each @run; any BPF program.
- * Return: 1: call it again, which is needed at most SB_EXPR_INSNS_MAX times; 0: the result is there.
+ * Return: 1: call it again, which is needed at most SB_EXPR_INSNS_MAX times; 0: the result is
+ * there: at the end of the program, or at an instruction that does not exist, at which a forged one
+ * ends.
  */
 static __always_inline int sb_expr_step(struct sb_expr_run *run, const struct sb_expr *expr,
 					void *mem)

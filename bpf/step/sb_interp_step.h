@@ -31,7 +31,8 @@
  * Everything that is read belongs to the process and may be anything. All loops have a constant
  * bound, and there are few of them: core/interp.bpf.c loops over steps. In all functions, *@w is
  * all the state there is (one thread for each), @mem is passed to SB_INTERP_READ, and addresses are
- * those of the process.
+ * those of the process. No pointer may be NULL, except @mem if SB_INTERP_READ does without it, and
+ * none is kept.
  */
 #ifndef SB_INTERP_STEP_H
 #define SB_INTERP_STEP_H
@@ -127,8 +128,8 @@ static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 }
 
 /*
- * Copy from the process; an address that cannot be read is noted in fault_addr. Return: 0 on
- * success.
+ * Copy from the process; an address that cannot be read is noted in fault_addr, and then @dst is zero
+ * in BPF, but may be partly overwritten elsewhere. Return: 0 on success.
  */
 #define sb_interp_read(w, mem, dst, len, addr)                   \
 	({                                                       \

@@ -123,8 +123,8 @@ static __always_inline __u32 hs_u16(const struct sb_interp_walk *w, __u32 off)
 
 /*
  * The verifier follows each branch, and here are many conditions, so they are computed as numbers.
- * Return: 1 if @a equals @b, otherwise 0. Both must be below 2^63, which a whole word of the process
- * need not be: for such a word use hs_is_either() or hs_is_below(x, 1).
+ * Return: 1 if @a equals @b, otherwise 0. Both must be below 2^63, which a whole word of the
+ * process need not be: for such a word use hs_is_either() or hs_is_below(x, 1).
  */
 static __always_inline __u64 hs_is(__u64 a, __u64 b)
 {
@@ -555,7 +555,9 @@ static __always_inline __u64 hs_is_made(struct sb_interp_walk *w, const struct s
 
 /*
  * Push the Java frame for the native frame where @walk stands, and move @walk to the caller.
- * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: there is no Java code at its pc; SB_STEP_END.
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: there is no Java code at its pc; SB_STEP_END with
+ * SB_STACK_DEPTH, when there was no room for the frame, or BAD_FP, BAD_CFA, FAULT or BAD_PC: the
+ * caller was not found, the frame may have been pushed all the same.
  */
 static __always_inline enum sb_step sb_hotspot_native(struct sb_interp_walk *w,
 						      struct sb_walk *walk, void *mem)

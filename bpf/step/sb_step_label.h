@@ -10,7 +10,8 @@
  * In all functions, *@w is all the state there is (one thread for each), and @mem is passed to
  * SB_INTERP_READ, which copies from the process and returns 0 on success. Results: SB_STEP_GO_ON:
  * call step() (again); SB_STEP_END: there are no more labels. Memory that cannot be read sets
- * w->is_bad; labels read before remain.
+ * w->is_bad; labels read before remain. No pointer may be NULL, except @mem if the macro does
+ * without it, and none is kept.
  *
  * A sample interrupts the thread whose labels it reads, so what the thread writes in the right
  * order is read consistently. Everything may be forged: all sizes are bounded here.
@@ -35,9 +36,9 @@
 
 /* GO, for 64-bit programs: g.m of runtime2.go, of which the linker knows the place. */
 #define SB_LABEL_GO_M	     48
-/* GO: map[string]string of runtime/map.go up to Go 1.23. A bucket has a byte for each of its entries,
- * which is less than SB_LABEL_GO_TOP_MIN where there is none, then their keys, their values, and the
- * next bucket of the same hash. */
+/* GO: map[string]string of runtime/map.go up to Go 1.23. A bucket has a byte for each of its
+ * entries, which is less than SB_LABEL_GO_TOP_MIN where there is none, then their keys, their
+ * values, and the next bucket of the same hash. */
 #define SB_LABEL_GO_ENTRIES  8
 #define SB_LABEL_GO_BUCKET   (SB_LABEL_GO_ENTRIES * (1 + 16 + 16) + 8)
 #define SB_LABEL_GO_TOP_MIN  5
@@ -102,7 +103,8 @@ static __always_inline __u64 sb_label_word(struct sb_label_walk *w, void *mem, _
 }
 
 /*
- * Return: the address of the thread-local variable; 0: the thread does not have it. "ELF Handling
+ * Return: the address of the thread-local variable; 0: the thread does not have it, or that cannot
+ * be read, and then w->is_bad is set. "ELF Handling
  * For Thread-Local Storage" (Drepper), section 3. glibc: dtv_t is two words, dtv[-1] says how many
  * there are, a block that is not there yet is -1 (sysdeps/generic/dl-dtv.h); musl: one word,
  * dtv[0] is their number (src/env/__init_tls.c).
@@ -140,8 +142,8 @@ static __always_inline void sb_label_put_ids(struct sb_label_walk *w)
 
 /*
  * sb_label_begin() for OTEL: copy all attributes of the record at @record of the process to
- * w->record. One that the thread is changing right now counts as empty; one that is too long is cut,
- * and counted in w->nr_cut.
+ * w->record. One that the thread is changing right now counts as empty; one that is too long is
+ * cut, and counted in w->nr_cut.
  */
 static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w, void *mem,
 							__u64 record)
@@ -176,7 +178,8 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_begin() for CUSTOM and GO: read the head of the set at @set of the process. */
+/* sb_label_begin() for CUSTOM and GO: read the head of the set at @set of the process. Return:
+ * SB_STEP_GO_ON; SB_STEP_END: it cannot be read, and w->is_bad is set. */
 static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *w, void *mem,
 							  __u64 set)
 {
@@ -211,7 +214,8 @@ static __always_inline enum sb_step sb_label_begin_map(struct sb_label_walk *w, 
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_begin() for GO: @g: of whatever stack the thread is on, which may be one of the runtime's. */
+/* sb_label_begin() for GO: @g: of whatever stack the thread is on, which may be one of the
+ * runtime's. */
 static __always_inline enum sb_step sb_label_begin_go(struct sb_label_walk *w, void *mem, __u64 g)
 {
 	__u64 m = sb_label_word(w, mem, g + SB_LABEL_GO_M);
@@ -239,7 +243,7 @@ static __always_inline void sb_label_find(struct sb_label_walk *w, void *mem)
 	w->at = var ? sb_label_word(w, mem, var) : 0;
 }
 
-/* The second half. */
+/* The second half. Return: as sb_label_begin(). */
 static __always_inline enum sb_step sb_label_begin_at(struct sb_label_walk *w, void *mem)
 {
 	__u64 at = w->at;
@@ -254,7 +258,9 @@ static __always_inline enum sb_step sb_label_begin_at(struct sb_label_walk *w, v
 
 /*
  * Find the labels of the thread. The caller has set w->conf, w->thread_pointer and w->is_of_span;
- * all else is reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none.
+ * all else is reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or
+ * they cannot be read (w->is_bad) or are being changed (w->is_changing). Only IDs of OTEL may be in
+ * w->data then, so call sb_label_end() all the same.
  */
 static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void *mem)
 {
@@ -365,15 +371,17 @@ static __always_inline enum sb_step sb_label_next_of_map(struct sb_label_walk *w
 	return SB_STEP_GO_ON;
 }
 
-/* The next label of CUSTOM or GO, {key, its length, value, its length} into w->head. A length of 0 says
- * that there is none here. */
+/* The next label of CUSTOM or GO, {key, its length, value, its length} into w->head. A length of 0
+ * says that there is none here. */
 static __always_inline enum sb_step sb_label_next(struct sb_label_walk *w, void *mem)
 {
 	return w->conf.kind == SB_LABEL_GO && w->conf.go_is_map ? sb_label_next_of_map(w, mem)
 								: sb_label_next_of_list(w, mem);
 }
 
-/* Append the label in w->head if it is wanted. Longer values are cut, and counted in w->nr_cut. */
+/* Append the label in w->head if it is wanted. Values of more than SB_LABEL_VALUE_MAX bytes are
+ * cut, and counted in w->nr_cut. One whose key or value cannot be read is left out, and w->is_bad
+ * is set. Return: SB_STEP_GO_ON, always. */
 static __always_inline enum sb_step sb_label_take(struct sb_label_walk *w, void *mem)
 {
 	__u64 len, hash;
@@ -411,7 +419,8 @@ static __always_inline enum sb_step sb_label_take(struct sb_label_walk *w, void 
 	return SB_STEP_GO_ON;
 }
 
-/* Of the keys in w->conf, want only the one that spans depend on. To be called before
+/* Of the keys in w->conf, which is changed and so has to be set again for another walk, want only
+ * the one that spans depend on. To be called before
  * sb_label_begin(). */
 static __always_inline void sb_label_want_span(struct sb_label_walk *w)
 {

@@ -196,8 +196,8 @@ static __always_inline int sb_luajit_follow(struct sb_interp_walk *w, void *mem,
 }
 
 /*
- * Walk one frame of Lua's own stack. Return: SB_STEP_GO_ON; SB_STEP_END, with SB_STACK_COMPLETE at
- * the end of the segment.
+ * Walk one frame of Lua's own stack. Return: SB_STEP_GO_ON; SB_STEP_END, with SB_STACK_FAULT,
+ * BAD_PC, BAD_FP or DEPTH, or with SB_STACK_COMPLETE at the end of the segment.
  */
 static __always_inline enum sb_step sb_luajit_step(struct sb_interp_walk *w, void *mem)
 {
@@ -517,7 +517,7 @@ static __always_inline enum sb_step sb_luajit_enter(struct sb_interp_walk *w, st
  * called for its frames. The caller clears has_steps before the call, since some paths do not write
  * it, and looks at it afterwards, whatever is returned. From generated code, the prologue and
  * helpers it moves @walk to the caller (SB_STEP_GO_ON); from the interpreter the table's rule does
- * (SB_STEP_FP_CHAIN).
+ * (SB_STEP_FP_CHAIN). SB_STEP_END: walk->status is SB_STACK_FAULT or BAD_PC.
  */
 static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						     void *mem)
@@ -551,6 +551,7 @@ static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, s
 }
 
 #else
+/* On other machines no frame is found. Return: SB_STEP_FP_CHAIN. */
 static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						     void *mem)
 {

@@ -146,8 +146,8 @@ static __always_inline __u64 sb_perl_cop_hash(const __u64 cop[3])
 }
 
 /*
- * Push a frame at the current statement, w->at[SB_PERL_COP]. @obj: a GV with SB_PERL_IS_GV, or a CV,
- * or SB_PERL_*. @check: a hash of it. Return: SB_STEP_GO_ON; SB_STEP_END, DEPTH.
+ * Push a frame at the current statement, w->at[SB_PERL_COP]. @obj: a GV with SB_PERL_IS_GV, or a
+ * CV, or SB_PERL_*. @check: a hash of it. Return: SB_STEP_GO_ON; SB_STEP_END, DEPTH.
  */
 static __always_inline enum sb_step sb_perl_push(struct sb_interp_walk *w, void *mem, __u64 obj,
 						 __u64 check)
@@ -189,8 +189,9 @@ static __always_inline enum sb_step sb_perl_enter(struct sb_interp_walk *w, void
 }
 
 /*
- * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
- * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Perl, FAULT or BAD_CFA.
+ * Find the state of the thread, and store what step() needs in w->at, which is all 0 before.
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Perl,
+ * FAULT or BAD_CFA.
  */
 static __always_inline enum sb_step sb_perl_begin(struct sb_interp_walk *w, void *mem)
 {
@@ -213,7 +214,8 @@ static __always_inline enum sb_step sb_perl_begin(struct sb_interp_walk *w, void
 	return SB_STEP_GO_ON;
 }
 
-/* At the root: push a frame for the program itself, if it runs. Return: SB_STEP_END. */
+/* At the root: push a frame for the program itself, if it runs. Return: SB_STEP_END with
+ * SB_STACK_COMPLETE, or DEPTH when there was no room for it. */
 static __always_inline enum sb_step sb_perl_root(struct sb_interp_walk *w, void *mem)
 {
 	__u64 cop = w->at[SB_PERL_COP];
@@ -303,7 +305,8 @@ static __always_inline enum sb_step sb_perl_sub(struct sb_interp_walk *w, void *
 	return sb_perl_push(w, mem, gv | SB_PERL_IS_GV, sb_perl_hash(buf[SB_PERL_CV_ROOT], gp));
 }
 
-/* Walk one record of a stack of contexts, or go on to the next stack. */
+/* Walk one record of a stack of contexts, or go on to the next stack. Return: SB_STEP_GO_ON;
+ * SB_STEP_END, FAULT, BAD_CFA, DEPTH or COMPLETE. */
 static __always_inline enum sb_step sb_perl_step(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_perl_conf *conf = sb_perl_conf(w);

@@ -114,8 +114,8 @@ static __always_inline __u64 sb_php_globals(struct sb_interp_walk *w, void *mem)
 }
 
 /*
- * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
- * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run PHP.
+ * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON, also
+ * when no function is running; SB_STEP_END with SB_STACK_COMPLETE when the thread does not run PHP.
  */
 static __always_inline enum sb_step sb_php_begin(struct sb_interp_walk *w, void *mem)
 {

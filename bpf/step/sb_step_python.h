@@ -123,8 +123,8 @@ static __always_inline __u64 sb_python_frame(struct sb_interp_walk *w, void *mem
 }
 
 /*
- * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
- * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Python.
+ * Find the state of the thread, and store what step() needs in w->at, which is all 0 before.
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Python.
  */
 static __always_inline enum sb_step sb_python_begin(struct sb_interp_walk *w, void *mem)
 {
@@ -244,7 +244,8 @@ static __always_inline enum sb_step sb_python_push(struct sb_interp_walk *w, voi
 	return SB_STEP_GO_ON;
 }
 
-/* Walk one frame, or go on to the next state of the thread. */
+/* Walk one frame, or go on to the next state of the thread. Return: SB_STEP_GO_ON; SB_STEP_END with
+ * SB_STACK_COMPLETE behind the last state, FAULT when the frame cannot be read, DEPTH. */
 static __always_inline enum sb_step sb_python_step(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_python_conf *conf = sb_python_conf(w);

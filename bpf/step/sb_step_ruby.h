@@ -258,7 +258,9 @@ static __always_inline enum sb_step sb_ruby_next(struct sb_interp_walk *w, void 
 	}
 }
 
-/* Walk one control frame, or examine one more environment for the method of the current one. */
+/* Walk one control frame, or examine one more environment for the method of the current one. At
+ * most one frame is pushed. Return: SB_STEP_GO_ON; SB_STEP_END, COMPLETE behind the last one,
+ * FAULT, BAD_FP, DEPTH. */
 static __always_inline enum sb_step sb_ruby_step(struct sb_interp_walk *w, void *mem)
 {
 	enum sb_step step = SB_STEP_GO_ON;

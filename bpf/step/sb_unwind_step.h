@@ -10,7 +10,9 @@
  * What is special to arm64 is in sb_unwind_step_arm64.h. In all functions, @mem is passed to
  * SB_STEP_READ, @rule is the rule for sb_walk_key(), and *@walk is all the state there is, so they
  * run in any thread and in any BPF program. After a result other than SB_STEP_GO_ON, pc, sp and fp
- * of the walk are those of the frame where it stands, unless said otherwise.
+ * of the walk are those of the frame where it stands, unless said otherwise; mark, uses and bx_at
+ * may have changed. No pointer may be NULL, except @mem if SB_STEP_READ does without it, and none is
+ * kept.
  *
  * Sources: System V ABI for x86-64, sections 3.2.2 (stack frame) and 3.4.1 (process start);
  * DWARF 5, section 6.4; the signal frame: asm/sigcontext.h, asm/ucontext.h of the kernel's UAPI.
@@ -387,7 +389,7 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 
 /*
  * Get the caller's frame pointer by rule->fp; SB_FP_LOST where the rule says that it is lost. @cfa:
- * from sb_find_cfa(). Return: 0; otherwise it could not be read.
+ * from sb_find_cfa(). Return: 0; otherwise it could not be read, and *@fp must not be used.
  */
 static __always_inline int sb_find_fp(const struct sb_walk *walk, const struct sb_uw_rule *rule,
 				      void *mem, __u64 cfa, __u64 *fp)
@@ -422,7 +424,8 @@ static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
 /*
  * One step by @rule, to the caller of the frame where the walk stands. Return: SB_STEP_GO_ON;
  * SB_STEP_FP_CHAIN if the rule is FP_CHAIN: call sb_fp_step(), nothing has changed but walk->mark;
- * SB_STEP_END with walk->status.
+ * SB_STEP_END with SB_STACK_COMPLETE at the root, NO_RULE, FAULT, BAD_CFA or BAD_PC in
+ * walk->status.
  */
 static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						void *mem)

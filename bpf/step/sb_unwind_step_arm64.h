@@ -4,7 +4,8 @@
  * is all the state there is, @mem is passed to SB_STEP_READ, which copies from the process, and
  * @rule is the unwind rule for the walk's pc; any thread, any BPF program. Results, enum sb_step:
  * SB_STEP_GO_ON: the walk stands at the caller; SB_STEP_END: it has ended, and walk->status
- * (SB_STACK_*) says why; SB_STEP_FP_CHAIN: the rule cannot be used, so call sb_fp_step().
+ * (SB_STACK_*) says why; SB_STEP_FP_CHAIN: the rule cannot be used, so call sb_fp_step(). No
+ * pointer may be NULL, except @mem if SB_STEP_READ does without it, and none is kept.
  *
  * A call leaves the return address in x30, the link register. A function that calls others saves
  * it, usually together with the caller's x29, in a frame record, and then points x29 to the
@@ -247,7 +248,8 @@ static __always_inline int sb_find_record(const struct sb_walk *walk, const stru
 
 /*
  * One step by @rule, to the caller of the frame where the walk stands. Sets walk->mark. Return: as
- * described at the top; after SB_STEP_FP_CHAIN pc, sp and fp are unchanged.
+ * described at the top; after SB_STEP_FP_CHAIN pc, sp and fp are unchanged; SB_STEP_END with
+ * SB_STACK_COMPLETE at the root, NO_RULE, FAULT, BAD_CFA or BAD_PC.
  */
 static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						void *mem)
