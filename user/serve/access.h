@@ -41,19 +41,22 @@ int sb_address_parse(const char *text, union sb_address *ret_address);
 socklen_t sb_address_len(const union sb_address *address);
 
 /*
- * Check a request: its Host must be a name of this machine (against DNS rebinding), it must not
- * come from a script of another site, and it must have the token, in the Authorization header or a
- * cookie. Return: 0; or the HTTP status to refuse it with, 421, 403 or 401 (no token), and *ret_why
- * is a static sentence; it is untouched if 0 is returned.
+ * Check a request that sb_http_parse() accepted: its Host must be a name of this machine (against
+ * DNS rebinding), which is a number, "localhost", or one of @access, with any port; it must not
+ * come from a script of another site, which Sec-Fetch-Site and Sec-Fetch-Mode tell; and it must
+ * have the token, if there is one, in the Authorization header or a cookie. Return: 0; or the HTTP
+ * status to refuse it with, 421, 403 or 401 (no token), and *ret_why is a static sentence; it is
+ * untouched if 0 is returned.
  */
 int sb_access_check(const struct sb_access *access, const struct sb_http_request *request,
 		    const char **ret_why);
 /* Check a request as sb_access_check() does, but not its token. Return: 0; 421 for another Host;
- * 403 for a script of another site; then *ret_why is a static sentence. */
+ * 403 for a script of another site; then *ret_why is a static sentence, else untouched. */
 int sb_access_check_host(const struct sb_access *access, const struct sb_http_request *request,
 			 const char **ret_why);
 /* Return: whether @query, the part of an address behind "?", has a parameter "token" with the right
- * token. access->token is not NULL. */
+ * token; false if it was not there. Nothing is decoded: tokens need no encoding. access->token is
+ * not NULL. */
 bool sb_access_query_has_token(const struct sb_access *access, struct sb_http_text query);
 
 #endif

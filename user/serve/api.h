@@ -31,9 +31,10 @@ int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_as
 int sb_api_number(struct sb_asked *asked, const char *name, uint32_t min, uint32_t max,
 		  uint32_t otherwise, uint32_t *ret);
 /*
- * Run a query, and make a sealed tree of at most @nr_nodes_max nodes; 0: of all. The caller owns
- * the profile and the tree. @ask: its nr_nodes_max is set here. @ret_answer: figures of the answer;
- * may be NULL. Return: 0; a negative errno, and neither is set.
+ * Run a query, and make a sealed tree of at most @nr_nodes_max nodes, which is SB_API_NODES_MAX at
+ * most; 0: of all. The caller owns the profile and the tree. @ask: of sb_api_ask(), so that its
+ * range is not empty; its nr_nodes_max is set here. @ret_answer: figures of the answer; may be NULL.
+ * Return: 0; a negative errno, and then profile and tree are untouched, and the answer may be set.
  */
 int sb_api_tree(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes_max,
 		struct sb_profile **ret_profile, struct sb_tree **ret_tree,
@@ -47,12 +48,13 @@ struct sb_numbering {
 	uint32_t *string; /* by number */
 	uint32_t nr;
 };
-/* @numbering is zero-initialized. Return: 0 or -ENOMEM; release it in both cases. */
+/* @numbering is zero-initialized; @tree is only used during the call, but must not get more names.
+ * Return: 0 or -ENOMEM; release it in both cases. */
 int sb_numbering_init(struct sb_numbering *numbering, const struct sb_tree *tree);
 /* Free both tables, also after an error and of a zero-initialized one; call it once. */
 void sb_numbering_release(struct sb_numbering *numbering);
-/* Return: the number of @string, an index of the tree's names: the next one, from 0 on, if it had
- * none. */
+/* Return: the number of @string, an index of the tree's names, which is not checked: the next one,
+ * from 0 on, if it had none. */
 uint32_t sb_numbering_of(struct sb_numbering *numbering, uint32_t string);
 
 #endif

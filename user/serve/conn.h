@@ -54,12 +54,15 @@ struct sb_conn {
  * SB_CONN_READING until @deadline_ns (CLOCK_MONOTONIC). */
 void sb_conn_init(struct sb_conn *conn, int fd, uint64_t deadline_ns);
 /* Close the socket and the body, and free all, after which the state is SB_CONN_FREE. Again is
- * harmless. The caller has taken it out of the queue and away from its worker before. */
+ * harmless, but not for a zeroed struct, whose descriptors are 0 and not -1. The caller has taken
+ * it out of the queue and away from its worker before. */
 void sb_conn_release(struct sb_conn *conn);
 
 /*
- * Read what has arrived. Return: 1 if a whole head of head_len bytes is at the beginning of @in; 0
- * if not yet; -EMSGSIZE if it is too long; -ECONNRESET if the client is gone, or without memory.
+ * Read what has arrived, unless conn->in has a whole head already. Return: 1 if a whole head of
+ * head_len bytes is at the beginning of conn->in; 0 if not yet: call again when the socket is
+ * readable; -EMSGSIZE if it is longer than SB_HTTP_HEAD_MAX, and a reply can still be sent;
+ * -ECONNRESET if the client is gone or sends nothing more, or without memory.
  */
 int sb_conn_read(struct sb_conn *conn);
 /*
@@ -75,7 +78,8 @@ void sb_conn_next(struct sb_conn *conn);
  * conn->body_fd cannot be read or is shorter than conn->body_len: the caller closes the connection.
  */
 int sb_conn_send(struct sb_conn *conn);
-/* After the last reply: discard input. Return: 0 if more may come; -ECONNRESET at its end. */
+/* After the last reply: discard input that has arrived. Return: 0 if more may come; -ECONNRESET at
+ * its end, or after an error. */
 int sb_conn_drain(struct sb_conn *conn);
 
 #endif

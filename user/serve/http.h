@@ -34,19 +34,23 @@ struct sb_http_request {
 };
 
 /*
- * Find the end of the head at the beginning of @bytes. *@from, 0 at first, is updated, so that the
- * next call does not search the same bytes again. Return: the length of the head with the empty
- * line that ends it; 0 if that is not there yet.
+ * Find the end of the head at the beginning of @bytes. *@from, 0 at first for each head, is
+ * updated, so that the next call does not search the same bytes again. Return: the length of the
+ * head with the empty line that ends it; 0 if that is not there yet. SB_HTTP_HEAD_MAX is not
+ * checked.
  */
 size_t sb_http_head_len(const char *bytes, size_t len, size_t *from);
 
 /*
  * Parse a head of @len bytes, as sb_http_head_len() says. @ret borrows from @bytes. Return: 0; or
- * the HTTP status to refuse it with: 400, 405, 413, 414, 431, 505; then @ret is not to be used.
+ * the HTTP status to refuse it with: 400 if it is not valid or has no Host, 405 for other methods
+ * than GET and HEAD, 413 for a body, 414 for a first line beyond SB_HTTP_LINE_MAX, 431 for more
+ * than 100 headers, 505 for other versions than 1.0 and 1.1; then only ret->is_head is to be used.
  */
 int sb_http_parse(const char *bytes, size_t len, struct sb_http_request *ret);
 
-/* Return: the reason phrase of a status that we send, such as "Not Found"; "Error" for others. */
+/* Return: the reason phrase of a status that we send, such as "Not Found"; "Error" for others; a
+ * constant. */
 const char *sb_http_reason(int status);
 
 /* Return: whether a list like "gzip;q=1.0, br" has @token, in upper or lower case, with a weight

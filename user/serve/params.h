@@ -23,8 +23,10 @@ struct sb_params {
 };
 
 /*
- * Parse and decode %XX and "+". Return: 0; -EINVAL if the encoding is wrong or contains NUL; -E2BIG
- * for more than SB_PARAMS_MAX; -ENOMEM. @params is overwritten; release it in all cases.
+ * Parse and decode %XX and "+". @query: copied; may be NULL if @len is 0. A parameter without "="
+ * has an empty value. Return: 0; -EINVAL if the encoding is wrong or contains NUL; -E2BIG for more
+ * than SB_PARAMS_MAX; -ENOMEM. @params is overwritten; release it in all cases, and use it for
+ * nothing else after an error.
  */
 int sb_params_parse(struct sb_params *params, const char *query, size_t len);
 /* Free all names and values, also of a zero-initialized struct; no parameters are left. */
@@ -37,12 +39,13 @@ void sb_params_release(struct sb_params *params);
 const char *sb_params_get(struct sb_params *params, const char *name);
 /*
  * Return: the next value of @name that is not empty, from *@at on, which is 0 at first and is moved
- * on; NULL at the end. Borrowed until the release.
+ * on; NULL at the end. Borrowed until the release. Those of this name that were passed count as
+ * looked up.
  */
 const char *sb_params_next(struct sb_params *params, const char *name, size_t *at);
 /*
- * Return: the name of a parameter that was never looked up, so that mistakes are reported; NULL if
- * there is none.
+ * Return: the name of a parameter that was never looked up, so that mistakes are reported, borrowed
+ * until the release; NULL if there is none.
  */
 const char *sb_params_unknown(const struct sb_params *params);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Writes the heads of replies, and replies that need no worker, to conn->head, whose contents are
- * replaced. The caller sends it with sb_conn_send(), and has set conn->closes before. Arguments are
- * not kept, but for a struct sb_asset. Single-threaded. Pointers are not NULL unless it says so.
- * The functions return 0; or -ENOMEM, and then the connection can only be closed.
+ * replaced. The caller sends it with sb_conn_send(), and has set conn->closes and conn->has_no_body
+ * before. Arguments are not kept, but for a struct sb_asset. Single-threaded. Pointers are not NULL
+ * unless it says so. The functions return 0; or -ENOMEM, and then the connection can only be
+ * closed.
  */
 #ifndef SB_SERVE_REPLY_H
 #define SB_SERVE_REPLY_H
@@ -38,8 +39,9 @@ struct sb_reply {
 	const char *more;      /* further header lines; or NULL */
 };
 
-/* Write the head with the headers that all replies have. Sets conn->status and conn->body_len, but
- * no body. */
+/* Write the head with the headers that all replies have. The texts of @reply are not checked: the
+ * caller makes sure that they fit into a header, and that each line of `more` ends in CRLF. Sets
+ * conn->status and conn->body_len, but no body: the caller sets conn->body or conn->body_fd. */
 int sb_reply_head(struct sb_conn *conn, const struct sb_reply *reply);
 /* A whole reply with the JSON body {"error":"..."}. @why: any text, cleaned and escaped here. */
 int sb_reply_error(struct sb_conn *conn, int status, const char *why);
@@ -47,7 +49,8 @@ int sb_reply_error(struct sb_conn *conn, int status, const char *why);
  * conn->body points into @asset until the reply is sent. */
 int sb_reply_asset(struct sb_conn *conn, const struct sb_http_request *request,
 		   const struct sb_asset *asset);
-/* After "/?token=..." with the right token: set a cookie, and redirect to "/". */
+/* After "/?token=..." with the right token: set a cookie, and redirect to "/". access->token is not
+ * NULL. */
 int sb_reply_cookie(struct sb_conn *conn, const struct sb_access *access);
 /* A whole reply with the text body "ok". */
 int sb_reply_health(struct sb_conn *conn);

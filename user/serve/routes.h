@@ -2,7 +2,7 @@
 /*
  * The addresses that workers answer. To add one, write a function and add a row to routes.c. Not
  * thread-safe; runs in a worker process, but for sb_route_find() and sb_route_at(), which the front
- * calls, too.
+ * calls, too. Pointers are not NULL; nothing is kept beyond the answer.
  */
 #ifndef SB_SERVE_ROUTES_H
 #define SB_SERVE_ROUTES_H
@@ -30,20 +30,22 @@ struct sb_asked {
 struct sb_route {
 	const char *path, *type;
 	/*
-	 * Write the body. Return: 0; -EINVAL or -EIO after sb_asked_fail(); -ENOMEM; other errors
-	 * of I/O.
+	 * Write the body; objects and arrays of JSON may be left open. Return: 0; -EINVAL or -EIO
+	 * after sb_asked_fail(); -ENOMEM, -EFBIG if the body is too long, or another negative errno
+	 * of I/O, of which the worker makes an error for the client.
 	 */
 	int (*answer)(struct sb_asked *asked);
 };
 
-/* Return: the index of the route with this path, without a query; -1 if there is none. */
+/* Return: the index of the route with this path, without a query, byte by byte as sent; -1 if there
+ * is none. */
 int sb_route_find(struct sb_http_text path);
 /* Return: row @i of the table; NULL past the end. */
 const struct sb_route *sb_route_at(size_t i);
 
 /*
- * Refuse the question with an HTTP status and a message, which replace the body. Return: -EINVAL,
- * for the caller to return.
+ * Refuse the question with an HTTP status from 400 on and a message, truncated to 511 bytes, which
+ * replace the body. Return: -EINVAL, for the caller to return.
  */
 int sb_asked_fail(struct sb_asked *asked, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

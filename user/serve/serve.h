@@ -57,17 +57,19 @@ struct sb_serve;
 
 /*
  * Make a server, owned by the caller, and listen. From here on the process blocks SIGINT and
- * SIGTERM, for sb_serve_run(), and ignores SIGPIPE. @opts and everything in it is borrowed until
- * sb_serve_free(). Return: 0; -EINVAL if the address is not valid; -EADDRINUSE, -EADDRNOTAVAIL,
- * -EACCES and others of bind(2); -ENOMEM. On error *ret_serve is untouched.
+ * SIGTERM, for sb_serve_run(), ignores SIGPIPE, and has its limit of open files raised. @opts and
+ * everything in it is borrowed until sb_serve_free(). Return: 0; -EINVAL if the address is not
+ * valid; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES and others of bind(2); -ENOMEM; other negative errnos
+ * of making descriptors. On error *ret_serve is untouched, and nothing listens.
  */
 int sb_serve_new(const struct sb_serve_opts *opts, struct sb_serve **ret_serve);
 /* Return: "http://127.0.0.1:4040/", with the port that was bound, or "unix:PATH"; borrowed from the
- * server. */
+ * server until sb_serve_free(). */
 const char *sb_serve_url(const struct sb_serve *serve);
 /*
- * Call confine_front(), then serve until SIGINT or SIGTERM. A request for which no worker can be
- * forked gets status 503. Return: 0 after a signal; an error of confine_front() or epoll_wait(2).
+ * Call confine_front(), then serve until SIGINT or SIGTERM, which stays pending. A request for
+ * which no worker can be forked gets status 503. Return: 0 after a signal; the negative errno of
+ * confine_front() or epoll_wait(2). Then only sb_serve_free() is left.
  */
 int sb_serve_run(struct sb_serve *serve);
 /*
@@ -83,7 +85,8 @@ enum sb_serve_reach {
 	SB_SERVE_REACH_MACHINE, /* loopback: every user of this machine */
 	SB_SERVE_REACH_OTHERS,	/* other machines, too */
 };
-/* Return: the enum sb_serve_reach of @listen; -EINVAL if it is not a valid address. */
+/* Return: the enum sb_serve_reach of @listen; -EINVAL if it is not a valid address. This and the
+ * next one only look at text: any thread. */
 int sb_serve_reach(const char *listen);
 /* Return: 0; -EINVAL if the token is shorter than SB_SERVE_TOKEN_MIN, longer than
  * SB_SERVE_TOKEN_MAX, or has other characters than letters, digits and "-._~". */

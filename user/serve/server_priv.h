@@ -3,7 +3,8 @@
  * Shared by server.c, which has the connections, and pool.c, which has the workers.
  * Single-threaded: all functions are called on the thread of the server, with pointers that are not
  * NULL and seats that are not checked. A seat is a place for one worker process, by index below
- * SB_SERVE_WORKERS. A question is a request that a worker has to answer.
+ * SB_SERVE_WORKERS. A question is a request that a worker has to answer. A connection that is
+ * closed stays in serve->conns, with the state SB_CONN_FREE.
  */
 #ifndef SB_SERVE_SERVER_PRIV_H
 #define SB_SERVE_SERVER_PRIV_H
@@ -48,10 +49,12 @@ struct sb_serve {
 
 /* server.c */
 
-/* Make an error the reply. sb_serve_go_on() sends it. Without memory the connection is closed. */
+/* Make an error the reply; @why is copied. sb_serve_go_on() sends it. Without memory the connection
+ * is closed. The connection is not queued, and no worker has it. */
 void sb_serve_refuse(struct sb_serve *serve, struct sb_conn *conn, int status, const char *why);
-/* Make a worker's answer the reply. @answer: untrusted; @fd: the body, or -1, taken over. May evict
- * other connections, for SB_SERVE_BODIES_MAX. sb_serve_go_on() sends it. */
+/* Make a worker's answer the reply. @answer: untrusted, and its texts are terminated here; @fd: the
+ * body, or -1, taken over. May evict other connections, for SB_SERVE_BODIES_MAX; without memory the
+ * connection is closed. sb_serve_go_on() sends the reply. */
 void sb_serve_answer(struct sb_serve *serve, struct sb_conn *conn, struct sb_answer *answer,
 		     int fd);
 /* Read or send as much as possible now. May close the connection. */
@@ -59,20 +62,24 @@ void sb_serve_go_on(struct sb_serve *serve, struct sb_conn *conn);
 /* Let epoll report the worker of seat @i. Return: 0 or the negative errno of epoll_ctl(2), and then
  * it is not reported. */
 int sb_serve_watch_worker(struct sb_serve *serve, size_t i);
-/* In a new worker: close the descriptors of the front. */
+/* In a new worker, and in sb_serve_free(): close all connections and the descriptors of the front.
+ * Call it once in a process. */
 void sb_serve_close_all(struct sb_serve *serve);
 
 /* pool.c */
 
 /* Queue the question of a connection: conn->route and conn->query. The caller checks nr_queued. */
 void sb_pool_add(struct sb_serve *serve, struct sb_conn *conn);
-/* Take a connection out of the queue, or discard the answer it was to get. */
+/* Take a connection out of the queue, or discard the answer it was to get, if it waits for one. */
 void sb_pool_forget(struct sb_serve *serve, struct sb_conn *conn);
-/* Hand queued questions to idle workers; starts workers if necessary. */
+/* Hand queued questions to idle workers; starts workers if necessary. A question for which that
+ * fails gets status 503, and its connection may be closed. */
 void sb_pool_go_on(struct sb_serve *serve);
-/* The worker of seat @i has answered or died. */
+/* The worker of seat @i has answered or died; else nothing is done. Sends the answer; a question
+ * whose worker died is queued once more, then gets status 503. May close connections. */
 void sb_pool_on_worker(struct sb_serve *serve, size_t i);
-/* Kill workers whose question takes longer than SB_SERVE_QUESTION_S. @now_ns: CLOCK_MONOTONIC. */
+/* Kill workers whose question takes longer than SB_SERVE_QUESTION_S, which gets status 503. May
+ * close connections. @now_ns: CLOCK_MONOTONIC. */
 void sb_pool_expire(struct sb_serve *serve, uint64_t now_ns);
 /* Return: whether a worker has a question. */
 bool sb_pool_is_busy(const struct sb_serve *serve);

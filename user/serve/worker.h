@@ -37,8 +37,9 @@ struct sb_answer {
 struct sb_route;
 
 /*
- * Main function of a worker: set limits, drop privileges, answer questions from the socket @fd
- * until it is closed. Returns, too, if it cannot begin; the caller then exits.
+ * Main function of a worker, in a process that was forked for it: set limits, drop privileges,
+ * answer questions from the socket @fd until it is closed or fails. Returns, too, if it cannot
+ * begin; the caller then exits. The process is killed when its parent ends.
  */
 void sb_worker_run(const struct sb_serve_opts *opts, int fd);
 
