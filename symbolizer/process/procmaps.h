@@ -165,7 +165,8 @@ void sb_procmaps_seed_end(struct sb_procgen *gen, int err, uint64_t over_ns, uin
 /*
  * Find the generation of @tgid that ran at @time_ns, or the last one that had ended before.
  * Return: the generation, owned by @pm, valid until the next event, seeding or forget; NULL:
- * nothing is known. *@ret_limit is set in any case: whether that is because of a bound.
+ * nothing is known. *@ret_limit is set to whether that is because of a bound; false when one is
+ * returned.
  */
 struct sb_procgen *sb_procmaps_find(const struct sb_procmaps *pm, uint32_t tgid, uint64_t time_ns,
 				    bool *ret_limit);

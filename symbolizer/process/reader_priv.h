@@ -205,8 +205,8 @@ int sb_reader_copies_keep(const struct sb_reader_answer *answer, int fd, int *or
 void sb_reader_copies_release(void);
 
 /*
- * Files that are held open (reader_held.c). sb_reader_hold() takes over @fd, which
- * came with the answer to a request with hold_ino; if the file cannot be held, @fd is closed.
+ * Files that are held open (reader_held.c). sb_reader_hold() takes over @fd, which came with the
+ * answer to a request with hold_ino; if the file cannot be held, @fd is closed.
  * sb_reader_held_release() lets all of them go. Thread: any.
  */
 void sb_reader_hold(int fd);

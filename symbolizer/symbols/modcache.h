@@ -156,15 +156,15 @@ struct sb_mapped_at {
 int sb_modcache_get(struct sb_modcache *cache, uint32_t file, const struct sb_mapped_at *at,
 		    struct sb_cached_module **ret_module);
 /*
- * Get the module of a path in our own root, without a process; valid and on error untouched as above,
- * here and in the next one. Return: 0; -ENOENT,
+ * Get the module of a path in our own root, without a process. *@ret_module is valid as long, and
+ * untouched on error, as in sb_modcache_get(); so it is in the next function. Return: 0; -ENOENT,
  * -EACCES, -EINVAL (not a regular file); -ENOEXEC; -EFBIG; -ENOMEM; others of opening and reading.
  */
 int sb_modcache_get_path(struct sb_modcache *cache, const char *path,
 			 struct sb_cached_module **ret_module);
 /*
  * Get the module of an image of @len bytes that was read from memory; it is copied, as is @name;
- * equal images share a module, valid as above. Return: 0; -ENOEXEC (no ELF file); -EFBIG; -ENOMEM.
+ * equal images share a module. Return: 0; -ENOEXEC (no ELF file); -EFBIG; -ENOMEM.
  */
 int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t len,
 			  const char *name, struct sb_cached_module **ret_module);

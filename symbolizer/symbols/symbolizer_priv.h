@@ -67,8 +67,8 @@ struct sb_symbolizer {
  * Find the generation that @tgid had at @time_ns; /proc is read if necessary and allowed by the
  * ration.
  * Return: 0 with the generation, valid until the next event, seeding or forget, or with NULL if
- * nothing is known (because of a bound if *ret_limit); -ENOMEM: *ret_gen is untouched. *ret_limit
- * is always set.
+ * nothing is known (because of a bound if *ret_limit); -ENOMEM: *ret_gen is untouched, *ret_limit
+ * is not.
  */
 int sb_symbolizer_generation(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 			     struct sb_procgen **ret_gen, bool *ret_limit);
