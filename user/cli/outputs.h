@@ -34,8 +34,9 @@ struct sb_outputs {
  * @outputs: outputs are added; they borrow the paths of @opts
  * @opts: with views; if a format shows durations, their measurement is switched on
  *
- * Return: -1 to go on; SB_EXIT_USAGE for a format or path that cannot be, SB_EXIT_FAILED for a file
- * that cannot be created, which was logged; outputs before that one stay.
+ * Return: -1 to go on; SB_EXIT_USAGE for a format that does not exist or that the view cannot fill,
+ * or a path that is given twice; SB_EXIT_FAILED for a file that cannot be created, or without
+ * memory. Errors were logged, and outputs before the wrong one stay.
  */
 int sb_outputs_choose(struct sb_outputs *outputs, struct sb_record_opts *opts);
 /* Add an output. @path and @format are borrowed. It is tested whether the file can be created.

@@ -71,8 +71,9 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 int sb_record_span_label(const char *in, const char *until, const char **ret_key,
 			 struct sb_reason *reason);
 /* In record_events.c: find the places where spans begin and end, in opts->in_probes and
- * opts->until_probes, which are overwritten and which *view_opts borrows; or the label, which it
- * borrows, too. @until: NULL: spans are calls. Return: 0; a negative errno with @reason. */
+ * opts->until_probes, whose earlier contents are freed, and which *view_opts borrows; or the label,
+ * a part of @in, which it borrows, too. @until: NULL: that of the preset @in; if it is none or has
+ * none, spans are calls. Return: 0; a negative errno with @reason. */
 int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const char *until,
 			    struct sb_view_opts *view_opts, struct sb_reason *reason);
 /* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in

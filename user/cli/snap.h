@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Shared by the parts of `snap`: cmd_snap.c finds a stack for each thread, snap_write.c writes
- * them. One thread. */
+ * them. One thread. Pointers are not NULL unless it says so. */
 #ifndef SB_CLI_SNAP_H
 #define SB_CLI_SNAP_H
 
