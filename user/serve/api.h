@@ -33,8 +33,9 @@ int sb_api_number(struct sb_asked *asked, const char *name, uint32_t min, uint32
 /*
  * Run a query, and make a sealed tree of at most @nr_nodes_max nodes, which is SB_API_NODES_MAX at
  * most; 0: of all. The caller owns the profile and the tree. @ask: of sb_api_ask(), so that its
- * range is not empty; its nr_nodes_max is set here. @ret_answer: figures of the answer; may be NULL.
- * Return: 0; a negative errno, and then profile and tree are untouched, and the answer may be set.
+ * range is not empty; its nr_nodes_max is set here. @ret_answer: figures of the answer; may be
+ * NULL. Return: 0; a negative errno, and then profile and tree are untouched, and the answer may be
+ * set.
  */
 int sb_api_tree(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes_max,
 		struct sb_profile **ret_profile, struct sb_tree **ret_tree,

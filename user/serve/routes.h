@@ -30,9 +30,9 @@ struct sb_asked {
 struct sb_route {
 	const char *path, *type;
 	/*
-	 * Write the body; objects and arrays of JSON may be left open. Return: 0; -EINVAL or -EIO
-	 * after sb_asked_fail(); -ENOMEM, -EFBIG if the body is too long, or another negative errno
-	 * of I/O, of which the worker makes an error for the client.
+	 * Write the body; objects and arrays of JSON may be left open. Return: 0; -EINVAL after
+	 * sb_asked_fail(); -ENOMEM or another negative errno of I/O, of which the worker makes an
+	 * error for the client.
 	 */
 	int (*answer)(struct sb_asked *asked);
 };
