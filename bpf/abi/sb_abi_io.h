@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Structures and numbers that BPF programs and user space share: files, and the calls that read and
- * write them. The rules of sb_abi.h hold: types have a fixed width, and new numbers are appended and
- * never reused.
+ * write them. The rules of sb_abi.h hold: types have a fixed width, and new numbers are appended
+ * and never reused.
  */
 #ifndef SB_ABI_IO_H
 #define SB_ABI_IO_H

@@ -4,7 +4,8 @@
  * (user/interp/core/labels.c), which finds where a process keeps them, and says which keys are
  * wanted.
  *
- * Labels are what a program says about itself for each thread: "vehicle=car". Three formats are read:
+ * Labels are what a program says about itself for each thread: "vehicle=car". Three formats are
+ * read:
  *
  *	OTEL	OpenTelemetry's thread context (OTEP 4947): the thread-local pointer otel_thread_ctx_v1
  *		leads to {trace 16, span 8, valid 1, flags 1, size 2, then (key 1, length 1, value)*}.
@@ -89,8 +90,8 @@ struct sb_label_conf {
  * Records of kind SB_INTERP_LABELS of the ring `interp_events`: struct sb_interp_event with the ID
  * of the set in id.lo and enum sb_label_kind in id.hi, followed by nr_frames bytes: (key 1, length
  * 1, value)*. A key is a number in the process's table (OTEL), or in the list of wanted keys
- * (CUSTOM, GO). With SB_LABEL_HAS_IDS in id.hi, too, the bytes begin with {trace 16, span 8}, in which
- * an ID that is not wanted is 0.
+ * (CUSTOM, GO). With SB_LABEL_HAS_IDS in id.hi, too, the bytes begin with {trace 16, span 8}, in
+ * which an ID that is not wanted is 0.
  */
 #define SB_LABEL_HAS_IDS (1u << 8)
 

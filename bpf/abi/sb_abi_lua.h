@@ -69,8 +69,7 @@ enum {
 
 /*
  * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr, of which bits 46 to 3 are
- * taken, and the position @place; a
- * position beyond SB_LUA_PLACE_MAX counts as not known.
+ * taken, and the position @place; a position beyond SB_LUA_PLACE_MAX counts as not known.
  */
 static inline __attribute__((always_inline)) __u64 sb_lua_obj(__u32 kind, __u64 addr, __u64 place)
 {

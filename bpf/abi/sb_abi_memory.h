@@ -61,9 +61,9 @@ enum sb_memory_op {
 };
 
 /*
- * Return: a hash of the window of @addr, any address in it, in the address space of @tgid; may be 0.
- * @seed: differs from run to run, so
- * that no program can choose addresses that are followed, or not. MurmurHash3's finalizer.
+ * Return: a hash of the window of @addr, any address in it, in the address space of @tgid; it may
+ * be 0. @seed: differs from run to run, so that no program can choose addresses that are followed,
+ * or not. MurmurHash3's finalizer.
  */
 static inline __attribute__((always_inline)) __u64 sb_window_hash(__u64 seed, __u32 tgid,
 								  __u64 addr)
@@ -75,9 +75,11 @@ static inline __attribute__((always_inline)) __u64 sb_window_hash(__u64 seed, __
 	return hash ^ hash >> 33;
 }
 
-/* Return: 1 if a window with this hash (sb_window_hash()) is followed when one in 2^@shift is; or 0.
- * @shift: 0, for all, to SB_FOLLOW_SHIFT_MAX. What is followed at a
- * shift is followed at any lower one. */
+/*
+ * Return: 1 if a window with this hash (sb_window_hash()) is followed when one in 2^@shift is, else
+ * 0. @shift: 0, for all, to SB_FOLLOW_SHIFT_MAX. What is followed at a shift is followed at any
+ * lower one.
+ */
 static inline __attribute__((always_inline)) int sb_window_is_followed(__u64 hash, __u32 shift)
 {
 	return !(hash & ((1ull << (shift & 31)) - 1));

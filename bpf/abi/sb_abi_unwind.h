@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CONTRACT between the CFI compiler (symbolizer/unwind/cfi.c), which writes unwind tables, and the walkers
- * that read them: in the kernel (core/unwind.bpf.c) and in user space (symbolizer/unwind/walk.c).
+ * CONTRACT between the CFI compiler (symbolizer/unwind/cfi.c), which writes unwind tables, and the
+ * walkers that read them: in the kernel (core/unwind.bpf.c) and in user space
+ * (symbolizer/unwind/walk.c).
  *
  * For each address of a binary, a table has a rule that says how the caller is found from the
  * registers of the frame. All tables, and the lists of which binary lies where in a process, are
