@@ -60,8 +60,8 @@ struct sb_label {
  *
  * Return: 0; -EINVAL: @key is NULL or ""; -E2BIG: beyond a limit above; -EBUSY; or the errno of
  * mmap(2), negative, when the process context could not be made. Clearing a label checks no limit,
- * and can only return 0, -EINVAL or -EBUSY. On error the labels are not
- * changed, and the key is not added to those of the process.
+ * and can only return 0, -EINVAL or -EBUSY. On error the labels are not changed, and the key is not
+ * added to those of the process.
  */
 int sb_label_set(const char *key, const char *value);
 

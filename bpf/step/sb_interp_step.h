@@ -128,8 +128,8 @@ static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 }
 
 /*
- * Copy from the process; an address that cannot be read is noted in fault_addr, and then @dst is zero
- * in BPF, but may be partly overwritten elsewhere. Return: 0 on success.
+ * Copy from the process; an address that cannot be read is noted in fault_addr, and then @dst is
+ * zero in BPF, but may be partly overwritten elsewhere. Return: 0 on success.
  */
 #define sb_interp_read(w, mem, dst, len, addr)                   \
 	({                                                       \

@@ -11,8 +11,8 @@
  * SB_STEP_READ, @rule is the rule for sb_walk_key(), and *@walk is all the state there is, so they
  * run in any thread and in any BPF program. After a result other than SB_STEP_GO_ON, pc, sp and fp
  * of the walk are those of the frame where it stands, unless said otherwise; mark, uses and bx_at
- * may have changed. No pointer may be NULL, except @mem if SB_STEP_READ does without it, and none is
- * kept.
+ * may have changed. No pointer may be NULL, except @mem if SB_STEP_READ does without it, and none
+ * is kept.
  *
  * Sources: System V ABI for x86-64, sections 3.2.2 (stack frame) and 3.4.1 (process start);
  * DWARF 5, section 6.4; the signal frame: asm/sigcontext.h, asm/ucontext.h of the kernel's UAPI.
