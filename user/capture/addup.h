@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Adds up the pages of one address space: those that are in memory now were there before, were brought by
- * a fault that was seen, or came without one. See addup.c for the pages that come together with
- * that of a fault. Internal to capture.
+ * Adds up the pages of one address space: those that are in memory now were there before, were
+ * brought by a fault that was seen, or came without one. See addup.c for the pages that come
+ * together with that of a fault. Internal to capture. Thread: any, one at a time for each object.
+ * Only members that a comment says so of may be NULL.
  */
 #ifndef SB_CAPTURE_ADDUP_H
 #define SB_CAPTURE_ADDUP_H
@@ -28,14 +29,19 @@ struct sb_sums {
 	uint64_t swapped;     /* brought by a fault, and in swap now */
 };
 
+/* The caller sets all members down to `arg`, zeroes the rest, calls sb_addup_run() for each run of
+ * pages, then sb_addup_finish(), and reads `sums`. The callbacks run during these calls; they must
+ * not change `pages` and `before`. */
 struct sb_addup {
 	struct sb_pagetab *pages;  /* pages that are found are marked as seen */
 	struct sb_pageset *before; /* pages that are gone are removed */
 	uint32_t space;		   /* struct sb_page */
 	uint32_t shift;		   /* one window in 2^shift was followed, at the worst */
-	/* Return: whether the page was followed at the worst, too. Called only if shift is not 0. */
+	/* Return: whether the page with this number (address / page size) was followed at the
+	 * worst, too. Called only if shift is not 0, else it may be NULL. */
 	bool (*is_followed)(void *arg, uint64_t number);
-	/* Called for pages that a fault has brought; @nr of them are like this one. */
+	/* Called for pages that a fault has brought: @owner as in struct sb_page; @nr: how many
+	 * pages this one stands for. */
 	void (*take)(void *arg, uint32_t owner, uint64_t nr, bool is_swapped);
 	void *arg;
 	struct sb_sums sums; /* out: begin with zeros */
@@ -45,9 +51,10 @@ struct sb_addup {
 	uint8_t kind[SB_ADDUP_PAGES];
 };
 
-/* Add pages, lowest address first. @page_shift: log2 of the page size. Return: 0 or -ENOMEM. */
+/* Add pages, lowest address first, without overlaps. @page_shift: log2 of the page size. Return: 0;
+ * -ENOMEM: the sums are incomplete, here and below. */
 int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run, uint32_t page_shift);
-/* The last run was added. Return: 0 or -ENOMEM. */
+/* The last run was added: bring the sums up to date. Return: 0 or -ENOMEM. */
 int sb_addup_finish(struct sb_addup *addup);
 
 #endif

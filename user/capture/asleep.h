@@ -19,17 +19,20 @@ struct sb_interpwatch;
 struct sb_asleep_stacks {
 	struct sb_interpwatch *interps; /* borrowed; NULL: no frames of interpreters */
 	struct sb_rawstacks raw;	/* pieces of stack that wait to be unwound */
-	/* Called when `raw` grows large: unwind and clear it. Return: 0 or a negative errno. */
+	/* Called when `raw` has 16 MiB: unwind and clear it. Return: 0 or a negative errno, which
+	 * ends the run. NULL: it is not called. */
 	int (*unwind)(void *arg);
-	void *arg;	      /* for unwind() and for found() below */
-	uint64_t nr, nr_lost; /* threads; those that ran, ended or could not be read */
+	void *arg; /* for unwind() and for found() below */
+	/* Threads of all runs so far; of these, those that ran, ended or could not be read. */
+	uint64_t nr, nr_lost;
 };
 
 /*
- * Run the iterator @prog over all tasks. For each struct sb_asleep that it writes, append a piece
- * of the thread's stack to asleep->raw. Of a thread that has run since, or cannot be read, only the
- * leaf is kept, with a status that says so. What is in asleep->raw at the end is the caller's to
- * unwind.
+ * Run the loaded iterator @prog over all tasks. For each struct sb_asleep that it writes, append a
+ * piece of the thread's stack to asleep->raw. Of a thread that has run since, or cannot be read,
+ * only the leaf is kept, with a status that says so. What is in asleep->raw at the end is the
+ * caller's to unwind. With asleep->interps, stacks of interpreters and labels are read, too, and
+ * left for sb_interpwatch_drain() and sb_interpwatch_take_labels().
  * @found: called once with asleep->arg, after the iterator has ended and before stacks are read, to
  *	let the view go on: reading takes long. The iterator then runs twice before it, the second
  *	time for tasks for which it could make no state the first time. NULL: it runs once

@@ -10,7 +10,7 @@
  * dispositions that the caller had at sb_child_new(). So call that before changing them, before
  * starting threads, and before opening descriptors that it must not inherit. It inherits stdin,
  * stdout, stderr and the working directory. If this process dies before the start, the child exits
- * without running anything. One thread.
+ * without running anything. One thread. No pointer may be NULL unless a contract says so.
  */
 #ifndef SB_CAPTURE_CHILD_H
 #define SB_CAPTURE_CHILD_H
@@ -25,20 +25,23 @@ struct sb_child;
 /*
  * Create the process. @argv is NULL-terminated, looked up in $PATH by the new user, and borrowed
  * until the start. The caller ends *ret_child with sb_child_free(); it is untouched on error.
- * @owner: who it runs as; if that is the current user, its environment is left alone.
- * Return: 0; -ENOMEM; or the error of fork(2), socketpair(2) or pidfd_open(2).
+ * @owner: who it runs as; if that is the current user, its environment is left alone. That it may
+ * not become @owner is found out by sb_child_answer().
+ * Return: 0; -ENOMEM; or another negative errno of fork(2), socketpair(2), pidfd_open(2) or of
+ * reading the groups of @owner.
  */
 int sb_child_new(char *const *argv, struct sb_owner owner, struct sb_child **ret_child);
 
 /* Return: the ID of the process, valid until sb_child_wait() has returned. */
 pid_t sb_child_pid(const struct sb_child *child);
 
-/* Return: a descriptor that is readable once the process has ended; owned by the child. */
+/* Return: a descriptor that is readable once the process has ended; owned by @child, valid until
+ * sb_child_free(). */
 int sb_child_fd(const struct sb_child *child);
 
 /*
- * Let it execute the command. Nobody waits for that: the file can be on a file system that never
- * answers.
+ * Let it execute the command; call it once. Nobody waits for that: the file can be on a file system
+ * that never answers.
  */
 void sb_child_start(struct sb_child *child);
 /* Return: a descriptor that is readable when sb_child_answer() has an answer, owned by the child;
@@ -47,15 +50,17 @@ int sb_child_answer_fd(const struct sb_child *child);
 /*
  * Find out whether the command runs. Return: 0 when it does; -EAGAIN: not known yet; else why not,
  * and the process has ended: -ENOENT, -EACCES, -ENOEXEC and other errors of execve(2); -EPERM when
- * it could not become @owner; -EIO. May be called again.
+ * it could not become @owner of sb_child_new(); -EIO: its answer cannot be read. May be
+ * called again: it returns the same, but for -EAGAIN.
  */
 int sb_child_answer(struct sb_child *child);
 /* Return: whether sb_child_answer() has found that the command runs or ran. */
 bool sb_child_has_run(const struct sb_child *child);
 
-/* Send the signal @sig to it; never to another process with the same ID. Return: 0; -ESRCH when it
- * has ended; -ECHILD when our process that forwards signals has died; or another negative errno of
- * pidfd_send_signal(2). */
+/* Send the signal @sig to it, through a process of ours that forwards signals and whose answer it
+ * waits for; never to another process with the same ID. Return: 0; -ESRCH when it has ended;
+ * -ECHILD when the process that forwards has died; or another negative errno of
+ * pidfd_send_signal(2), such as -EPERM or -EINVAL. */
 int sb_child_kill(const struct sb_child *child, int sig);
 
 /* Return: whether the process has ended, so that sb_child_wait() does not block. */
@@ -65,8 +70,9 @@ bool sb_child_has_ended(const struct sb_child *child);
  * signal that killed it; 0 if it is not known, because SIGCHLD is ignored. May be called again. */
 int sb_child_wait(struct sb_child *child);
 
-/* Free the handle. A process that was not started exits; one that was started and has not executed
- * the command is killed, which nobody waits for; one that runs is left running. Accepts NULL. */
+/* Free the handle. A process that was not started exits, and is waited for; one that was started
+ * and of which sb_child_answer() has not found out that it runs is killed, which nobody waits for;
+ * one that runs is left running. Accepts NULL. */
 void sb_child_free(struct sb_child *child);
 
 #endif

@@ -7,7 +7,7 @@
  * together; while that is empty, each process has only a small one, for what a starting program
  * maps. In its last quarter each user has a bucket, too, so that no user empties it but root. Which
  * processes had records skipped is reported with each drain. A zeroed struct is an empty one; it is
- * released by sb_churn_release(). Not thread-safe.
+ * released by sb_churn_release(). Not thread-safe. No pointer may be NULL unless a comment says so.
  */
 #ifndef SB_CAPTURE_CHURN_H
 #define SB_CAPTURE_CHURN_H
@@ -57,7 +57,8 @@ struct sb_churn_proc {
 struct sb_churn {
 	struct sb_churn_proc procs[SB_CHURN_PROCS_MAX];
 	uint64_t all_full_ns, all_little_full_ns, ask_full_ns;
-	/* Return: the user of a process; SB_CHURN_NOBODY: not known. NULL: users are not told apart. */
+	/* Return: the user of a process; SB_CHURN_NOBODY: not known. Called by sb_churn_judge();
+	 * set by the caller. NULL: users are not told apart. */
 	uint32_t (*uid_of)(uint32_t tgid);
 	struct sb_churn_user {
 		uint32_t uid;
@@ -72,7 +73,7 @@ enum sb_churn_verdict {
 	SB_CHURN_TAKE,
 	SB_CHURN_SKIP,	     /* skip it; the process is noted */
 	SB_CHURN_SKIP_FIRST, /* as SKIP; the first one of the process since sb_churn_round() */
-	SB_CHURN_LOST,	     /* skip it; there was no room to note the process */
+	SB_CHURN_LOST,	     /* skip it; there was no room, or no memory, to note the process */
 };
 
 /* Return: what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC); one to
@@ -81,7 +82,8 @@ enum sb_churn_verdict {
 enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);
-/* Call @fn for each process with records skipped since the last call, and forget them. @fn returns
+/* Call @fn for each process with records skipped since the last call, and forget them; this also
+ * begins a new round. @skip is valid during the call, in which @fn must not use @churn. @fn returns
  * 0 or a negative errno, after which the rest is forgotten without a call. Return: 0 or that errno.
  */
 int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, const struct sb_churn_skip *skip),

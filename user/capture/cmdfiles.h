@@ -20,7 +20,7 @@
 
 struct sb_cmdfiles {
 	struct sb_cmdfile {
-		int fd; /* a regular file, open for reading; owned */
+		int fd; /* a regular file, open for reading; owned; -1: the caller took it over */
 		dev_t dev;
 		ino_t ino;
 		char path[PATH_MAX]; /* under which it was found */
@@ -28,9 +28,11 @@ struct sb_cmdfiles {
 	size_t nr;
 };
 
-/* Find the files of the command @name, which is looked up as by execvp(3), in our own root. What
- * cannot be found or read is left out. Return: the files, possibly none, which the caller ends with
- * sb_cmdfiles_free(); NULL when there is no memory. Thread: any. */
+/* Find the files of the command @name (not NULL, not kept), which is looked up as by execvp(3), in
+ * our own root and with our own $PATH and $LD_LIBRARY_PATH. What cannot be found or read is left
+ * out, and so is what is beyond SB_CMDFILES_MAX. It reads files. Return: the files, the program
+ * first, possibly none, which the caller ends with sb_cmdfiles_free(); NULL: there is no memory.
+ * Thread: any, while none changes the environment. */
 struct sb_cmdfiles *sb_cmdfiles_find(const char *name);
 /* Close all files, and free. Accepts NULL. */
 void sb_cmdfiles_free(struct sb_cmdfiles *files);

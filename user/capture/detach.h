@@ -6,14 +6,15 @@
 
 #include "views/view.h"
 
-/* Prepare for sb_links_release(), while CAP_SYS_ADMIN is there. Return: a descriptor owned by the
- * caller; -1: the kernel does not allow it, so that sb_links_release() waits for each link. */
+/* Prepare for sb_links_release(), while CAP_SYS_ADMIN is there. Return: a descriptor (of a BPF file
+ * system of our own) owned by the caller; -1: the kernel does not allow it, so that
+ * sb_links_release() waits for each link, which takes some 40 ms. */
 int sb_links_prepare(void);
 
 /* Destroy all links and empty @links, whose memory stays the caller's, as does @root, a descriptor
- * from sb_links_prepare() that is to be closed afterwards, or -1. Cannot fail. With a root,
- * programs may run a little longer: they must know that the run is over, and what they count then
- * is not read. */
+ * from sb_links_prepare() that is to be closed afterwards and not used again, or -1. Cannot fail.
+ * With a root, programs may run until it is closed and a little longer: they must know that the run
+ * is over, and what they count then is not read. */
 void sb_links_release(sb_vec_link *links, int root);
 
 #endif

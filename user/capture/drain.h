@@ -4,7 +4,7 @@
  * to capture.
  *
  * Counts have two maps ("generations"), of which the BPF side writes one while the other is read.
- * Thread: the session's, unless said otherwise.
+ * Thread: the session's, unless said otherwise. No pointer may be NULL unless a contract says so.
  */
 #ifndef SB_CAPTURE_DRAIN_H
 #define SB_CAPTURE_DRAIN_H
@@ -66,22 +66,23 @@ struct sb_drain_stats {
 void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);
 
 /* Return: of the last run, valid until the next: the tgids of processes that are older than the
- * session and were sampled for the first time, *@ret_nr of them. */
+ * session and were sampled for the first time, *@ret_nr of them; it may be NULL when that is 0. */
 const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr);
 /* Return: of the last run, valid until the next: stacks that have yet to be unwound; never NULL. */
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);
-/* Add a stack to the batch of the last run; its frames are copied. @arg: the drain. Return: 0 or
- * -ENOMEM. */
+/* Add a stack to the batch of the last run; its frames are copied. @arg: the drain. Return: 0;
+ * -ENOMEM: nothing was added, here and below. */
 int sb_drain_add(void *arg, const struct sb_batch_stack *stack);
 /* Add a stack to the batch of the next run; its frames are copied. @arg: the drain. Thread: any.
  * Return: 0 or -ENOMEM. */
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
-/* Hand the page faults of the last run to @resident, and add its counts to the batch. Return: 0 or
- * -ENOMEM. */
+/* Hand the page faults of the last run to @resident, and add its counts to the batch; once for each
+ * run, before sb_drain_batch(). Return: 0; -ENOMEM: faults or counts are missing. */
 int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident);
 /* Get the batch: counts, stacks and objects of the last run, and what sb_drain_add() added to it.
- * Labels are not set. It is borrowed, valid until the next sb_drain_run() or sb_drain_add(); other
- * threads' sb_drain_collect() and sb_drain_add_early() do not touch it. */
+ * Labels are not set. It is borrowed, valid until the next sb_drain_run(), sb_drain_add() or
+ * sb_drain_resident(); sb_drain_collect() and sb_drain_add_early() of other threads do not touch
+ * it. */
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch);
 
 #endif

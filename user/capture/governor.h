@@ -3,7 +3,7 @@
  * Decides when a run is throttled because it costs too much (--max-overhead), and when it is sped
  * up again. It is a function of cost readings, without clock and kernel, so that tests can play any
  * load to it. Each step halves the number of samples, roughly; what that means for a view is in
- * thinning.h. Not thread-safe.
+ * thinning.h. Not thread-safe. No pointer may be NULL.
  *
  * The rules: - It throttles when two windows in a row (of about a second) are over the limit. A
  * single peak, such as the unwind tables at the start of a run, is ignored. - Time in BPF is
@@ -33,17 +33,17 @@
 struct sb_governor_opts {
 	double limit; /* cost of the run as a part of all CPUs: 0.01; 0: no limit, it stays at step 0 */
 	uint32_t step_max;     /* up to SB_GOVERNOR_STEPS_MAX; 0: the run cannot be throttled */
-	uint32_t jump_max;     /* most steps at once */
+	uint32_t jump_max;     /* most steps at once; 0: one */
 	uint32_t own_step_max; /* CPU time of the process causes no step beyond this one */
 };
 
 /* Sums that only grow. Each may begin at any value; only differences count. */
 struct sb_governor_reading {
-	uint64_t now_ns;
+	uint64_t now_ns;    /* of any clock that does not go back */
 	uint64_t bpf_ns;    /* time in our BPF programs, on all CPUs */
 	uint64_t own_ns;    /* CPU time of our processes */
 	uint64_t reread_ns; /* part of own_ns: reading again processes whose mappings change */
-	uint32_t nr_cpus;
+	uint32_t nr_cpus;   /* now, no sum; 0 counts as 1 */
 };
 
 struct sb_governor_stats {
@@ -85,7 +85,7 @@ void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opt
 
 /*
  * End a window. Call it about once a second; a window of less than 0.3 s is not judged, but becomes
- * part of the next.
+ * part of the next, and the step stays. @now is copied.
  * Return: the step to use from now on, 0 to opts.step_max; governor->thrift is set, too. Each step
  * halves the samples; 0 is the rate that was asked for.
  */

@@ -17,8 +17,9 @@ int sb_hotplug_open(void);
 /*
  * Append to @gone the numbers of the CPUs that went offline since the last call, also of those that
  * are online again. A CPU can appear twice. @fd: from sb_hotplug_open(). Does not block.
- * Return: 0; -ENOBUFS when messages were lost, so that any CPU may be concerned; -ENOMEM, when one
- * was lost. What was appended before an error remains.
+ * Return: 0, also when the socket has another error; -ENOBUFS when messages were lost, so that any
+ * CPU may be concerned; -ENOMEM, when one was lost. What was appended before an error remains, and
+ * the next call goes on with the messages that are left.
  */
 int sb_hotplug_read(int fd, sb_vec_u32 *gone);
 

@@ -3,7 +3,7 @@
  * What was read from the BPF side and will become a batch: counts, and the records of the ring.
  * Frames and data of objects lie one after the other in two arrays, so that their pointers are made
  * from lengths when the batch is asked for. Internal to capture; drain.c is its caller. A zeroed
- * intake is empty. Thread: any, one at a time for each intake.
+ * intake is empty. Thread: any, one at a time for each intake. No pointer may be NULL.
  */
 #ifndef SB_CAPTURE_INTAKE_H
 #define SB_CAPTURE_INTAKE_H
@@ -30,15 +30,17 @@ struct sb_intake {
 	SB_VEC(struct sb_fault) faults;
 };
 
-/* Append a stack; its frames are copied. Return: 0 or -ENOMEM: nothing has changed then. */
+/* Append a stack; its frames (stack->ip, which may be NULL when there are none) are copied. Return:
+ * 0; -ENOMEM: nothing has changed. */
 int sb_intake_add(struct sb_intake *intake, const struct sb_batch_stack *stack);
 /*
- * Append a record of the ring, of @len bytes, which is copied. Return: 0; -EBADMSG: its size or kind
- * is wrong; -ENOMEM. After an error nothing has changed.
+ * Append a record of the ring (struct sb_event), aligned to 8, of @len bytes, which is copied.
+ * Return: 0; -EBADMSG: its size or kind is wrong; -ENOMEM. After an error nothing has changed.
  */
 int sb_intake_record(struct sb_intake *intake, const void *record, size_t len);
 /*
- * Get counts, stacks and objects; there are no labels. Valid until @intake is changed.
+ * Get counts, stacks and objects; there are no labels. The arrays belong to @intake and are valid
+ * until it is changed; an empty one may be NULL.
  */
 void sb_intake_batch(struct sb_intake *intake, struct sb_batch *ret_batch);
 

@@ -3,7 +3,9 @@
  * Serves the interpreter walkers in the kernel. Its thread looks at processes that they do not
  * know, publishes which interpreters there are (maps `interp_procs`, `interp_confs`), and reads the
  * names of frames as soon as a stack is seen for the first time, because the process may end right
- * after that. Functions without another word on it are called by the session's thread.
+ * after that. Functions without another word on it are called by the session's thread. No pointer
+ * may be NULL unless a contract says so; what is not said to be borrowed is only used during the
+ * call.
  */
 #ifndef SB_CAPTURE_INTERPWATCH_H
 #define SB_CAPTURE_INTERPWATCH_H
@@ -22,7 +24,8 @@ struct sb_interpwatch;
  * in frames, too; @labels: read labels of threads, too. Return: 0; or a negative errno of libbpf,
  * and then @skel is not to be loaded. */
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
-/* Start the thread, after load. @skel, @processes (the same as in @interp) and @interp are borrowed
+/* Start the thread, after load and before sb_privileges_settle() (workers/privileges.h), because it
+ * drops its own privileges. @skel, @processes (the same as in @interp) and @interp are borrowed
  * until sb_interpwatch_free(), which the caller calls for *ret_watch. Return: 0; -ENOMEM; or a
  * negative errno of opening the ring or making the thread; *ret_watch is untouched then. */
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
@@ -32,9 +35,9 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 void sb_interpwatch_free(struct sb_interpwatch *watch);
 
 /*
- * Pass on a side-band record. @event: a record; NULL: there are no more for now. A process that is
- * followed is looked at again, soon if it maps a file that may have an interpreter. Any thread;
- * does not block for long.
+ * Pass on a side-band record. @event: a record of the kind MMAP, EXEC or EXIT; NULL: there are no
+ * more for now. A process that is followed is looked at again, soon if it maps a file that may have
+ * an interpreter. Any thread; does not block for long.
  */
 struct sb_sideband;
 void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband *event);
@@ -43,15 +46,15 @@ void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband 
  * For the unwinder, which is asked for interpreters together with mappings. It calls follow(),
  * after which side-band records of the process count, then reads its mappings, then calls need()
  * with the result: @is_plain says that sb_interp_is_plain() is true for each file it maps. If so,
- * the process is published as one without interpreters, else it is looked at. Any thread; does not
- * block for long.
+ * the process is published as one without interpreters, else it is looked at; without memory,
+ * nothing happens, and the BPF side asks again. Any thread; does not block for long.
  */
 void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid);
 void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key *space,
 			 bool is_plain);
 
-/* Let the thread look at @tgid at once, because it is about to be sampled. Does not wait for it.
- * Any thread. */
+/* Let the thread look at @tgid at once, because it is about to be sampled. Does not wait for it;
+ * without memory, nothing happens. Any thread. */
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid);
 /* Wait until all expected processes have been looked at, but no longer than @until
  * (CLOCK_MONOTONIC). */
@@ -60,13 +63,15 @@ void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *
 
 /* Call @add for each stack that came since the last call, with the flag SB_STACK_INTERP: stack->ip
  * is an array of struct sb_interp_frame, valid during the call, and stack->nr_frames counts its
- * words, two for each frame. Names that the thread has not read yet are read on the way. Return: 0;
+ * words, two for each frame. Names that the thread has not read yet are read on the way, from the
+ * processes' memory. @add must not call functions of @watch, whose lock is held. Return: 0;
  * -ENOMEM; or what @add returned, if not 0. After both, the remaining stacks are dropped. */
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 
 /* Get the label sets that came since the last call. Call it after sb_interpwatch_drain(), which has
- * read the ring. Return: how many; *ret, which belongs to the watch, is valid until the next call. */
+ * read the ring. Return: how many; *ret, which belongs to the watch, is valid until the next call;
+ * it may be NULL when there are none. */
 size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret);
 
 /*
@@ -75,7 +80,8 @@ size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_
  * walk->frame, nr_frames (0: none) and event.status; the caller allocates *@walk and need not
  * initialize it. keep() then stores the result as the stack that samples of the thread reference
  * (asleep->istack), for the next sb_interpwatch_drain(), once it is known whether the thread slept
- * all the time; @walk NULL: it did not. Return: 0 or -ENOMEM.
+ * all the time; @walk NULL: it did not. Return: 0, also when the stack is lost because too many
+ * wait, which is counted; -ENOMEM: nothing was stored.
  */
 struct sb_interp_walk;
 struct sb_pages;
@@ -87,7 +93,8 @@ int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *as
 /* For a thread that sleeps, too: labels() appends the values of its labels to @text, as in struct
  * sb_batch_labels; keep_labels() stores a copy of them for sb_interpwatch_take_labels(), by the ID
  * asleep->labels; without an ID (0) both do nothing. Pass an empty @text when the thread did not
- * sleep all the time. Return: 0 or -ENOMEM. */
+ * sleep all the time. Return: 0; -ENOMEM: labels() may have appended a part, keep_labels() stored
+ * nothing. */
 int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			  struct sb_str *text);
 int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,

@@ -2,7 +2,7 @@
 /*
  * The state of what serves the interpreter walkers. interpwatch_procs.c is its thread, which looks
  * at processes; interpwatch_stacks.c keeps stacks and labels for the drain; interpwatch.c starts and
- * ends both. Internal to interpwatch*.c.
+ * ends both. Internal to interpwatch*.c. No pointer may be NULL unless a contract says so.
  */
 #ifndef SB_CAPTURE_INTERPWATCH_PRIV_H
 #define SB_CAPTURE_INTERPWATCH_PRIV_H
@@ -79,19 +79,21 @@ struct sb_interpwatch {
 /* interpwatch.c */
 
 /*
- * Request a look at the process @space, which is copied; start_ns 0: it is expected. If it fails,
- * the BPF side asks for the process again later. Thread: any, without ring_lock, which it takes.
- * Return: 0 or -ENOMEM.
+ * Request a look at the process @space, which is copied; start_ns 0: it is expected, and counted in
+ * nr_expected until it was looked at. If it fails, the BPF side asks for the process again later.
+ * Thread: any, without ring_lock, which it takes. Return: 0; -ENOMEM: nothing is requested.
  */
 int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space);
 
 /* interpwatch_procs.c */
 
-/* The thread: serves the ring and side-band records until the server is stopped. Return: NULL. */
+/* The thread: serves the ring and side-band records until the server is stopped. @arg: the watch.
+ * Return: NULL. */
 void *sb_interpwatch_serve(void *arg);
 /*
- * Tell the walkers which configurations the address space @key has: those of @proc. A failure is
- * only logged, because they ask for a process that is missing. Thread: any.
+ * Tell the walkers which configurations the address space @key has: those of @proc, which is not
+ * kept; a zeroed one has none. A failure is only logged, because they ask for a process that is
+ * missing. Thread: any.
  */
 void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_key *key,
 			    const struct proc_walkers *proc);

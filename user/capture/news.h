@@ -2,7 +2,8 @@
 /*
  * A queue of side-band records for a thread that looks at processes. Most processes live for some
  * milliseconds only, so records that are not urgent wait until there are more; by then most of the
- * processes have ended and need no look. The caller passes the time. Any thread.
+ * processes have ended and need no look. The caller passes the time. Any thread, but for init and
+ * release. No pointer may be NULL.
  */
 #ifndef SB_CAPTURE_NEWS_H
 #define SB_CAPTURE_NEWS_H
@@ -45,21 +46,21 @@ int sb_newsbox_init(struct sb_newsbox *box);
 void sb_newsbox_release(struct sb_newsbox *box);
 
 /* Choose the processes whose records are kept; at first none. Takes effect before it returns; does
- * not block. Records that are in the queue already stay. sb_newsbox_follows() tells whether @tgid
- * is chosen. */
+ * not block. A number above the kernel's limit (2^22) is ignored. Records that are in the queue
+ * already stay. sb_newsbox_follows() tells whether @tgid is chosen. */
 void sb_newsbox_follow(struct sb_newsbox *box, uint32_t tgid);
 void sb_newsbox_unfollow(struct sb_newsbox *box, uint32_t tgid);
 bool sb_newsbox_follows(const struct sb_newsbox *box, uint32_t tgid);
 
 /* Append a copy of a record if its process is followed. A record of the same process and kind as
- * the last one only updates its time. @is_urgent: the queue is due at once. When the queue is full,
- * or without memory, the record is dropped and counted. */
+ * the last one in the queue only updates its time. @is_urgent: the queue is due at once. When the
+ * queue is full, or without memory, the record is dropped and counted. */
 void sb_newsbox_put(struct sb_newsbox *box, const struct sb_news *news, bool is_urgent);
 /* Return: whether to wake the thread: the queue has an urgent record, or its first one is older
  * than SB_NEWS_REST_NS. True once until the next take. @now_ns: CLOCK_MONOTONIC. */
 bool sb_newsbox_is_due(struct sb_newsbox *box, uint64_t now_ns);
-/* Take all records, oldest first, if they are due as above; else none. The caller ends the list
- * with sb_vec_release(). */
+/* Take all records, oldest first, if they are due, whether sb_newsbox_is_due() was asked or not;
+ * else none. @now_ns: CLOCK_MONOTONIC. The caller ends the list with sb_vec_release(). */
 sb_news_list sb_newsbox_take(struct sb_newsbox *box, uint64_t now_ns);
 /* Return: how many records were dropped so far. */
 uint64_t sb_newsbox_nr_lost(struct sb_newsbox *box);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A set of pages of one address space, as bits in blocks of 64 pages: 16 bytes for each block that has a
- * page. Used for the pages that were there when a process was first looked at. Internal to capture.
+ * A set of pages of one address space, as bits in blocks of 64 pages: 16 bytes for each block that
+ * has a page. A page is given by its number, its address divided by the page size. Used for the
+ * pages that were there when a process was first looked at. Internal to capture. Thread: any, one
+ * at a time for each set. No pointer may be NULL.
  */
 #ifndef SB_CAPTURE_PAGESET_H
 #define SB_CAPTURE_PAGESET_H
@@ -22,13 +24,15 @@ struct sb_pageset {
 
 /* Free the memory; the set is empty then. */
 void sb_pageset_release(struct sb_pageset *set);
-/* Add a page whose number is not less than that of the last one that was added. Return: 0 or -ENOMEM. */
+/* Add a page whose number is not less than any that was added, which is not checked. Return: 0;
+ * -ENOMEM: it was not added, here and below. */
 int sb_pageset_append(struct sb_pageset *set, uint64_t number);
 /* Add a page anywhere, which takes time for each block behind it. Return: 0 or -ENOMEM. */
 int sb_pageset_insert(struct sb_pageset *set, uint64_t number);
 /* Return: bit i is set if the page @first + i is in the set. @first: a multiple of 64 */
 uint64_t sb_pageset_bits(const struct sb_pageset *set, uint64_t first);
-/* Remove the pages of the block at @first that are not in @bits. */
+/* Remove the pages of the block at @first, a multiple of 64, that are not in @bits: bit i stands
+ * for @first + i. The block's memory is kept. */
 void sb_pageset_keep(struct sb_pageset *set, uint64_t first, uint64_t bits);
 /* Return: the number of pages. */
 uint64_t sb_pageset_nr(const struct sb_pageset *set);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A table of the pages whose fault was seen: for each page of each address space, who brought it last. It
- * is a hash table with open addressing, because there can be a million of them: 12 bytes each, at most 7/8
- * full. When it has no room, or when fewer faults are followed to save time, only one window of pages
- * in 2^n remains, chosen by a hash (bpf/abi/sb_abi_memory.h); each page then stands for as many as that.
+ * A table of the pages whose fault was seen: for each page of each address space, who brought it
+ * last. It is a hash table with open addressing, because there can be a million of them: 12 bytes
+ * each, at most 7/8 full. When it has no room, or when fewer faults are followed to save time, only
+ * one window of pages in 2^n remains, chosen by a hash (bpf/abi/sb_abi_memory.h); each page then
+ * stands for as many as that. The caller of the table does that, by sb_pagetab_sweep().
  *
- * Internal to capture. Thread: the session's.
+ * Internal to capture. Thread: the session's. No pointer may be NULL. The ranges of struct sb_page
+ * are not checked. Callbacks get a copy of the page, valid during the call, and must not call
+ * functions of the same table.
  */
 #ifndef SB_CAPTURE_PAGETAB_H
 #define SB_CAPTURE_PAGETAB_H
@@ -32,12 +35,12 @@ struct sb_pagetab {
 struct sb_page {
 	uint32_t space; /* 1 to SB_PAGETAB_SPACES_MAX - 1 */
 	uint32_t owner; /* less than SB_PAGETAB_OWNERS_MAX */
-	uint32_t shift; /* it stands for 2^shift pages */
+	uint32_t shift; /* it stands for 2^shift pages; at most 31 */
 	bool is_seen; /* since the last sb_pagetab_sweep(): it is present, or it came after the look */
 	uint64_t number; /* address / page size */
 };
 
-/* Free the memory. It can be used again. */
+/* Free the memory. The table is empty then and can be used again, with the same nr_max. */
 void sb_pagetab_release(struct sb_pagetab *pages);
 
 /**
@@ -50,17 +53,18 @@ void sb_pagetab_release(struct sb_pagetab *pages);
 int sb_pagetab_put(struct sb_pagetab *pages, const struct sb_page *page,
 		   struct sb_page *ret_before);
 
-/* Find a page; if @is_seen, also mark it as seen. Return: whether it is there; *@ret_page is untouched
- * if not. */
+/* Find a page; if @is_seen, also mark it as seen, which *@ret_page then shows. Return: whether it
+ * is there; *@ret_page is untouched if not. */
 bool sb_pagetab_find(struct sb_pagetab *pages, uint32_t space, uint64_t number, bool is_seen,
 		     struct sb_page *ret_page);
 
-/* Call @keeps with each page, once, and remove those for which it returns false. It may change
- * shift and is_seen. */
+/* Call @keeps with each page, once, and remove those for which it returns false. What it changes of
+ * shift and is_seen is stored, if it returns true; it must not change the rest. */
 void sb_pagetab_sweep(struct sb_pagetab *pages, bool (*keeps)(void *arg, struct sb_page *page),
 		      void *arg);
 
-/* Remove @nr pages of a space from @number on, and call @fn with each that was there. */
+/* Remove @nr pages of a space from @number on, and call @fn with each that was there, in no
+ * order. */
 void sb_pagetab_remove(struct sb_pagetab *pages, uint32_t space, uint64_t number, uint64_t nr,
 		       void (*fn)(void *arg, const struct sb_page *page), void *arg);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Perf events: the timers of CPUs, and the ring buffers of side-band records. See
- * perf_event_open(2). Thread: any, one at a time for each ring. */
+ * perf_event_open(2). Thread: any, one at a time for each ring. No pointer may be NULL, and none is
+ * kept. */
 #ifndef SB_CAPTURE_PERF_EVENT_H
 #define SB_CAPTURE_PERF_EVENT_H
 
@@ -45,8 +46,9 @@ uint64_t sb_perf_timer_period_ns(const struct sb_counter *counter, uint32_t freq
  */
 int sb_perf_slow_down(int fd, const struct sb_counter *counter, uint32_t freq_hz, uint32_t divisor);
 
-/* Append the numbers of the CPUs that are online to @cpus. Return: 0; or as sb_read_file() of the
- * list in /sys, or sb_parse_list(), and then nothing was appended. */
+/* Append the numbers of the CPUs that are online to @cpus. Return: 0; -ENOMEM; -EINVAL, -ERANGE,
+ * -E2BIG, -EFBIG: the kernel's list in /sys is not understood; or another negative errno of open(2)
+ * or read(2) of it. Nothing was appended on error. */
 int sb_cpus_online(sb_vec_u32 *cpus);
 
 /* The mapped ring buffer of one event. */
@@ -68,9 +70,10 @@ void sb_perf_ring_release(struct sb_perf_ring *ring);
 
 struct perf_event_header;
 /*
- * Call @fn for each record in the ring, and consume it. A record is valid during the call. Return:
- * 0; -EBADMSG when the ring is corrupt: no call reads anything from it any more; or what @fn
- * returned, if not 0: that record is consumed, and the rest stays in the ring.
+ * Call @fn for each record in the ring, and consume it. A record is valid during the call, in which
+ * @fn must not use the ring. Sets ring->was_full. Return: 0; -EBADMSG when the ring is corrupt: no
+ * call reads anything from it any more; or what @fn returned, if not 0: that record is consumed,
+ * and the rest stays in the ring.
  */
 int sb_perf_ring_read(struct sb_perf_ring *ring,
 		      int (*fn)(void *arg, const struct perf_event_header *record), void *arg);
@@ -78,8 +81,9 @@ int sb_perf_ring_read(struct sb_perf_ring *ring,
 /*
  * Get how many records were lost since the last call. Only for events of
  * sb_perf_open_telling_lost() with *ret_tells_lost. (PERF_RECORD_LOST has the same number, but is
- * written with the next record, which may never come.) Return: 0; or a negative errno of read(2),
- * and then *ret_nr is untouched, and the next call counts these records.
+ * written with the next record, which may never come.) Return: 0; -EBADMSG: the kernel's answer is
+ * too short; or a negative errno of read(2). On error *ret_nr is untouched, and the next call
+ * counts these records.
  */
 int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr);
 

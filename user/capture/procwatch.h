@@ -2,8 +2,8 @@
 /*
  * Follows what happens to processes, by perf side-band records (PERF_RECORD_MMAP2, COMM, FORK,
  * EXIT), with one ring for each CPU. Its thread reads them at once, because a new file must be
- * opened while its process lives. The session's thread collects the records at each drain, and calls
- * all functions here that say nothing else.
+ * opened while its process lives. The session's thread collects the records at each drain, and
+ * calls all functions here that say nothing else. No pointer may be NULL unless a contract says so.
  */
 #ifndef SB_CAPTURE_PROCWATCH_H
 #define SB_CAPTURE_PROCWATCH_H
@@ -29,7 +29,8 @@ struct sb_procwatch_stats {
 };
 
 /* Open the rings of @cpus (used during the call only; those that are offline are left out), and
- * start the thread. What happens after the return is recorded. The caller ends *ret_watch with
+ * start the thread, before sb_privileges_settle() (workers/privileges.h), because it drops its own
+ * privileges. What happens after the return is recorded. The caller ends *ret_watch with
  * sb_procwatch_free(). Return: 0; -ENOMEM; -EACCES without privilege; or another negative errno of
  * opening a ring or making the thread; *ret_watch is untouched then. */
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch);
@@ -39,15 +40,17 @@ void sb_procwatch_free(struct sb_procwatch *watch);
 /*
  * Call @tell as soon as it is known that a process ended, or that its executable mappings changed,
  * and with NULL when there are no more for now, at least every 20 ms. It is called on the watch's
- * thread or that of sb_procwatch_drain(), one call at a time, and must not block. @tell NULL: there
- * are no calls any more after the return.
+ * thread or on that of sb_procwatch_drain() or sb_procwatch_drop_cpu(), one call at a time; it must
+ * not block, nor call functions of @watch, whose lock is held. @event is valid during the call; of
+ * a skipped record it has only the process and the time, with the path "". @arg is borrowed. @tell
+ * NULL: there are no calls any more after the return. Another call replaces both.
  */
 struct sb_sideband;
 void sb_procwatch_notify(struct sb_procwatch *watch,
 			 void (*tell)(void *arg, const struct sb_sideband *event), void *arg);
 
-/* Open the ring of a CPU that came online. Processes that it ran before are looked at through
- * /proc. Return: 0; -ENODEV when it is offline; -ENOMEM; or another negative errno of
+/* Open the ring of a CPU that came online and has none. Processes that it ran before are looked at
+ * through /proc. Return: 0; -ENODEV when it is offline; -ENOMEM; or another negative errno of
  * perf_event_open(2) and mmap(2); nothing has changed then. */
 int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);
 /* Close the ring of a CPU that went offline, if it has one. What it has recorded is kept. */

@@ -2,7 +2,8 @@
 /*
  * Stacks that were shipped as a copy of stack memory (struct sb_event_raw) because there was no
  * unwind table yet. They are kept until the symbolizer knows the mappings of their time, and are
- * then unwound in user space. Internal to capture. Thread: any, one at a time for each object.
+ * then unwound in user space. Internal to capture. Thread: any, one at a time for each object. A
+ * zeroed struct sb_rawstacks is empty. No pointer may be NULL unless a comment says so.
  */
 #ifndef SB_CAPTURE_RAWSTACK_H
 #define SB_CAPTURE_RAWSTACK_H
@@ -25,9 +26,9 @@ struct sb_rawstacks {
 	SB_VEC(size_t) at;     /* their offsets */
 };
 
-/* Append a copy of one record, struct sb_event_raw and the stack that follows it. Return: 0, also
- * when only the leaf is kept; -EBADMSG when its sizes do not fit together; -ENOMEM: nothing was
- * added. */
+/* Append a copy of one record, struct sb_event_raw and the stack that follows it, aligned to 8, of
+ * @len bytes in all. Return: 0, also when only the leaf is kept; -EBADMSG when its sizes do not fit
+ * together; -ENOMEM. On error nothing was added. */
 int sb_rawstacks_add(struct sb_rawstacks *raw, const void *record, size_t len);
 /* Remove all records; the memory is kept for reuse. */
 void sb_rawstacks_clear(struct sb_rawstacks *raw);
@@ -40,8 +41,8 @@ struct sb_rawstacks_into {
 	uint32_t depth_max;	  /* frames; 0: SB_USTACK_DEPTH_MAX */
 	struct sb_interp *interp; /* borrowed, for what it knows of generated code; or NULL */
 	bool is_asleep; /* the threads sleep: find interpreter frames on their native stacks, too */
-	/* Called for each stack; stack->ip is valid during the call. It returns 0; anything else
-	 * ends the unwinding. */
+	/* Called for each stack, which is valid during the call. It must not change the stacks that
+	 * are being unwound. It returns 0; anything else ends the unwinding. */
 	int (*add)(void *arg, const struct sb_batch_stack *stack);
 	void *arg;
 };
@@ -50,8 +51,9 @@ struct sb_rawstacks_into {
  * Unwind all, and pass the stacks to @into->add. Each record gives one stack, whose status says how
  * far it was unwound. With is_asleep, a stack of interpreter frames comes before it if there is
  * one.
- * @raw is not changed: the caller clears it. @sym must know the mappings of the stacks' time.
- * Return: 0; -ENOMEM; or what add() returned.
+ * @raw is not changed: the caller clears it. @sym must know the mappings of the time of the stacks;
+ * no other thread may use it meanwhile. Return: 0; -ENOMEM; or what add() returned, if not 0. After
+ * both, the remaining stacks were not passed on.
  */
 int sb_rawstacks_unwind(const struct sb_rawstacks *raw, struct sb_symbolizer *sym,
 			const struct sb_rawstacks_into *into);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Turns errors of the kernel and of libbpf into a sentence for the user. Internal to capture.
- * @reason may be NULL everywhere, when nobody wants the sentence. */
+ * @reason may be NULL everywhere, when nobody wants the sentence; other pointers may not. */
 #ifndef SB_CAPTURE_REFUSED_H
 #define SB_CAPTURE_REFUSED_H
 
@@ -9,13 +9,16 @@
 struct sampler_bpf;
 
 /* Put "cannot @what: ..." into @reason, with advice for the common causes. @err: a negative errno,
- * or one of libbpf's own. Any thread. Return: a negative errno, mostly @err; -EIO for an error of
- * libbpf's own; -EOPNOTSUPP when the kernel is too old. */
+ * or one of libbpf's own. @what: a verb with its object ("open a sampling timer"), not kept. It
+ * looks at the capabilities of the calling thread, so call it in the thread that was refused, and
+ * before that drops any. Return: a negative errno, mostly @err; -EIO for an error of libbpf's own;
+ * -EOPNOTSUPP when the kernel is too old. */
 int sb_explain(struct sb_reason *reason, int err, const char *what);
 
 /*
- * Load the BPF object. Listens to libbpf's messages, because only they say what the kernel refuses.
- * One thread at a time, here and in the next two. Return: 0; or an error, which those explain.
+ * Load the BPF object, which is open and prepared. Listens to libbpf's messages, because only they
+ * say what the kernel refuses. One thread at a time, here and in the next two. Return: 0; or a
+ * negative errno or error of libbpf's own, which those explain: @skel can only be destroyed then.
  */
 int sb_load(struct sampler_bpf *skel);
 /* Return: the name of the program that the kernel refused in the last sb_load(), which returned
@@ -23,9 +26,9 @@ int sb_load(struct sampler_bpf *skel);
  * sb_load(). */
 const char *sb_load_refused(int err);
 /* Put the cause of the last sb_load(), which returned @err, into @reason. Return: -EOPNOTSUPP when
- * the kernel refuses a program; -EPERM, -EACCES without privilege; or another negative errno,
- * mostly
- * @err. */
+ * the kernel refuses a program or is too old; -EPERM, -EACCES without privilege; -EMFILE: no
+ * descriptor was left; -EIO: the kernel's type information cannot be read, or an error of libbpf's
+ * own; or another negative errno, mostly @err. */
 int sb_load_explain(struct sb_reason *reason, int err);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which code brought the memory that is resident: the user half of the view "memory". It takes the page
- * faults that the BPF side ships, remembers who brought each page last (pagetab.h), and asks the
- * kernel which pages are there: when it first sees a process, and whenever the samples are settled. From
- * that it makes counts, as if the BPF side had counted them, whose weight is in bytes.
+ * Which code brought the memory that is resident: the user half of the view "memory". It takes the
+ * page faults that the BPF side ships, remembers who brought each page last (pagetab.h), and asks
+ * the kernel which pages are there: when it first sees a process, and at each sb_resident_look().
+ * From that it makes counts, as if the BPF side had counted them, whose weight is in bytes.
  *
- * Reading a process can take long or fail (symbolizer/process/reader.h). A process that cannot be read is
- * left out of the sums, which is counted.
+ * Reading a process can take long or fail (symbolizer/process/reader.h). A process that cannot be
+ * read is left out of the sums, which is counted.
  *
- * Internal to capture, but for the figures. Thread: the session's.
+ * Internal to capture, but for the figures. Thread: the session's. No pointer may be NULL unless a
+ * contract says so.
  */
 #ifndef SB_CAPTURE_RESIDENT_H
 #define SB_CAPTURE_RESIDENT_H
@@ -55,32 +56,38 @@ struct sb_resident_opts {
 	size_t pages_max; /* 0: SB_RESIDENT_PAGES_MAX */
 };
 
-/* Make it, after load. The caller ends *ret_resident with sb_resident_free(). Return: 0 or -ENOMEM. */
+/* Make it, after load; @opts is copied. The caller ends *ret_resident with sb_resident_free().
+ * Return: 0; -ENOMEM: *ret_resident is untouched. */
 int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **ret_resident);
-/* Accepts NULL. */
+/* Free it. Accepts NULL. */
 void sb_resident_free(struct sb_resident *resident);
 
-/* Look at a process before it has a fault. Return: 0, also if it cannot be read; -ENOMEM. */
+/* Look at a process before it has a fault; once for each. Return: 0, also if it cannot be read or
+ * there is no room for it; -ENOMEM: not all of its pages are known to have been there before. */
 int sb_resident_expect(struct sb_resident *resident, uint32_t tgid);
 
-/* Take owners and faults, in the order in which they came; then look at processes that are new. Return: 0
- * or -ENOMEM. */
+/* Take owners and faults, in the order in which they came; then look at processes that are new. The
+ * arrays are not kept; one may be NULL when it is empty. Return: 0; -ENOMEM: the rest was not
+ * taken. */
 int sb_resident_add(struct sb_resident *resident, const struct sb_event_owner *owners,
 		    size_t nr_owners, const struct sb_fault *faults, size_t nr_faults);
 
 /*
- * Look at the pages of all processes, while faults are still shipped. After the next sb_resident_add(),
- * which has to have all faults up to now, sb_resident_counts() adds them up. Return: 0 or -ENOMEM.
+ * Look at the pages of all processes, while faults are still shipped. After the next
+ * sb_resident_add(), which has to have all faults up to now, sb_resident_counts() adds them up.
+ * Return: 0; -ENOMEM: the remaining processes were not looked at.
  */
 int sb_resident_look(struct sb_resident *resident);
 /*
- * Get the counts since the last call: none before sb_resident_look(), unless what came and went is asked
- * for. They are valid until the next call. Return: 0 or -ENOMEM.
+ * Get the counts since the last call: none before sb_resident_look(), unless what came and went is
+ * asked for. They belong to @resident and are valid until the next call; *ret_counts may be NULL
+ * when there are none. Return: 0; -ENOMEM: both out-parameters are set, and counts are missing.
  */
 int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,
 		       size_t *ret_nr);
 
-/* Append the IDs of stacks that later counts can reference. Return: 0 or -ENOMEM. */
+/* Append the IDs of stacks that later counts can reference; some are zero, or there twice. Return:
+ * 0; -ENOMEM, and some may be missing. */
 int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids);
 
 /* Return: the time of the oldest fault (CLOCK_MONOTONIC) that a later count can be of, although its process
@@ -107,7 +114,7 @@ struct sb_resident_stats {
 	uint32_t shift;	     /* one window of pages in 2^shift was followed, at the worst */
 	uint64_t nr_pages;   /* in the table */
 };
-/* Get the figures. */
+/* Get the figures: those of the processes are of the last look. */
 void sb_resident_stats(const struct sb_resident *resident, struct sb_resident_stats *ret_stats);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The state of resident.h: resident.c takes the faults, resident_look.c looks at the pages, and
- * resident_counts.c makes counts of both. */
+ * resident_counts.c makes counts of both. Thread: the session's. The number of a space, below, is
+ * that of one in use, and is not checked. No pointer is NULL. */
 #ifndef SB_CAPTURE_RESIDENT_PRIV_H
 #define SB_CAPTURE_RESIDENT_PRIV_H
 
@@ -57,11 +58,12 @@ struct sb_resident {
 	struct sb_resident_stats stats;
 };
 
-/* resident.c: note that an address space has ended. */
+/* resident.c: note that an address space has ended; a second call changes nothing. */
 void sb_resident_end_space(struct sb_resident *resident, uint32_t number);
-/* Remove what is known of the pages of address spaces that have ended. */
+/* Remove the pages of address spaces that have ended, which counts as their going, and free those
+ * spaces that no owner and no count refers to any more. */
 void sb_resident_bury(struct sb_resident *resident);
-/* Note that a page has gone. */
+/* Note in the figures of its owner that a page has gone. The caller removes it from the table. */
 void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page);
 /* Return: whether the window of a page in a space is followed when one in 2^@shift is. */
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
@@ -70,7 +72,8 @@ bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uin
 /* resident_look.c: note which pages are there at the first look. Return: 0, also if they cannot be read;
  * -ENOMEM. */
 int sb_resident_meet(struct sb_resident *resident, uint32_t space);
-/* Note which processes have ended. */
+/* Note which processes have ended, by /proc: those that are gone or zombies, or whose number
+ * another process has. */
 void sb_resident_find_ended(struct sb_resident *resident);
 
 #endif

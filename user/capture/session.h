@@ -58,7 +58,7 @@ struct sb_targets {
 	size_t nr_comms, nr_uids, nr_cgroups;
 	bool follow_children; /* sample descendants of the allowed tgids, too */
 };
-/* Free the lists and paths; the struct is to be zeroed before it is used again. */
+/* Free the lists and paths, and zero the struct, which can be used again. */
 void sb_targets_release(struct sb_targets *targets);
 
 struct sb_session_opts {
@@ -100,7 +100,7 @@ struct sb_session_opts {
  * when a target does not exist; or another negative errno.
  */
 int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session);
-/* Attach the programs and begin to sample. Waits until unwind tables and interpreters of the
+/* Attach the programs and begin to sample; once. Waits until unwind tables and interpreters of the
  * targets are known, at most 0.5 s, with opts->command 2 s. Return: 0; or a negative errno, with
  * opts->reason, and then the session can only be freed. */
 int sb_session_start(struct sb_session *session);
@@ -129,21 +129,21 @@ int sb_session_hotplug_fd(const struct sb_session *session);
 int sb_session_hotplug(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
- * once a second.
+ * once a second, from sb_session_start() to sb_session_stop().
  * @means: for each of opts->views, in their order, the sum of the weights so far, as they came in
  *	batches, divided by the number of samples; 0 when there was no sample yet. Looked at only
  *	while the view is not throttled
  */
 void sb_session_govern(struct sb_session *session, const uint64_t *means);
-/* Before a snapshot: account for waits that are not over, up to now; the next drain has them. Does
- * nothing for views without waits. Return: 0; or a negative errno, with opts->reason: some waits
- * may have been accounted for, and the session goes on. */
+/* Before a snapshot: account for waits that are not over, up to now, and look at the pages that are
+ * resident; the next drain has both. Does nothing for views without either. Return: 0; or a
+ * negative errno, with opts->reason: some may have been accounted for, and the session goes on. */
 int sb_session_settle(struct sb_session *session);
 /*
  * Get the IDs of stacks that pending samples still reference. The array may contain zeros and
  * duplicates; it is owned by the session and valid until the next call. An ID that is missing from
  * it and from the next two batches can be evicted safely. Return: 0; or a negative errno, with
- * opts->reason, and then the array is not complete: evict nothing by it.
+ * opts->reason, and then the array, which is set, is not complete: evict nothing by it.
  */
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
 		       size_t *ret_nr);
@@ -157,9 +157,9 @@ uint64_t sb_session_held_since_ns(const struct sb_session *session);
  * handled then: the caller ends the run, because the BPF side would never ship them again.
  */
 int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted);
-/* End sampling and detach. Drain once more after it, for what was counted last. Return: 0; or a
- * negative errno, with opts->reason, when waits that are not over could not be accounted for; it is
- * detached in any case. */
+/* End sampling and detach; once, after sb_session_start(). Drain once more after it, for what was
+ * counted last. Return: 0; or a negative errno, with opts->reason, when waits that are not over,
+ * resident pages or open spans could not be accounted for; it is detached then, too. */
 int sb_session_stop(struct sb_session *session);
 /* Detach what is still attached, end the threads, and free. Accepts NULL. */
 void sb_session_free(struct sb_session *session);
@@ -191,11 +191,12 @@ struct sb_session_stats {
 	struct sb_resident_stats resident; /* zero unless the view follows pages */
 };
 /* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never, if
- * the view has none. @wall_ns: duration of the run. The strings are valid during the call. */
+ * the view has none. @wall_ns: duration of the run. The strings are valid during the call, in which
+ * @row must not call functions of the session that change it. */
 void sb_session_report(const struct sb_session *session, uint32_t view, uint64_t wall_ns,
 		       void (*row)(const char *name, const char *value));
 /* Get the figures; @view is the index of a view in opts->views, which is not checked, here and
- * above. */
+ * above. What cannot be read of the BPF side is 0. */
 void sb_session_stats(const struct sb_session *session, uint32_t view,
 		      struct sb_session_stats *ret_stats);
 

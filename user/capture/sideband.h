@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Decodes perf side-band records, and checks their sizes. Internal to capture. The kernel writes
- * them; a program controls only its names and mappings. Any thread. */
+ * them; a program controls only its names and mappings. Any thread. No pointer may be NULL. */
 #ifndef SB_CAPTURE_SIDEBAND_H
 #define SB_CAPTURE_SIDEBAND_H
 
@@ -40,8 +40,8 @@ void sb_sideband_attr(struct perf_event_attr *attr);
 /*
  * Decode a record of the ring. @record: header.size bytes in one piece, so one that wraps around
  * the end of the ring was copied before. Return: 1 with *ret set, whose strings are valid as long
- * as the record; 0 when the record is of no interest (threads, other types); -EBADMSG when its
- * sizes do not fit together.
+ * as the record; 0 when the record is of no interest (threads, names that change without an exec,
+ * other types); -EBADMSG when its sizes do not fit together. Without 1, *ret is undefined.
  */
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret);
 

@@ -4,7 +4,8 @@
  * known yet whether they are slow are held, from one drain to the next. How the BPF side tells
  * what became of a span is in bpf/core/span.bpf.c.
  *
- * Thread: the session's. Internal to capture, but for the figures.
+ * Thread: the session's. Internal to capture, but for the figures. No pointer may be NULL unless a
+ * contract says so.
  */
 #ifndef SB_CAPTURE_SPANS_H
 #define SB_CAPTURE_SPANS_H
@@ -34,8 +35,8 @@ struct sb_spans_stats {
 
 /* Make it, after load. @skel is borrowed until sb_spans_free(), with which the caller ends
  * *ret_spans.
- * @slower_than_ns: samples of spans that are not slower are dropped; 0: all count. Return: 0;
- * -ENOMEM: *ret_spans is untouched. */
+ * @slower_than_ns: samples of spans that do not last as long are dropped; 0: all count, and there
+ * are only figures. Return: 0; -ENOMEM: *ret_spans is untouched. */
 int sb_spans_new(struct sampler_bpf *skel, uint64_t slower_than_ns, struct sb_spans **ret_spans);
 /* Free it with the counts that are held. Accepts NULL. */
 void sb_spans_free(struct sb_spans *spans);
@@ -43,13 +44,15 @@ void sb_spans_free(struct sb_spans *spans);
 /*
  * Replace the counts of a batch, which were just read from the BPF side, by those that count: those
  * of slow spans, held ones included. Those of open spans are held, and those of other spans are
- * dropped. The new counts belong to @spans and are valid until the next call.
+ * dropped. The new counts belong to @spans and are valid until the next call. When all count, the
+ * batch is left as it is.
  * Return: 0; -ENOMEM; or a negative errno of reading the BPF side's maps: counts may be missing
- * from the batch then.
+ * from the batch then, and from those that were held.
  */
 int sb_spans_judge(struct sb_spans *spans, struct sb_batch *batch);
-/* Note which threads are in their spans at the end of the run. The next sb_spans_judge() holds
- * nothing: what has not been slow until now does not count. Return: 0; -ENOMEM; or a negative errno
+/* Note which threads are in their spans at the end of the run; once, while the programs are still
+ * loaded. Each sb_spans_judge() from now on holds nothing: what has not been slow until now does
+ * not count. Return: 0; -ENOMEM; or a negative errno
  * of running an iterator or reading a map: the run is not taken to be over then. */
 int sb_spans_end(struct sb_spans *spans);
 
@@ -61,10 +64,11 @@ uint64_t sb_spans_oldest_ns(const struct sb_spans *spans);
 /* Get the figures so far. What cannot be read is 0. */
 void sb_spans_stats(const struct sb_spans *spans, struct sb_spans_stats *ret_stats);
 
-/* Return: the shortest duration that is counted in @bucket (sb_spans_stats.nr). */
+/* Return: the shortest duration that is counted in @bucket (sb_spans_stats.nr). Any thread, here
+ * and below. */
 uint64_t sb_span_bucket_ns(uint32_t bucket);
 /* Return: a duration that the part @part (0 to 1) of the spans that ended did not exceed, to an
- * eighth; 0 if none ended. */
+ * eighth: the upper end of the bucket in which it lies; 0 if none ended. */
 uint64_t sb_spans_percentile_ns(const struct sb_spans_stats *stats, double part);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Writes the targets of a run into the settings and maps of the BPF side. Internal to capture; the
- * session's thread. */
+ * session's thread. No pointer may be NULL but @reason, here and below. */
 #ifndef SB_CAPTURE_TARGETS_H
 #define SB_CAPTURE_TARGETS_H
 
@@ -10,17 +10,20 @@
 
 struct sampler_bpf;
 
-/* Compile a glob of * and ? for names of threads. @rule: SB_RULE_ALLOW or SB_RULE_DENY. Return: 0;
- * -E2BIG when it has more than SB_GLOB_POSITIONS_MAX characters: @matcher is undefined. */
+/* Compile a glob for names of threads, which has to match the whole name: * stands for any number
+ * of bytes, ? for one, every other byte for itself. @glob is not kept. @rule: SB_RULE_ALLOW or
+ * SB_RULE_DENY. Return: 0; -E2BIG when it has more than SB_GLOB_POSITIONS_MAX bytes, repeated * not
+ * counted: @matcher is undefined. */
 int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule);
 
 /* Write the settings and map sizes, between open and load. @targets is not kept, here and below.
- * Return: 0; or a negative errno, with the cause in @reason, which may be NULL here and below:
+ * Return: 0; -E2BIG: a glob is too long; or a negative errno of libbpf, with the cause in @reason:
  * @skel is not to be loaded then. */
 int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
 		       struct sb_reason *reason);
-/* Fill the maps, after load and before anything is attached. Return: 0; -ESRCH when a target does
- * not exist; or another negative errno, with the cause in @reason. */
+/* Fill the maps, after load and before anything is attached, also with a rule that denies this
+ * process. Return: 0; -ESRCH when a process, thread or cgroup does not exist; or another negative
+ * errno of bpf(2) or of opening a cgroup, with the cause in @reason: the maps are incomplete. */
 int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 		     struct sb_reason *reason);
 /* With follow_children, add the existing descendants of targets; otherwise do nothing. Call it

@@ -12,7 +12,8 @@
  * to BPF programs is the one that the event was opened with: hw.last_period.) Other counters
  * (--event) need no weight: of these the kernel hands over the present period.
  *
- * One thread. No privilege is needed once the timers are open.
+ * One thread. No privilege is needed once the timers are open. No pointer may be NULL unless a
+ * comment says so.
  */
 #ifndef SB_CAPTURE_THINNING_H
 #define SB_CAPTURE_THINNING_H
@@ -67,14 +68,16 @@ struct sb_thinning_stats {
 };
 
 /* Initialize all views at step 0, the rate that was asked for. @opts is copied, its pointers are
- * borrowed, as is @skel. Call it after sb_view.prepare(); then add timers, then start. */
+ * borrowed until sb_thinning_release(), as is @skel. Call it after sb_view.prepare(); after load,
+ * add timers and rations, then start. */
 void sb_thinning_init(struct sb_thinning *thinning, const struct sb_thinning_opts *opts,
 		      struct sampler_bpf *skel);
 /* Free memory; timers and rations stay their owners'. */
 void sb_thinning_release(struct sb_thinning *thinning);
 
 /* Add the timer of a CPU, opened at freq_hz, and set it to the step in force; @fd stays with the
- * caller. Return: 0; -ENOMEM: it will not be throttled. */
+ * caller, who keeps it open until the timer is forgotten. The timer of a CPU from SB_TICK_CPUS on
+ * is never throttled. Return: 0; -ENOMEM: it keeps the step in force from now on. */
 int sb_thinning_add_timer(struct sb_thinning *thinning, int fd, uint32_t cpu);
 /* Forget the timer of one CPU, if it has one, or all timers, before they are closed. */
 void sb_thinning_forget_timer(struct sb_thinning *thinning, uint32_t cpu);
@@ -83,18 +86,19 @@ void sb_thinning_forget_timers(struct sb_thinning *thinning);
 /* Begin to govern, when everything is attached. @bpf_ns: time in BPF programs so far. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
-/* Add a ration (base/ration.h), borrowed, that limits work which does not depend on the number of
- * samples, and that the governor may make longer rests in. At most four, which the caller ensures.
- */
+/* Add a ration (base/ration.h), borrowed, before sb_thinning_start(): it limits work which does not
+ * depend on the number of samples, and which the governor may order to be done less often. At most
+ * four, which the caller ensures. */
 void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *ration);
 
 /* End a window of the governor, and set the step of each view; call it about once a second after
- * sb_thinning_start(). @bpf_ns: time in BPF programs so far, all CPUs. @means: for each view, the
- * mean weight of its samples so far, in the BPF side's unit; 0 when there was no sample yet. That of
- * a view that is throttled is not looked at. */
+ * sb_thinning_start(). @bpf_ns: time in BPF programs so far, all CPUs. @means: for each view, in
+ * the order of opts.views, the mean weight of its samples so far, in the BPF side's unit; 0 when
+ * there was no sample yet; not kept. That of a view that is throttled is not looked at. */
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means);
 
-/* Get the figures of the view with index @view. What the governor did is the same for all views. */
+/* Get the figures so far of the view with index @view in opts.views, which is not checked. What the
+ * governor did is the same for all views, but for the time above step 0. */
 void sb_thinning_stats(const struct sb_thinning *thinning, uint32_t view,
 		       struct sb_thinning_stats *ret_stats);
 

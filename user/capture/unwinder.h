@@ -12,7 +12,8 @@
  *	uwtouch.c	pages of stacks that were swapped out or never read
  *	uwpool.c	the pool: parts of 4 MiB, allocated when needed
  *
- * Thread: the session's, for all functions but sb_unwinder_tell().
+ * Thread: the session's, for all functions but sb_unwinder_tell(). No pointer may be NULL unless a
+ * contract says so.
  */
 #ifndef SB_CAPTURE_UNWINDER_H
 #define SB_CAPTURE_UNWINDER_H
@@ -44,7 +45,8 @@ struct sb_unwinder_stats {
 
 /*
  * The sequence is new -> prepare (each BPF object, before it is loaded) -> start (with the one that
- * was loaded) -> free.
+ * was loaded) -> free. All other functions but sb_unwinder_serve_interps() and sb_unwinder_first()
+ * need a start that succeeded.
  *
  * Make the pool. A thread allocates its first part at once, because that takes as long as loading
  * the programs.
@@ -73,7 +75,9 @@ void sb_unwinder_free(struct sb_unwinder *unwinder);
 /*
  * Whom to tell that the BPF side asked which interpreters a process has. The unwinder reads the
  * mappings anyway, so it can say whether all files are known to have none. Called on the unwinder's
- * thread; borrowed for the unwinder's lifetime; set before programs are attached.
+ * thread, with pointers that are valid during the call; they must not call functions of the
+ * unwinder. The struct is borrowed as long as the unwinder lives, and set before programs are
+ * attached.
  */
 struct stat;
 struct sb_unwinder_interps {
@@ -90,22 +94,26 @@ void sb_unwinder_serve_interps(struct sb_unwinder *unwinder,
 			       const struct sb_unwinder_interps *interps);
 
 /*
- * Pass on a side-band record; NULL: there are no more for now. If the list of the process is
- * published and older than the record, it is read again, or dropped; not at once, because most
- * processes end soon, and the BPF side asks if it needs it. Any thread; does not block for long.
+ * Pass on a side-band record, which is copied; NULL: there are no more for now. If the list of the
+ * process is published and older than the record, it is read again, or, for an exec or exit,
+ * dropped; not at once, because most processes end soon, and the BPF side asks if it needs it. Any
+ * thread; does not block for long.
  */
 struct sb_sideband;
 void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *event);
 
 /* Let the thread read the mappings of @tgid and build its tables at once, because it is about to be
- * sampled. Does not wait for it: see sb_unwinder_settle(). */
+ * sampled. Does not wait for it: see sb_unwinder_settle(). Without memory, nothing happens, here
+ * and in sb_unwinder_expect_file(): the BPF side asks when it needs it. */
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);
-/* Serve requests about @tgid before all others, from now on; there is one such process. */
+/* Serve requests about @tgid before all others, from now on; there is one such process, which
+ * another call replaces (0: none). */
 void sb_unwinder_first(struct sb_unwinder *unwinder, uint32_t tgid);
 /* Let the thread build the table of a file at once, because @tgid is about to map it. @fd: closed
  * by the unwinder, in any case; -1: the vDSO. Does not wait for it. */
 void sb_unwinder_expect_file(struct sb_unwinder *unwinder, int fd, uint32_t tgid);
-/* Wait until all that is expected is done, but no longer than @until (CLOCK_MONOTONIC). */
+/* Wait until all is done that sb_unwinder_expect() and sb_unwinder_expect_file() have asked for,
+ * but no longer than @until (CLOCK_MONOTONIC). */
 struct timespec;
 void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *until);
 
@@ -113,7 +121,7 @@ void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *unt
  * @unwinder. */
 struct sb_ration *sb_unwinder_ration(struct sb_unwinder *unwinder);
 
-/* Get the figures so far. */
+/* Get the figures of the last time that the thread had served all requests. */
 void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats);
 
 #endif

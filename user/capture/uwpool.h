@@ -4,7 +4,8 @@
  * it: 32-bit words, addressed by number, in parts that are added when needed and lie in one range
  * of our addresses. First fit. Freed words are not reused for SB_UWPOOL_REST_NS, because a walk in
  * the kernel, which takes microseconds, may still read them. A sixteenth is reserved for lists.
- * Does not know BPF. One thread.
+ * Does not know BPF. One thread, but it may be another one after each call. No pointer may be NULL
+ * unless a comment says so.
  */
 #ifndef SB_CAPTURE_UWPOOL_H
 #define SB_CAPTURE_UWPOOL_H
@@ -23,8 +24,8 @@ struct sb_uwpool;
 struct sb_uwpool_opts {
 	uint64_t bytes_max; /* rounded up to parts: at least one, at most SB_UW_PARTS_MAX */
 	/* Map the zeroed memory of part @idx at address @at (MAP_FIXED), and publish it to the
-	 * kernel's walker. Return: 0; or a negative errno: the pool then keeps its size for
-	 * good. */
+	 * kernel's walker. The pool unmaps it in the end. It must not call functions of the pool.
+	 * Return: 0; or a negative errno: the pool then keeps its size for good. */
 	int (*add_part)(void *arg, uint32_t idx, void *at);
 	void *arg;
 	uint64_t (*now_ns)(void); /* NULL: sb_now_ns() */
@@ -43,9 +44,10 @@ void sb_uwpool_free(struct sb_uwpool *pool);
  * may be accessed. */
 uint32_t *sb_uwpool_words(const struct sb_uwpool *pool);
 
-/* A request. */
+/* A request, only used during the call. */
 struct sb_uwpool_want {
-	/* For a table: how many words it takes if it begins at @word, which is even. */
+	/* For a table: how many words it takes if it begins at @word, which is even. It is asked
+	 * several times, and must not call functions of the pool. */
 	size_t (*words_at)(const void *arg, uint32_t word);
 	const void *arg;
 	/* For a list, with @words_at NULL: within one chunk, at a multiple of SB_UW_SEG_WORDS. */
@@ -58,9 +60,9 @@ struct sb_uwpool_place {
 
 /*
  * Allocate words; parts are added when needed. The words are not zeroed. The caller frees them by
- * sb_uwpool_release(). Return: 0; -ENOSPC when there is no room now, also because opts.add_part()
- * failed; -EFBIG when a table would take more than half of the pool, or a list more than a chunk;
- * -ENOMEM. *@ret_place is untouched on error.
+ * sb_uwpool_release(). Return: 0; -ENOSPC when there is no room now, also because freed words
+ * cannot be reused yet, or opts.add_part() failed; -EFBIG when a table would take more than half of
+ * the pool, or a list more than a chunk; -ENOMEM. *@ret_place is untouched on error.
  */
 int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
 		    struct sb_uwpool_place *ret_place);
@@ -70,12 +72,14 @@ int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
  * logged); -ENOMEM.
  */
 int sb_uwpool_grow(struct sb_uwpool *pool);
-/* Free words. They are reused after SB_UWPOOL_REST_NS. Does not fail. */
+/* Free a place that sb_uwpool_alloc() returned, as a whole. Its words are reused after
+ * SB_UWPOOL_REST_NS. Does not fail; does nothing if @place has no words. */
 void sb_uwpool_release(struct sb_uwpool *pool, struct sb_uwpool_place place);
-/* Return: whether there will be room once all freed words can be reused. */
+/* Return: whether there will be room once all freed words can be reused, without another part;
+ * false also without memory to find out. */
 bool sb_uwpool_will_fit(const struct sb_uwpool *pool, const struct sb_uwpool_want *want);
 
-/* Bytes: allocated now, the most so far, the size of the pool. */
+/* Bytes: allocated now, the most so far, the bound of the pool. */
 struct sb_uwpool_stats {
 	uint64_t nr_bytes, nr_bytes_peak, nr_bytes_max;
 };

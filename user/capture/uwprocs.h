@@ -4,7 +4,9 @@
  * holds references to the unwind tables of its files (bins, uwtables.h). A list is read from /proc
  * when the kernel asks for it, and again when the mappings changed; the old list stays valid until
  * the new one is published. A list is labelled with its address space, so that one from before or
- * after an exec is never used. Does not know BPF. One thread.
+ * after an exec is never used. Does not know BPF. One thread, on which the functions in the
+ * options are called, too; these must not call functions of @procs. No pointer may be NULL unless a
+ * comment says so. An event @need is only used during the call.
  */
 #ifndef SB_CAPTURE_UWPROCS_H
 #define SB_CAPTURE_UWPROCS_H
@@ -38,19 +40,22 @@ struct sb_uwprocs_opts {
 	/* Whether a file is known to have no interpreter. NULL: it is not known. */
 	bool (*is_plain)(void *arg, const struct stat *st);
 	void *arg;
-	uint64_t (*now_ns)(void); /* NULL: sb_now_ns() */
+	uint64_t (*now_ns)(void); /* NULL: sb_now_ns(), CLOCK_MONOTONIC */
 	uint64_t (*cpu_ns)(void); /* NULL: CPU time of the calling thread and its reader process */
 };
 
 /* Make it empty. @opts is copied; what it borrows must outlive it. The caller ends *ret_procs with
  * sb_uwprocs_free(); it is untouched on error. Return: 0 or -ENOMEM. */
 int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_procs);
-/* Free all lists without calling unpublish(). Accepts NULL. */
+/* Free @procs and all lists, without calling unpublish(), and give back the references to address
+ * spaces. The words of the lists in the pool, and the bins, are not given back: the pool and the
+ * tables are to be freed next. Accepts NULL. */
 void sb_uwprocs_free(struct sb_uwprocs *procs);
 
 /*
- * Serve a request for a process (need->tgid, start_ns, exec_id): read its mappings and publish
- * them. Files are opened through the process; tables are not built. Return: 0; -EAGAIN when it was
+ * Serve a request for a process (need->tgid, start_ns, exec_id; start_ns 0: that which has the tgid
+ * now): read its mappings and publish them. Files are opened through the process; tables are not
+ * built. Return: 0; -EAGAIN when it was
  * read just now: call sb_uwprocs_reread(); -ESRCH when there is no such process; -ENOMEM; or
  * another negative errno, of reading /proc or of opts.publish(), when nothing was published. An
  * older list is unpublished if the mappings cannot be read, except for -ENOMEM.
@@ -95,8 +100,8 @@ void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid);
 /* Return: whether a list of @tgid is published. */
 bool sb_uwprocs_has(const struct sb_uwprocs *procs, uint32_t tgid);
 
-/* Return: the ration that limits how much time goes into reading long lists again. Valid as long as
- * @procs. */
+/* Return: the ration (base/ration.h) that limits how much time goes into reading long lists again.
+ * It belongs to @procs and is valid as long. */
 struct sb_uwprocs;
 struct sb_ration *sb_uwprocs_ration(struct sb_uwprocs *procs);
 

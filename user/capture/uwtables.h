@@ -11,7 +11,8 @@
  * walker in the kernel reads. Each process that maps a file holds its bin: it is a reference, which
  * keeps the number from being given to another file, and is given back by sb_uwtables_drop(). A bin
  * without holder stays, for the next process, until its number or its words are needed. Offsets are
- * in bytes. Does not know BPF. One thread.
+ * in bytes. Does not know BPF. One thread. No pointer may be NULL unless a comment says so. A
+ * number of a bin is one that was given out, unless a contract says so; it is not checked.
  */
 #ifndef SB_CAPTURE_UWTABLES_H
 #define SB_CAPTURE_UWTABLES_H
@@ -32,7 +33,7 @@ struct sb_uwtables_opts {
 	uint32_t nr_bins_max;	       /* SB_UW_BINS_MAX; less in tests */
 	struct sb_uwpool *pool;	       /* borrowed */
 	struct sb_parser_seat *parser; /* borrowed: compiles; NULL: the calling thread does */
-	uint64_t (*now_ns)(void);      /* NULL: sb_now_ns() */
+	uint64_t (*now_ns)(void);      /* NULL: sb_now_ns(), CLOCK_MONOTONIC */
 };
 
 /* Make it empty; @opts is copied. The caller ends *ret_tables with sb_uwtables_free(); it is
@@ -65,13 +66,14 @@ bool sb_uwtables_find(struct sb_uwtables *tables, const struct stat *st, uint64_
  * new file gets a bin without a table. On success the caller holds the bin; on error nothing is
  * held. @fd stays the caller's.
  * Return: 0; -ENOEXEC when it is no ELF file; -ENODATA when no segment is loaded from @pgoff;
- * -ENOSPC when all bins are held; -EFBIG (a bound of elf_file.h); -ENOMEM; or an error of I/O.
- * *@ret_spot is untouched on error.
+ * -ENOSPC when all bins are held, or were until a moment ago; -EFBIG: it exceeds a bound of our ELF
+ * reader; -ENOMEM; or an error of I/O. *@ret_spot is untouched on error.
  */
 int sb_uwtables_add(struct sb_uwtables *tables, int fd, uint64_t pgoff,
 		    struct sb_uwtables_spot *ret_spot);
 /* Find the bin of the vDSO, which all processes share; on success the caller holds it. Return: 0;
- * -ENOENT when there is none; errors as sb_uwtables_add(), with *@ret_spot untouched. */
+ * -ENOENT when there is none; -ENODATA: it maps nothing; -ENOSPC when all bins are held, or were
+ * until a moment ago; -ENOMEM; or another error of parsing it. *@ret_spot is untouched on error. */
 int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *ret_spot);
 
 /* Add or remove a holder of a bin that is held now. The last drop makes it reusable, after two
@@ -80,12 +82,14 @@ void sb_uwtables_hold(struct sb_uwtables *tables, uint32_t bin);
 void sb_uwtables_drop(struct sb_uwtables *tables, uint32_t bin);
 
 /* Return: whether the bin has neither a table nor the mark that there is none, so that
- * sb_uwtables_build() is due. */
+ * sb_uwtables_build() is due; false for a number that was never given out. The bin need not be
+ * held. */
 bool sb_uwtables_is_absent(const struct sb_uwtables *tables, uint32_t bin);
 /* Return: the size of the file of @bin in bytes, as a measure of how long compiling its table
  * takes; 0 for the vDSO, and for a number that was never given out. The bin need not be held. */
 uint64_t sb_uwtables_file_bytes(const struct sb_uwtables *tables, uint32_t bin);
-/* Return: whether @bin is the vDSO, whose table is built without a file. */
+/* Return: whether @bin is the vDSO, whose table is built without a file; false for a number that
+ * was never given out. */
 bool sb_uwtables_is_vdso(const struct sb_uwtables *tables, uint32_t bin);
 
 /*
@@ -95,19 +99,23 @@ bool sb_uwtables_is_vdso(const struct sb_uwtables *tables, uint32_t bin);
  *	the caller's. Not used for the vDSO
  *
  * Return: 0 when a state is published, also before; -ESTALE when @fd is another file; -EAGAIN when
- * there is no room before evicted words can be reused, in two seconds; -ENOMEM, -EMFILE, -ENFILE.
+ * there is no room before evicted words can be reused, in two seconds, and until then again,
+ * without another attempt; -ENOMEM, -EMFILE, -ENFILE. On error no state is published.
  */
 int sb_uwtables_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t tgid);
 
 /*
- * Add a file that nobody maps yet, and build its table; @fd -1: the vDSO. It stays the caller's.
+ * Add a file that nobody maps yet, and build its table. @fd: stays the caller's; -1: the vDSO.
+ * @tgid: the process that is about to map it, as in sb_uwtables_build(). It may take seconds.
  * Nobody holds the bin afterwards. Errors are ignored: the first sample asks again.
  */
 void sb_uwtables_build_early(struct sb_uwtables *tables, int fd, uint32_t tgid);
 
-/* Allocate @nr_words words of the pool for a list of mappings; evicts tables if need be. The caller
- * frees them by sb_uwpool_release(). Return: 0; -EAGAIN when there is no room before evicted words
- * can be reused; -EFBIG: more than a list can have; -ENOMEM. *@ret_place is untouched on error. */
+/* Allocate @nr_words words of the pool for a list of mappings. The caller frees them by
+ * sb_uwpool_release(). Return: 0; -EAGAIN when there is no room: the least recently used tables
+ * were evicted, also those of bins that are held, and it can be tried again when their words can be
+ * reused, after two seconds; -EFBIG: more than a list can have; -ENOMEM. *@ret_place is untouched
+ * on error. */
 int sb_uwtables_alloc_list(struct sb_uwtables *tables, uint32_t nr_words,
 			   struct sb_uwpool_place *ret_place);
 
