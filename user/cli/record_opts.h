@@ -57,8 +57,8 @@ struct sb_record_opts {
 
 /*
  * After sb_opts_parse(): finish with what concerns several options: operands, contradictions,
- * defaults. @fields: changed in place, and not to be moved afterwards, because `run` points into it;
- * it borrows the command from argv, too. @opts: that were parsed into @fields.
+ * defaults. @fields: changed in place, and not to be moved afterwards, because `run` points into
+ * it; it borrows the command from argv, too. @opts: that were parsed into @fields.
  * Return: 0; -EINVAL with opts->error; -ENOMEM. The caller releases @fields, also after an error.
  */
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
