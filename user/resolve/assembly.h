@@ -2,10 +2,11 @@
 /*
  * The sample under work. An assembly collects the frames of one sample, root first. It is passed to
  * every function that adds to the sample, next to the caches that the function uses, so that a
- * signature tells what a function can change. resolve.c takes a batch apart into samples, assembly.c
- * appends frames, stack.c resolves one stack, merge.c puts interpreter frames into it, beyond.c adds
- * what a sample has beyond its stacks. Internal to resolve; not thread-safe. No argument is NULL
- * unless a function says so. After an error the sample is given up: frames pushed before remain.
+ * signature tells what a function can change. resolve.c takes a batch apart into samples,
+ * assembly.c appends frames, stack.c resolves one stack, merge.c puts interpreter frames into it,
+ * beyond.c adds what a sample has beyond its stacks. Internal to resolve; not thread-safe. No
+ * argument is NULL unless a function says so. After an error the sample is given up: frames pushed
+ * before remain.
  */
 #ifndef SB_RESOLVE_ASSEMBLY_H
 #define SB_RESOLVE_ASSEMBLY_H
@@ -105,12 +106,13 @@ int sb_assembly_push_frame(struct assembly *assembly, const struct sb_frame *fra
 int sb_assembly_push(struct assembly *assembly, const char *name, enum sb_frame_kind kind);
 int sb_assembly_push_attr(struct assembly *assembly, const struct sb_attr *attr);
 int sb_assembly_push_mark(struct assembly *assembly, enum sb_attr_kind kind, const char *text);
-/* Push @nr frames that the profile knows, by their IDs. Return: 0 or -ENOMEM. */
+/* Push @nr frames that the profile knows, by their IDs; @ids may be NULL if @nr is 0. Return: 0;
+ * -ENOMEM, and none is pushed. */
 int sb_assembly_push_ids(struct assembly *assembly, const uint32_t *ids, size_t nr);
 /* Move the last frame to index @to of the frames; those from there on move up. There is at least
  * one frame. */
 void sb_assembly_move_last(struct assembly *assembly, size_t to);
-/* Reverse the order of @nr IDs of frames in place; 0 is allowed. */
+/* Reverse the order of @nr IDs of frames in place; @nr may be 0, and @ids NULL then. Any thread. */
 void sb_reverse_ids(uint32_t *ids, size_t nr);
 /* Return: the frame at index @i of the assembly, 0 being the root; the profile's, valid until the
  * next one is pushed. */

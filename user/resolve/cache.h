@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the caches of the resolver share: the frames of an entry, when to look for entries to evict,
- * and which processes have ended. Internal to resolve; not thread-safe. */
+ * and which processes have ended. Internal to resolve; not thread-safe. No pointer is NULL unless
+ * it says so. */
 #ifndef SB_RESOLVE_CACHE_H
 #define SB_RESOLVE_CACHE_H
 
@@ -8,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Return: a copy of @nr_bytes bytes, owned by the caller, also if there are none; NULL: no memory. */
+/* Return: a copy of @nr_bytes bytes, which the caller frees with free(), also if there are none,
+ * and then @from may be NULL; NULL: no memory. */
 void *sb_cache_copy(const void *from, size_t nr_bytes);
 
 /* The frames of a cache's entry, which are made once. Zero-initialise it; the owner of the entry
@@ -17,8 +19,8 @@ struct sb_frame_ids {
 	uint32_t *at; /* IDs in the profile, root first; NULL: not made yet */
 	size_t nr;
 };
-/* Set frames to a copy of @nr IDs; 0 is allowed, and `at` is not NULL then either. There were none
- * before: an old array is not freed. Return: 0; -ENOMEM, and nothing changes. */
+/* Set frames to a copy of @nr IDs; 0 is allowed, @at may be NULL then, and frames->at is not NULL.
+ * There were none before: an old array is not freed. Return: 0; -ENOMEM, and nothing changes. */
 int sb_frame_ids_set(struct sb_frame_ids *frames, const uint32_t *at, size_t nr);
 
 /* Return: whether to look for entries to evict in a cache of @nr entries: since the last time, when
@@ -37,8 +39,9 @@ struct sb_ended {
 };
 /* Free its memory. It cannot be used again, unless it is zeroed. */
 void sb_ended_release(struct sb_ended *ended);
-/* Return: whether the process had ended at the first call for it. A PID that was reused counts as
- * alive, and so does PID 0, which stands for none. Cannot fail. */
+/* Return: whether the process had ended at the first call for it, which is when /proc/PID was not
+ * there. A PID that was reused counts as alive, and so does PID 0, which stands for none. Cannot
+ * fail. */
 bool sb_ended_has(struct sb_ended *ended, uint32_t tgid);
 
 #endif

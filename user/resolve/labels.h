@@ -3,7 +3,7 @@
  * The cache of label sets that samples reference by ID (sb_sample_key.labels): what a program said
  * of its thread, as one value for each key that the run asks for. The BPF side ships each set once,
  * so it is kept for as long as a sample may reference it. A batch is what one drain of the BPF side
- * gives (capture/batch.h). Internal to resolve; not thread-safe.
+ * gives. Internal to resolve; not thread-safe. No pointer is NULL unless it says so.
  */
 #ifndef SB_RESOLVE_LABELS_H
 #define SB_RESOLVE_LABELS_H
@@ -42,7 +42,7 @@ int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_label
 struct sb_known_labels *sb_label_cache_find(struct sb_label_cache *cache, uint64_t id);
 /* Return: the value of the @i-th key of the run (opts.labels of resolve.h), from 0, which points
  * into the set and lives as long; "(other)" if the set was kept without its text; NULL: the thread
- * does not have the key. */
+ * does not have the key, or @i is past the end. */
 const char *sb_known_labels_value(const struct sb_known_labels *labels, size_t i);
 /* At the end of each batch: empty cache->evicted; if there are many sets or much text, evict those
  * that neither this batch nor the one before referenced, and list them there. Return: 0;

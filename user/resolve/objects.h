@@ -3,7 +3,7 @@
  * The cache of objects: what samples are about beyond their stacks (sb_sample_key.object), such as
  * a file or a waker, the thread that ended a wait. The BPF side ships each object once, so it is
  * kept for as long as a sample may reference it. A batch is what one drain of the BPF side gives
- * (capture/batch.h). Internal to resolve; not thread-safe.
+ * (capture/batch.h). Internal to resolve; not thread-safe. No pointer is NULL unless it says so.
  */
 #ifndef SB_RESOLVE_OBJECTS_H
 #define SB_RESOLVE_OBJECTS_H
@@ -52,17 +52,18 @@ int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_obj
 struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id);
 /* At the end of a batch: if there are many objects, evict the wakers whose process has ended. The
  * ID of a waker contains its process, so no later sample references it, and the BPF side need not
- * be told. @ended: of this batch, see cache.h. Return: 0; -ENOMEM, and then the cache can only be
- * released. */
+ * be told. @ended: the batch's answers on which processes have ended, which more are added to.
+ * Return: 0; -ENOMEM, and then the cache can only be released. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
-/* Overwrite @text with the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]", or of one that has
- * names for its numbers, "[syscall=read]"; the kind of the object is not checked. @name: of the
- * value; not NULL. Return: 0; -ENOMEM: @text is not to be used. */
+/* Overwrite @text with the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]", or of one
+ * that has names for its numbers, "[syscall=read]"; the kind of the object is not checked. @name:
+ * of the value; not NULL. Return: 0; -ENOMEM: @text is not to be used. */
 int sb_object_value_text(const struct sb_object *object, const char *name, struct sb_str *text);
 
-/* Append the name of an object of kind SB_OBJECT_FILE, which is not checked, to @text. @how: not
- * SB_FILE_TEXT_NONE. Return: 0; -ENOMEM, and a part may have been appended. */
+/* Append the name of an object of kind SB_OBJECT_FILE, which is not checked, to @text, as @how says
+ * (resolve.h); that is not SB_FILE_TEXT_NONE. Return: 0; -ENOMEM, and a part may have been
+ * appended. */
 int sb_object_file_text(const struct sb_object *object, enum sb_file_text how, struct sb_str *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The attributes of a sample that --by makes root frames of: process, thread, CPU, cgroup. Internal
- * to resolve. Thread: any.
+ * to resolve. Thread: any. No pointer is NULL.
  */
 #ifndef SB_RESOLVE_ROOTS_H
 #define SB_RESOLVE_ROOTS_H
@@ -11,10 +11,10 @@
 #include "resolve/resolve.h"
 
 /*
- * Get the attribute of kind @root, SB_ATTR_COMM to SB_ATTR_CONTAINER, of a sample. @text:
- * overwritten; ret_attr->text points into it, and is valid until it changes. For a cgroup whose
- * path is not known the text is "[cgroup ID]"; outside of containers it is "[host]". Return: 0;
- * -ENOMEM, and then *ret_attr is not to be used.
+ * Get the attribute of kind @root, SB_ATTR_COMM to SB_ATTR_CONTAINER, of a sample; for the last two
+ * the cgroup file system is read. @text: overwritten; ret_attr->text points into it, and is valid
+ * until it changes. For a cgroup whose path is not known the text is "[cgroup ID]"; outside of
+ * containers it is "[host]". Return: 0; -ENOMEM, and then *ret_attr is not to be used.
  */
 int sb_root_attr(enum sb_attr_kind root, const struct sb_sample_key *key, struct sb_str *text,
 		 struct sb_attr *ret_attr);

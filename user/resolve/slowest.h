@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The slowest calls of a run, each with its stack. The BPF side ships more than are asked for, because
- * a call that is among the slowest when it ends need not be one at the end of the run. Zeroed, it is
- * an empty list. Nothing is NULL. Thread: the one of the resolver.
+ * The slowest calls of a run, each with its stack. The BPF side ships more than are asked for,
+ * because a call that is among the slowest when it ends need not be one at the end of the run.
+ * Zeroed, it is an empty list. Nothing is NULL. Thread: the one of the resolver.
  */
 #ifndef SB_RESOLVE_SLOWEST_H
 #define SB_RESOLVE_SLOWEST_H
@@ -24,8 +24,9 @@ struct sb_slowest {
 	size_t nr;
 };
 
-/* Add a call, unless as many as there is room for are slower; the fastest one is dropped if there is
- * no room. @frames: copied. Return: 0; -ENOMEM, and the list is as before. */
+/* Add a call, unless as many as there is room for are slower, or as slow; the fastest one is
+ * dropped if there is no room. @call and @frames are copied. Return: 0, also if it was not added;
+ * -ENOMEM, and the list is as before. */
 int sb_slowest_add(struct sb_slowest *slowest, const struct sb_object_call *call,
 		   const uint32_t *frames, size_t nr_frames);
 /* Free the frames; the list is empty then. */

@@ -3,7 +3,7 @@
  * The cache of stacks that samples reference (sb_sample_key.ustack, kstack, istack). The BPF side
  * ships each stack once, so it is kept for as long as a sample may reference it. A batch is what
  * one drain of the BPF side gives (capture/batch.h). stacks.c tells how stacks are evicted.
- * Internal to resolve; not thread-safe.
+ * Internal to resolve; not thread-safe. No pointer is NULL unless it says so.
  */
 #ifndef SB_RESOLVE_STACKS_H
 #define SB_RESOLVE_STACKS_H
@@ -66,9 +66,9 @@ struct sb_known_stack *sb_stack_cache_find(struct sb_stack_cache *cache, struct 
 bool sb_stack_cache_wants_pending(const struct sb_stack_cache *cache);
 /* At the end of each batch: begin a round of eviction if there are many stacks, or end one. Each
  * call empties cache->evicted first. The one that begins a round then adds the stacks that may be
- * evicted at its end, which the BPF side must forget before the next batch. @ended: which
- * processes have ended, looked up and filled in here; not NULL (cache.h). Return: 0; -ENOMEM, and
- * then the cache can only be released. */
+ * evicted at its end, which the BPF side must forget before the next batch. @ended: the batch's
+ * answers on which processes have ended, which more are added to. Return: 0; -ENOMEM, and then the
+ * cache can only be released. */
 int sb_stack_cache_evict(struct sb_stack_cache *cache, struct sb_ended *ended);
 
 /* Return: whether the ID stands for a stack: 0 in a sample says that it has none. */

@@ -3,7 +3,8 @@
  * Why a thread waits, as far as its frames say it: for a lock that somebody holds, for work (it is
  * idle), or for something else. The resolver calls this for every wait. The rules are the table in
  * waits.c, one line each; a wait that no rule knows is plain, because --idle drop deletes what is
- * called idle. Thread: any; a cache of words is used by one thread at a time.
+ * called idle. Thread: any; a cache of words is used by one thread at a time. No pointer is NULL
+ * unless it says so.
  */
 #ifndef SB_RESOLVE_WAITS_H
 #define SB_RESOLVE_WAITS_H
@@ -42,8 +43,8 @@ struct sb_wait_reason {
 };
 
 /*
- * Return: whether some rule begins with a frame of the name @name, which is not NULL. Rules about
- * user frames are only tried at frames for which this is true.
+ * Return: whether the first glob of some rule matches @name, the name of a function without module
+ * or address. Rules about user frames are only tried if this is true of one of the frames.
  */
 bool sb_waits_is_word(const char *name);
 
