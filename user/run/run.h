@@ -187,7 +187,8 @@ struct sb_run {
 	uint64_t warm_ns, own_warm_ns;
 };
 
-/* Set up malloc() so that a process that runs for months does not keep much freed memory. */
+/* Set up malloc() so that a process that runs for months does not keep much freed memory: for
+ * processes that make no run themselves. Again is harmless. */
 void sb_run_save_memory(void);
 /* Initialise a run, and call sb_run_save_memory(). @run is overwritten, and may not be moved until
  * sb_run_release(). */
@@ -231,7 +232,7 @@ int sb_run_wait_command(struct sb_run *run, int *ret_signal);
  * before the run. */
 struct sb_owner sb_run_identity(const struct sb_run_config *config);
 
-/* Return: whether any rule of @targets allows tasks. */
+/* Return: whether any rule of @targets allows tasks (SB_RULE_ALLOW). Any thread. */
 bool sb_run_has_allow_rule(const struct sb_targets *targets);
 
 /*
@@ -244,13 +245,14 @@ int sb_run_take(struct sb_run *run);
  * For sinks, at the end of take(): if run->profile has more frames or text than a long run may
  * keep, free it, continue in a new one, and set *ret_is_new; otherwise that is untouched. Frame IDs
  * of the old profile are not valid any more. Return: 0; -ENOMEM or -E2BIG, and the run cannot go
- * on.
+ * on: take() returns it, after it has set run->reason, which is not done here.
  */
 int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
 /* Return: whether any view has samples so far. Here and below, the run has begun to sample. */
 bool sb_run_has_samples(const struct sb_run *run);
 
-/* Return: the CPU time of this process and of its parser and reader processes, in ns. */
+/* Return: the CPU time of this process and of its parser and reader processes, in ns; 0 if it
+ * cannot be read. */
 uint64_t sb_run_own_ns(const struct sb_run *run);
 
 /* Figures of the run, and of the samples of one view. */

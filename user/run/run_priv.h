@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The stages of a run. Only go() of run.c calls them, in this order: sb_run_check_targets(),
- * sink->prepare(), sb_run_make_parser(), sb_run_make_readers(), the command is forked,
- * sb_run_block_signals(), sb_run_begin_privileges(), sb_run_make_resolver(), the session is made,
- * sb_run_loop_init(), sampling starts, sb_run_settle_privileges(), sb_run_loop(),
+ * The stages of a run. Only go() of run.c calls them, after it has checked the views, in this
+ * order: sb_run_check_targets(), sink->prepare(), sb_run_make_parser(), sb_run_make_readers(), the
+ * command is forked, sb_run_block_signals(), sb_run_begin_privileges(), sb_run_make_resolver(), the
+ * session is made, sb_run_loop_init(), sampling starts, sb_run_settle_privileges(), sb_run_loop(),
  * sb_run_arm_give_up(), sampling stops, the last take. Each returns SB_RUN_OK to go on, or how the
  * run ended, with run->reason; none is called again then. What they make is in struct sb_run, and
  * is freed by sb_run_release(), also after an error. @run is initialised and not NULL. Called on
@@ -44,7 +44,8 @@ enum sb_run_status sb_run_make_resolver(struct sb_run *run);
  * run->reason: the run cannot go on, and what was sampled since the last call may be lost. */
 int sb_run_drain(struct sb_run *run);
 
-/* Set run->reason. Value: SB_RUN_FAILED. */
+/* Set run->reason: a text as for printf(), to which the meaning of @err, a negative errno, is
+ * added; 0: nothing is. Value: SB_RUN_FAILED. */
 #define sb_run_fail(run, err, ...)                               \
 	({                                                       \
 		sb_reason_set(&(run)->reason, err, __VA_ARGS__); \
