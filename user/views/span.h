@@ -15,8 +15,8 @@
 /* Between open and load: switch on the programs, write the settings. Does nothing without spans.
  * Return: 0 or a negative errno. */
 int sb_span_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
-/* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0 or
- * a negative errno, with @reason. */
+/* After load: attach the programs. Does nothing without spans. Links are appended to @links, which
+ * owns them, on failure too. Return: 0 or a negative errno, with @reason. */
 int sb_span_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		   struct sb_reason *reason);
 /* Return: whether sb_span_attach() attaches this program, so that the session does not. */

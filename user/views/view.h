@@ -35,7 +35,8 @@ struct sb_probes;
 struct sb_reason;
 struct sb_str;
 
-/* What keeps a program attached: @of_libbpf; or @fd, of links that our libbpf does not know. */
+/* What keeps a program attached: @of_libbpf; or @fd, of links that our libbpf does not know. Who
+ * owns a list of them calls sb_view_destroy_link() for each, then sb_vec_release(). */
 struct sb_link {
 	struct bpf_link *of_libbpf; /* NULL: @fd */
 	int fd;
@@ -80,8 +81,8 @@ static inline bool sb_view_has_spans(const struct sb_view_opts *opts)
 	return opts->in || opts->in_label;
 }
 
-/* In span.c. Return: whether spans are calls of functions of Go, perhaps among others: then the kernel has
- * to be told where processes have their goroutines. */
+/* In span.c. Return: whether spans are calls of functions of Go, perhaps among others: then the
+ * kernel has to be told where processes have their goroutines. */
 bool sb_view_has_goroutines(const struct sb_view_opts *opts);
 
 /* Where a frame for the thread's state is added to its stack. */
@@ -122,7 +123,8 @@ struct sb_view {
 	const char *(*op_name)(uint32_t op);
 
 	/* Check that the options go together and that the kernel can do it. Return: 0; -EINVAL or
-	 * -EOPNOTSUPP with the reason, a sentence. NULL: nothing to check. */
+	 * -EOPNOTSUPP with the reason, a sentence that is not to be freed; *ret_why is not to be used
+	 * after 0. NULL: nothing to check. */
 	int (*check)(const struct sb_view_opts *opts, const char **ret_why);
 	/* Called between open and load: switch on programs and maps, write settings. Return: 0 or a
 	 * negative errno. */
@@ -178,8 +180,8 @@ struct sb_view {
 		       void (*row)(const char *name, const char *value));
 };
 
-/* Return: the unit of the view's weights, a constant such as "microseconds". *@ret_divisor: weight
- * of the BPF side / divisor = weight in that unit. */
+/* Return: the unit of the view's weights, a constant such as "microseconds". *@ret_divisor, always
+ * set: weight of the BPF side / divisor = weight in that unit. */
 const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *opts,
 			 uint64_t *ret_divisor);
 
@@ -197,10 +199,10 @@ bool sb_views_add(struct sb_views *views, const struct sb_view *view);
 /*
  * Open the smallest BPF object that has the programs of @views, all switched off. The caller owns
  * it and frees it with sampler_bpf__destroy(). Programs and maps that the object lacks are NULL.
- * @ret_types_fd: the caller's, to be closed when the object has been loaded; libbpf reads the types of
- *	the kernel from it. -1: it finds them itself, or there was an error
+ * @ret_types_fd: the caller's, to be closed when the object has been loaded; libbpf reads the types
+ *	of the kernel from it. -1: it finds them itself, or there was an error
  *
- * Return: the object; NULL with a positive errno on error.
+ * Return: the object; NULL, and errno says why.
  */
 struct sampler_bpf *sb_views_open(const struct sb_views *views, int *ret_types_fd);
 
@@ -232,7 +234,7 @@ int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link);
 /* Append a link by its descriptor, as bpf(2) returned it, to @links, which owns it then. Return: 0;
  * or -ENOMEM, and @fd is closed. */
 int sb_view_keep_link_fd(sb_vec_link *links, int fd);
-/* Return: the link's descriptor, which stays the link's. */
+/* Return: the link's descriptor, which stays the link's: valid until sb_view_destroy_link(). */
 int sb_view_link_fd(const struct sb_link *link);
 /* Detach the program of a link, and close its descriptor. The element of a list of links stays, and
  * is not to be used any more. */

@@ -3,7 +3,9 @@
  * What the views share: their definitions, and helpers for the functions of struct sb_view. Used in
  * this folder only. Thread: the session's, for all that take a skel, a program or a list of links;
  * any for the others. Pointers are not NULL unless it says so. "A negative errno" is -ENOMEM, or
- * what libbpf or bpf(2) returned; after it the caller destroys the BPF object, with all links.
+ * what libbpf or bpf(2) returned; after it the caller destroys the BPF object, with all links. What
+ * is for prepare() is called after the BPF object was opened and before it is loaded; what is for
+ * attach(), after it was loaded.
  */
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
@@ -38,8 +40,8 @@ int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 			     uint32_t step, uint64_t mean);
 
-/* pending.c: helpers for sb_view.pending(). Both append to @ids and return 0; -ENOMEM; or the
- * negative errno of reading, and then nothing is appended. */
+/* pending.c: helpers for sb_view.pending(). Both append to @ids and return 0; -ENOMEM, and a part
+ * may have been appended; or the negative errno of reading, and then nothing is appended. */
 /* Run the loaded iterator @iter over tasks, which writes struct sb_stack_id and nothing else. */
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
 /* Append the three stack IDs, zeros among them, of each entry of a hash map whose values begin with
@@ -122,12 +124,13 @@ struct sb_probe_hook {
 
 /* Attach a program to one event of the kernel. The link is appended to @links, which owns it.
  * Return: 0; -EOPNOTSUPP if this kernel has no such probes; -SB_ENOTSUPP if it cannot replace the
- * instruction; or a negative errno of perf_event_open(2). On error nothing is attached. */
+ * instruction; or another negative errno of perf_event_open(2), libbpf or memory. On error nothing
+ * is attached. */
 int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *hook,
 		    sb_vec_link *links);
 
 /* Say in @reason why @probe, one of @probes, could not be attached. @err: what sb_probe_attach()
- * returned. Return: the error for the caller of the view. */
+ * returned, not 0. Return: the error for the caller of the view: -EOPNOTSUPP, -EINVAL, or @err. */
 int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *probe, int err,
 		     struct sb_reason *reason);
 
@@ -159,7 +162,8 @@ struct sb_attaching {
 };
 
 /* Between open and load: switch on the programs of the places, and choose how each is attached, by
- * what this kernel can do. Return: 0 or a negative errno. */
+ * what this kernel can do. job->programs has one for the kind of each of these places. Return: 0 or
+ * a negative errno. */
 int sb_attach_prepare(const struct sb_attaching *job);
 
 /* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0; or
@@ -198,7 +202,8 @@ int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, s
 /* Implements sb_view.attaches(). Return: whether @program is one of @programs. */
 bool sb_programs_have(const struct sb_programs *programs, const struct bpf_program *program);
 
-/* For sb_view.op_name(). Return: the frame of the event with the name @op - 1; NULL: none. */
+/* For sb_view.op_name(). Return: the frame of the event with the name @op - 1, valid as long as
+ * @probes, which may be NULL; NULL: none, as for @op 0. */
 const char *sb_places_op_name(const struct sb_probes *probes, uint32_t op);
 
 /* For sb_view.unit_of(). Return: whether samples weigh what --weight says. @probes: may be NULL. */
@@ -229,8 +234,8 @@ int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *pro
 		     const struct sb_programs *programs, sb_vec_link *links,
 		     struct sb_reason *reason);
 
-/* held.c: memory that is held, for the views of it: pairs of bpf/views/latency.bpf.c that are accounted if they
- * are open at the end. */
+/* held.c: memory that is held, for the views of it: pairs of bpf/views/latency.bpf.c that are
+ * accounted if they are open at the end. */
 
 /* Implement the functions of struct sb_view. */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
@@ -289,14 +294,15 @@ struct btf;
 
 /*
  * Append a BTF to @out that has the structs, unions, enumerations and typedefs of the BTF @all
- * (@nr_bytes) which have a name that one in @object has, too. What follows "___" in a name of @object
- * is not part of it. Any thread.
- * Return: 0; -ENOMEM; -EBADMSG: @all is damaged, or has a kind of type that is not known.
+ * (@nr_bytes) which have a name that one in @object has, too. What follows "___" in a name of
+ * @object is not part of it. Any thread.
+ * Return: 0; -ENOMEM; -EBADMSG: @all is damaged, or has a kind of type that is not known. After an
+ * error @out may have a part.
  */
 int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object, struct sb_str *out);
 /*
- * Write such a BTF of the running kernel to the file @fd, which is empty; or all types of the kernel if
- * theirs cannot be told apart. Return: 0 or a negative errno.
+ * Write such a BTF of the running kernel to the file @fd, which is empty; or all types of the
+ * kernel if theirs cannot be told apart. Return: 0 or a negative errno.
  */
 int sb_kernel_types_write(int fd, const struct btf *object);
 
