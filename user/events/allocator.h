@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The places at which programs allocate memory and give it back, as places of events (probe.h). Best are the
- * USDT probes of the provider "otel_memory", whose programs sample by themselves: alloc(ptr, size,
- * weighted_bytes) and free(ptr). Where no file has them, it is the functions of the allocators, the
- * rows of allocators.def. Each place gets the expressions that weigh it and match its pairs.
+ * The places at which programs allocate memory and give it back, as places of events (probe.h).
+ * Best are the USDT probes of the provider "otel_memory", whose programs sample by themselves:
+ * alloc(ptr, size, weighted_bytes) and free(ptr). Where no file has them, it is the functions of
+ * the allocators, the rows of allocators.def. Each place gets the expressions that weigh it and
+ * match its pairs.
  *
- * Thread: as probe.h.
+ * Thread: any, one at a time for each struct sb_probes. Pointers are not NULL; only @reason may be,
+ * and then no reason is kept.
  */
 #ifndef SB_EVENTS_ALLOCATOR_H
 #define SB_EVENTS_ALLOCATOR_H
@@ -16,7 +18,8 @@
 
 #include "events/probe.h"
 
-/* The weight of one object with `is_of_objects`: those of producers stand for more, and not whole ones. */
+/* The weight of one object with `is_of_objects`: those of producers stand for more, and not whole
+ * ones. */
 #define SB_ALLOC_OBJECT	   1000u
 
 /* Files that are looked at in one run. */
@@ -51,13 +54,17 @@ struct sb_alloc_found {
 
 /**
  * sb_alloc_find() - add the places at which memory is allocated, and given back
- * @probes: an empty list, in which tgid and is_of_tgid_only may be set; on error it may have a part of the
- *	places
- * @ret: overwritten
+ * @probes: an empty list, in which tgid and is_of_tgid_only may be set; on error it may have a part
+ *	of the places. In any case the caller ends it by sb_probes_release()
+ * @ask: borrowed during the call
+ * @ret: overwritten, also on error
  * @reason: why not, a sentence
  *
- * Return: 0, also with SB_ALLOC_NOTHING; -ESRCH: a process has ended; -EINVAL: too many places; or another
- * negative errno. All with @reason.
+ * The expressions are compiled, too, so the view can attach next; sb_probes_compile() is not
+ * called.
+ *
+ * Return: 0, also with SB_ALLOC_NOTHING; -ESRCH: a process has ended; -EINVAL: too many places; or
+ * another negative errno. All with @reason.
  */
 int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
 		  struct sb_alloc_found *ret, struct sb_reason *reason);

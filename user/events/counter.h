@@ -54,12 +54,13 @@ bool sb_counter_is_clock(const struct sb_counter *counter);
  * constant. */
 const char *sb_counter_unit(const struct sb_counter *counter);
 
-/* Set the members of @attr that say what is counted and, if it is known, the period; the others
- * stay. */
+/* Set the members of @attr that say what is counted (type, config, config1, config2, exclude_user,
+ * exclude_kernel) and the period, 0 if none was said; the others stay. */
 void sb_counter_set_attr(const struct sb_counter *counter, struct perf_event_attr *attr);
 
-/* If @err of perf_event_open(2) means that the machine lacks the counter @name, say so. Return:
- * -EOPNOTSUPP with @reason; 0: it means something else. */
+/* If @err, a negative errno of perf_event_open(2), means that the machine lacks the counter @name
+ * (-ENOENT, -EOPNOTSUPP, -ENODEV, -EINVAL), say so. Return: -EOPNOTSUPP with @reason; 0: it means
+ * something else, and @reason is untouched. */
 int sb_counter_explain(const char *name, int err, struct sb_reason *reason);
 
 #endif

@@ -10,12 +10,15 @@
  *	integers	42, 0x2a, 4k 2M 1G (times 1024), 250ns 10us 3ms 2s (as nanoseconds)
  *	strings		"text" with \" \\ \n \t; at most 62 bytes. Only == and != take strings
  *	names		fields of the scope; NAME or args->NAME for arguments of the event
- *	syscall(N)	N, which as a result is shown by the name of the system call; so are signal(N)
- *			and softirq(N)
+ *	syscall(N)	N, which as a result is shown by the name of the system call; so are
+ *			signal(N) and softirq(N)
  *	str(ADDRESS)	the string at an address, in memory of the process or of the kernel
  *	casts		(u8) (s32) (int) (unsigned long) and other names of integer types
  *	operators	all of C that assign nothing, with C's precedence: - ! ~ * / % + - << >>
  *			< <= > >= == != & ^ | && || ?: and parentheses
+ *
+ * Thread: any. Pointers are not NULL; only @reason may be, and then no reason is kept. There is
+ * nothing to free.
  *
  * Rules where C leaves a choice, or where this is not C:
  * - All arithmetic has 64 bits and wraps around. Fields with fewer bits are extended by their own
@@ -63,8 +66,8 @@ struct sb_expr_field {
 		size; /* bytes: of an integer 1, 2, 4 or 8; of a pointer 8; of a string its array */
 	bool is_signed; /* of an integer */
 	/*
-	 * An argument of the event: it is also called args->NAME, which is the only way to name it if
-	 * another field has the same name.
+	 * An argument of the event: it is also called args->NAME, which is the only way to name it
+	 * if another field has the same name.
 	 */
 	bool is_arg;
 };
@@ -85,9 +88,9 @@ extern const struct sb_expr_field sb_expr_thread_fields[SB_EXPR_THREAD_FIELDS];
  * sb_expr_compile() - compile an expression
  * @text: of the user; may be any string; "" is an error
  * @scope: borrowed during the call
- * @ret_expr: receives the compiled program, which holds no pointers. `kind` is the type of its result.
- *	`values` and `needs_comm` name what the caller has to put into struct sb_expr_run before the
- *	program is evaluated. Untouched on error
+ * @ret_expr: receives the compiled program, which holds no pointers. `kind` is the type of its
+ *	result. `values` and `needs_comm` name what the caller has to put into struct sb_expr_run
+ *	before the program is evaluated. Untouched on error
  * @reason: on failure a sentence that begins with the column in bytes, from 1: "column 6: there is
  *	no 'lem'; did you mean 'len'?"; NULL is allowed
  *

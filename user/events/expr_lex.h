@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Internal to expr.c: the text of an expression as tokens. Thread: any, one at a time for each
- * lexer. There is nothing to free. */
+ * lexer. There is nothing to free. Pointers are not NULL unless it says so. The functions that look
+ * at lexer->token come after sb_lex_next(). */
 #ifndef SB_EVENTS_EXPR_LEX_H
 #define SB_EVENTS_EXPR_LEX_H
 

@@ -33,23 +33,26 @@ struct sb_resolving {
 	int events_fd; /* of tracefs, while tracepoints are looked for */
 };
 
-/* probe.c: add a place, @probe, whose strings are borrowed, to a list, unless it is there. @name: that it is
- * shown by. Return: 0; or a negative errno with to->reason. */
+/* probe.c: add a place, @probe, whose strings are borrowed, to a list, unless it is there. @name:
+ * that it is shown by. All strings are copied. Return: 0, also if it is there; -EINVAL: there are
+ * SB_PROBES_MAX; -ENOMEM. Errors have to->reason. */
 int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, const char *name,
 		   const struct sb_probe *probe);
 
-/* library.c: find the file of a mapping. @path and @ino: of /proc/@tgid/maps. @ret_path: as below. Return: 0 or a
- * negative errno. */
+/* library.c: find the file of a mapping. @path and @ino: of /proc/@tgid/maps. @ret_path: a path
+ * that we can open, freed by the caller with free(); undefined on error. Return: 0; -ENAMETOOLONG;
+ * or another negative errno of finding the file. */
 int sb_library_of_mapping(uint32_t tgid, const char *path, uint64_t ino, char **ret_path);
 
 /* library.c: find the file of a program or library that was named by its path or by a word such as
- * "c". @ret_path: a path that we can open, freed by the caller with free(); untouched on error.
+ * "c". @ret_path: a path that we can open, freed by the caller with free(); undefined on error.
  * Return: 0; -ENOENT if there is none, -ESRCH if there is no process to->tgid, or another negative
  * errno, with to->reason. */
 int sb_library_find(struct sb_resolving *to, char **ret_path);
 
-/* library.c: Return: whether process @tgid maps the file that is open as @fd, whose path is @path, as
- * code. True also when this cannot be told, or if it maps another file with the same base name. */
+/* library.c: Return: whether process @tgid maps the file that is open as @fd, whose path is @path,
+ * as code. True also when this cannot be told, or if it maps another file with the same base
+ * name. */
 bool sb_library_is_mapped(uint32_t tgid, const char *path, int fd);
 
 /* elf_probe.c: find the functions, or the USDT probes, of the file in to->spec. Return: 0, and
@@ -61,29 +64,34 @@ int sb_resolve_usdt(struct sb_resolving *to);
 struct sb_elf;
 
 /**
- * sb_boundary_check() - check that an instruction begins where a user function is to be probed (boundary.c)
+ * sb_boundary_check() - check that an instruction begins where a user function is to be probed
+ * (boundary.c)
  * @begin: where the function begins
  * @addr: where the probe is to be, not below @begin; both ELF addresses in @elf
  *
- * Return: 0; -EINVAL: none begins there, or this cannot be told; -ENOMEM or another negative errno of
- * reading @elf. All with to->reason.
+ * Return: 0; -EINVAL: none begins there, or this cannot be told; -ENOMEM or another negative errno
+ * of reading @elf. All with to->reason.
  */
 int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_t begin,
 		      uint64_t addr);
-/* The same, where the function that contains @addr is found by the unwind tables. Return: as above. */
+/* The same, where the function that contains @addr is found by the unwind tables. Return: as above;
+ * -EINVAL, too, if none is found, or the tables cannot be read. */
 int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf, uint64_t addr);
 
 /**
- * sb_elsewhere_find() - find what has the name of a function that the kernel does not have (elsewhere.c)
- * @ret: the spelling of a tracepoint, or of a function of the process or the C library, NUL-terminated;
- *	undefined if there is none
+ * sb_elsewhere_find() - find what has the name of a function that the kernel does not have
+ * (elsewhere.c)
+ * @ret: the spelling of a tracepoint, or of a function of the process or the C library,
+ *	NUL-terminated; undefined if there is none
  * @size: bytes of @ret; a longer spelling is cut
  *
  * Return: whether there is one.
  */
 bool sb_elsewhere_find(const struct sb_resolving *to, char *ret, size_t size);
 
-/* counter.c: find the counter of to->spec, and call to->found() for it. Return: as above. */
+/* counter.c: find the counter of to->spec, and call to->found() for it, with a period. Return: what
+ * that returned; -EINVAL: no counter; -ENOENT: no such PMU, or term of a PMU. Errors have
+ * to->reason. */
 int sb_resolve_counter(struct sb_resolving *to);
 
 #endif

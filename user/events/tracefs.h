@@ -31,7 +31,8 @@ int sb_tracefs_each(int events_fd, const char *category, const char *name,
  * 64 KiB; or another negative errno. */
 int sb_tracefs_read_format(int events_fd, const char *name, char **ret_text);
 
-/* Return: whether there is a category with exactly this name; false also when it cannot be read. */
+/* Return: whether there is a category with exactly this name; false also when it has a slash, or
+ * when this cannot be read. */
 bool sb_tracefs_has_category(int events_fd, const char *category);
 
 #endif
