@@ -123,8 +123,8 @@ struct sb_view {
 	const char *(*op_name)(uint32_t op);
 
 	/* Check that the options go together and that the kernel can do it. Return: 0; -EINVAL or
-	 * -EOPNOTSUPP with the reason, a sentence that is not to be freed; *ret_why is not to be used
-	 * after 0. NULL: nothing to check. */
+	 * -EOPNOTSUPP with the reason, a sentence that is not to be freed; *ret_why is not to be
+	 * used after 0. NULL: nothing to check. */
 	int (*check)(const struct sb_view_opts *opts, const char **ret_why);
 	/* Called between open and load: switch on programs and maps, write settings. Return: 0 or a
 	 * negative errno. */
