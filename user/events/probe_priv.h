@@ -90,8 +90,7 @@ int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf,
 bool sb_elsewhere_find(const struct sb_resolving *to, char *ret, size_t size);
 
 /* counter.c: find the counter of to->spec, and call to->found() for it, with a period. Return: what
- * that returned; -EINVAL: no counter; -ENOENT: no such PMU, or term of a PMU. Errors have
- * to->reason. */
+ * that returned; -ENOENT with to->reason: no such PMU, or term of a PMU. */
 int sb_resolve_counter(struct sb_resolving *to);
 
 #endif

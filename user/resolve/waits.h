@@ -43,8 +43,8 @@ struct sb_wait_reason {
 };
 
 /*
- * Return: whether the first glob of some rule matches @name, the name of a function without module
- * or address. Rules about user frames are only tried if this is true of one of the frames.
+ * Return: whether the first glob of some rule matches @name, the name of a frame (sb_frame.name).
+ * Rules about user frames are only tried if this is true of one of the frames.
  */
 bool sb_waits_is_word(const char *name);
 
