@@ -5,7 +5,7 @@
  *
  *	runtime	FILE lies over the variable by which Python is found
  *	uffd	the same by userfaultfd(2), without a file
- *	stack	a thread sleeps on a stack of which FILE is the upper part
+ *	stack	a thread sleeps on a stack of which FILE is the middle
  *	args	FILE lies over the arguments of the program and its environment
  *	map	FILE is mapped as code, and nothing more
  *	lease	has a lease on FILE, which nobody breaks
@@ -82,35 +82,38 @@ static int stick_uffd(const char *path)
 	return ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg);
 }
 
+struct bed {
+	const char *path;
+	volatile enum { MAKING, MADE, FAILED } state;
+};
+
+/* FILE lies between this frame and those of its callers: whoever copies the stack up to its end comes to FILE. */
 static void *sleep_on_it(void *arg)
 {
 	struct timespec forever = { .tv_sec = 1000000 };
+	struct bed *bed = arg;
+	uint8_t room[STACK_BYTES];
+	uint8_t *at =
+		(uint8_t *)(((uintptr_t)room + 2 * PAGE_BYTES) & ~(uintptr_t)(PAGE_BYTES - 1));
 
-	*(volatile int *)arg = 1;
+	bed->state =
+		map_over(at, STACK_BYTES / 2, bed->path, PROT_READ) == MAP_FAILED ? FAILED : MADE;
 	/* Nothing but the kernel touches the stack until this ends. */
 	syscall(SYS_nanosleep, &forever, NULL);
 	return NULL;
 }
 
-/* The thread's frames lie in the lower part; above it, whoever copies the whole stack comes to FILE. */
 static int stick_stack(const char *path)
 {
-	uint8_t *stack = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	static volatile int is_there;
-	pthread_attr_t attr;
+	static struct bed bed;
 	pthread_t thread;
 
-	if (stack == MAP_FAILED ||
-	    map_over(stack + STACK_BYTES, STACK_BYTES, path, PROT_READ) == MAP_FAILED)
+	bed.path = path;
+	if (pthread_create(&thread, NULL, sleep_on_it, &bed))
 		return 1;
-	pthread_attr_init(&attr);
-	if (pthread_attr_setstack(&attr, stack, STACK_BYTES) ||
-	    pthread_create(&thread, &attr, sleep_on_it, (void *)&is_there))
-		return 1;
-	while (!is_there)
+	while (bed.state == MAKING)
 		;
-	return 0;
+	return bed.state == FAILED;
 }
 
 extern char **environ;
