@@ -275,9 +275,8 @@ def built(*flags, after="", oracle=False):
                  "-lzstd", "-lm"])
 
         sources = glob.glob(top + "/symbolizer/dwarf/*.c") + [
-            top + "/symbolizer/" + name for name in (
-                "elf/budget.c", "elf/owner.c", "process/procfs.c", "process/procmap_query.c")]
-        sources += glob.glob(top + "/symbolizer/process/reader*.c") + glob.glob(top + "/user/base/*.c")
+            top + "/symbolizer/elf/" + name for name in ("budget.c", "owner.c")]
+        sources += glob.glob(top + "/symbolizer/process/*.c") + glob.glob(top + "/user/base/*.c")
         args.file = os.path.join(work, "dwarf_lookup")
         compile_as(args.file, flags)
         if oracle:
