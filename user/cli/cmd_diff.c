@@ -85,7 +85,7 @@ const struct sb_opt sb_diff_option_rows[] = {
 		  "100000)" },
 	{ .name = "width", .metavar = "OF", .type = SB_OPT_WORD, .group = SB_OPT_OUTPUT, AT(width),
 	  .words = widths, .help = "the width of a frame is its weight in b (default), in a, "
-				   "or in both" },
+				   "or with both the mean of the two" },
 	{ .name = "negate", .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, AT(is_negated),
 	  .help = "swap the colors of the flame graph: red is less, blue is more" },
 	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,

@@ -413,12 +413,12 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "tasks of these users (IDs or names)" },
 	{ .name = "all", .letters = "a", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(run.all),
-	  .help = "the whole machine (default if neither a target nor a command is named); with a "
-		  "command: all that runs until it ends" },
+	  .help = "the whole machine (default if no other target is named, and no command that "
+		  "stackbpf starts); with such a command: all that runs until it ends" },
 	{ .name = "subprocesses", .letters = "s", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(run.targets.follow_children),
-	  .help = "also the child processes, present and future, of -p and of '-- COMMAND' (those of "
-		  "-c and of run are always sampled)" },
+	  .help = "also the child processes, present and future, of the processes of -p, and of a "
+		  "command that stackbpf starts (those of -c and of run are always sampled)" },
 	{ .name = "command", .letters = "c", .metavar = "CMD", SHOWN,
 	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
 	  .complete = sb_complete_program,
@@ -428,8 +428,8 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "time", .letters = "t", .metavar = "DUR", SAMPLING,
 	  .type = SB_OPT_DURATION, .group = SB_OPT_WINDOW, FIELD(run.time_ns),
 	  .help = "how long to sample: 5 (seconds), 500ms, 2m, 1h (default: until Ctrl-C, or "
-		  "until every process of -p, or the command, has ended); a command runs on after "
-		  "that time, and stackbpf waits for it" },
+		  "until every process of -p, or a command that stackbpf starts, has ended); such a "
+		  "command runs on after that time, and stackbpf waits for it" },
 	{ .name = "freq", .letters = "F", .metavar = "HZ", SAMPLED,
 	  .type = SB_OPT_U32, .group = SB_OPT_WINDOW, FIELD(run.freq_hz), .min = 1, .max = SB_FREQ_HZ_MAX,
 	  .help = "samples per second on each CPU (default 99)" },
@@ -609,9 +609,10 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "only the file with this inode number" },
 	{ .name = "distr", .views = SB_VIEW_LASTING | SB_VIEW_SPANS,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view_opts.distr),
-	  .help = "add histograms of durations in powers of two: of what lasts, in total, for each "
-		  "stack, and for each function whose calls are measured; with --in, of the spans; "
-		  "of events with --weight, of that" },
+	  .help = "add histograms with a row for each power of two: of the durations of waits, calls or "
+		  "pairs, for all together, for each measured function, and for each stack. Views "
+		  "without durations show those of the spans of --in, and trace also the values of "
+		  "--weight" },
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,

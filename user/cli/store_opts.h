@@ -58,9 +58,9 @@ struct sb_store_args {
 		  .group = SB_OPT_STORE,                                                 \
 		  .offset = offsetof(fields, member.kind),                               \
 		  .complete = sb_complete_kind,                                          \
-		  .help = "kind of profile, as --kinds of record names it, also "        \
-			  "trace:NAME or oncpu:NAME of a definition; the first is the "  \
-			  "default:",                                                    \
+		  .help = "kind of profile, as --kinds of record names it; with a "      \
+			  "NAME that stackbpf-record(8) was given for events or spans: " \
+			  "trace:NAME, oncpu:NAME; the first is the default:",           \
 		  .help_values = sb_view_kind_names },                                   \
 		{ .name = "tag",                                                         \
 		  .metavar = "RULE",                                                     \
