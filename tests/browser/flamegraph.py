@@ -695,8 +695,9 @@ class Viewer(unittest.TestCase):
         self.assertEqual(self.page.run(ground), dark)
 
     def test_contrast(self):
-        palettes = subprocess.run([FLAMEGRAPH, '--help'], capture_output=True, check=True, text=True)
-        palettes = re.search(r'--colors PALETTE [^:]*:([a-z \n]*)', palettes.stdout).group(1).split()
+        # A wrong word is refused with the list of all that there are.
+        refused = subprocess.run([FLAMEGRAPH, '--colors', 'none'], capture_output=True, check=False, text=True)
+        palettes = refused.stderr.partition('one of ')[2].strip().split(', ')
         self.assertIn('orange', palettes)
         names = [f'word{i}' for i in range(60)]
         folded = HEADER + fold(ORDINARY) + ''.join(f'{name}{kind};leaf 20\n' for name in names
