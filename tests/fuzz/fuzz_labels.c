@@ -76,7 +76,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	name = name_of(&w, &memory);
 	/* Each step reads six times at most. */
 	must(input.nr_reads <= 12 + 6 * SB_LABEL_ATTRS_MAX);
-	/* What is shipped are whole labels. */
+	/* What is shipped are whole labels, behind the IDs of a trace if there are such. */
+	if (w.has_ids)
+		at = SB_LABEL_IDS_BYTES;
 	while (at < w.nr_bytes) {
 		len = w.data[at + 1];
 		at += 2 + len;
