@@ -342,7 +342,7 @@ static void drop_address(struct text *text, struct name *name)
 	uint64_t addr = 0;
 	size_t len;
 
-	if (!(text->kind & 1) || end[-1] != ']')
+	if (!(text->kind & 1) || !text->name_len || end[-1] != ']')
 		return;
 	at = memmem(text->name, text->name_len, sign, strlen(sign));
 	if (!at)
