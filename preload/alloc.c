@@ -335,6 +335,9 @@ PUBLIC int posix_memalign(void **ret, size_t alignment, size_t size)
 
 PUBLIC void free(void *pointer)
 {
+	/* Empty places of the set look like it. */
+	if (!pointer)
+		return;
 	gave(pointer);
 	if (LIKELY(!is_of_arena(pointer)))
 		next.free(pointer);

@@ -286,6 +286,20 @@ static void test_full(void **state)
 	assert_int_equal(nr_told, 2 * 100000);
 }
 
+/* NULL is in no set, not even beside a pointer that its class is counted with. */
+static void test_null(void **state)
+{
+	uint8_t *of_null = sb_followed_class(&followed, 0);
+	uintptr_t pointer = 1024;
+
+	while (sb_followed_class(&followed, pointer) != of_null)
+		pointer += 1024;
+	assert_true(sb_followed_add(&followed, (void *)pointer));
+	free(NULL);
+	assert_int_equal(nr_told, 0);
+	assert_true(sb_followed_remove(&followed, (void *)pointer));
+}
+
 /* What dlsym() itself asks for. */
 static void test_early(void **state)
 {
@@ -377,8 +391,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_arithmetic), TEST(test_unbiased), TEST(test_functions), TEST(test_failed),
-		TEST(test_unheard),    TEST(test_full),	    TEST(test_early),	  TEST(test_child),
-		TEST(test_threads),    TEST(test_mean),
+		TEST(test_unheard),    TEST(test_null),	    TEST(test_full),	  TEST(test_early),
+		TEST(test_child),      TEST(test_threads),  TEST(test_mean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
