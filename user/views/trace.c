@@ -34,7 +34,7 @@ static int check(const struct sb_view_opts *opts, const char **ret_why)
 	return -EINVAL;
 }
 
-static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	const struct sb_programs programs = programs_of(skel);
 	int err = sb_places_prepare(skel, opts->probes, &programs);
@@ -44,15 +44,15 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 		   : bpf_map__set_max_entries(skel->maps.trace_hits, (uint32_t)events->places.nr);
 }
 
-static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
-		  struct sb_reason *reason)
+int sb_trace_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		    struct sb_reason *reason)
 {
 	const struct sb_programs programs = programs_of(skel);
 
 	return sb_places_attach(skel, events, &programs, links, reason);
 }
 
-static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
+bool sb_trace_attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
 	const struct sb_programs programs = programs_of(skel);
 
@@ -129,9 +129,9 @@ const struct sb_view sb_view_trace = {
 	.op_name = op_name,
 	.trim = sb_io_layer_trim,
 	.check = check,
-	.prepare = prepare,
-	.attach = attach,
-	.attaches = attaches,
+	.prepare = sb_trace_prepare,
+	.attach = sb_trace_attach,
+	.attaches = sb_trace_attaches,
 	.thin = sb_view_thin_events,
 	.report = report,
 };

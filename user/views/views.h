@@ -197,6 +197,13 @@ bool sb_probe_multi_is_on(const struct bpf_program *program);
 int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, size_t nr,
 			  sb_vec_link *links);
 
+/* trace.c: members of sb_view.prepare, attach and attaches that the view "alloc" shares: a stack at
+ * each place of opts->probes, which live until the view is closed. */
+int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
+int sb_trace_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		    struct sb_reason *reason);
+bool sb_trace_attaches(struct sampler_bpf *skel, const struct bpf_program *prog);
+
 /* places.c: all places of the events of a run. */
 
 /* Implements sb_view.attaches(). Return: whether @program is one of @programs. */
