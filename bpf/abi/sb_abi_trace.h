@@ -46,8 +46,9 @@ enum {
 /* Bit of the cookie (bpf_get_attach_cookie()) of a program at a function of Go. */
 #define SB_COOKIE_GO (1ull << 32)
 
-/* What a sample of one place is. Its index in the map `event_places` is the lower half of the
- * cookie of the program that is attached there. */
+/* How to sample one place, which is a function, a tracepoint or the like; an element of the map
+ * `event_places`. The BPF program that is attached to the place finds it by the lower half of its
+ * cookie, which is the index. */
 struct sb_trace_place {
 	__u64 weight; /* of one event; a counter's period */
 	__u32 op;     /* sb_sample_key.op */

@@ -15,9 +15,10 @@ struct sb_nearest {
 
 /*
  * Compare a name, which is borrowed as long as @nearest is used, and keep it if it is near enough,
- * and nearer than the one before. Of two strings that differ by n insertions, deletions,
- * replacements and swaps of neighbouring bytes, one is near the other if n is at most (s + 1) / 3,
- * where s is the length of the shorter one; also if s is 3 or more and one begins with the other.
+ * and nearer than the one before. Two strings are near each other if n edits make one of the other,
+ * and n is at most (s + 1) / 3, where s is the length of the shorter one. An edit inserts, deletes
+ * or replaces a byte, or swaps two neighbouring ones. A string of at least 3 bytes is also near any
+ * longer one that begins with it.
  * Strings of more than 80 bytes are never near. No pointer is NULL.
  */
 void sb_nearest_offer(struct sb_nearest *nearest, const char *name);

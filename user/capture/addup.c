@@ -2,10 +2,12 @@
 /*
  * One fault can bring several pages. In a mapped file, those that are in the page cache already come along
  * within an aligned window of 64 KiB (fault_around_bytes; do_fault_around() in mm/memory.c). In anonymous
- * memory it can be a huge page, or a smaller folio of several pages, and khugepaged may make a huge
- * page of small ones later. So a page that is present, was not before, and has no fault of its own
- * belongs to the nearest fault in its window; in anonymous memory or a huge page, else to the nearest
- * one in its aligned 2 MiB. What has none is unaccounted: MAP_POPULATE, mlock(2), mremap(2).
+ * memory one fault can bring a huge page, or a smaller folio of several pages; and the kernel thread
+ * khugepaged may replace small pages by a huge one later. So the question is whose a page is that is
+ * present now, was not present when the run began, and had no fault of its own. It is added to the
+ * nearest fault in its window of 64 KiB. If there is none, and the page is anonymous or part of a huge
+ * page, it is added to the nearest fault in its aligned 2 MiB. Otherwise it is unaccounted, as pages of
+ * MAP_POPULATE and mlock(2) are.
  *
  * The fault's own page may be gone when its neighbours are not. Then a neighbour takes its place in the
  * table.

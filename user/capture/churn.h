@@ -76,9 +76,9 @@ enum sb_churn_verdict {
 	SB_CHURN_LOST,	     /* skip it; there was no room, or no memory, to note the process */
 };
 
-/* Return: what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC); one to
- * take is taken from the buckets. Records need not come in the order of time. nr_skipped counts
- * those to skip, but not SB_CHURN_LOST, which the caller counts. */
+/* Decide what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC). If the
+ * record is to be processed, the buckets are charged for it. Records need not come in the order of
+ * time. nr_skipped counts skipped records, except SB_CHURN_LOST, which the caller counts. */
 enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);

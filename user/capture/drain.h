@@ -65,8 +65,8 @@ struct sb_drain_stats {
 /* Get the figures so far. Thread: any. */
 void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);
 
-/* Return: of the last run, valid until the next: the tgids of processes that are older than the
- * session and were sampled for the first time, *@ret_nr of them; it may be NULL when that is 0. */
+/* Get the processes that are older than the session and that the last run saw sampled for the first
+ * time. Return: an array of *@ret_nr tgids, valid until the next run; may be NULL if *@ret_nr is 0. */
 const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr);
 /* Return: of the last run, valid until the next: stacks that have yet to be unwound; never NULL. */
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);

@@ -2,8 +2,9 @@
 /*
  * Follows what happens to processes, by perf side-band records (PERF_RECORD_MMAP2, COMM, FORK,
  * EXIT), with one ring for each CPU. Its thread reads them at once, because a new file must be
- * opened while its process lives. The session's thread collects the records at each drain, and
- * calls all functions here that say nothing else. No pointer may be NULL unless a contract says so.
+ * opened while its process lives. The session's thread collects the records at each drain.
+ * Thread: that of the session, unless a contract names another one. No pointer may be NULL unless
+ * a contract says so.
  */
 #ifndef SB_CAPTURE_PROCWATCH_H
 #define SB_CAPTURE_PROCWATCH_H

@@ -65,8 +65,8 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 /*
  * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY". @until:
  * the argument of --until, or NULL.
- * Return: 0 and *ret_key, a part of @in, or NULL if it names an event; -EINVAL with @reason, and
- * *ret_key is NULL: KEY is no key, or @until is not NULL.
+ * Return: 0, and *ret_key is KEY, which is a part of @in, or NULL if @in names an event; -EINVAL with
+ * @reason if KEY is no valid key, or if @in names a label and @until is not NULL: *ret_key is NULL.
  */
 int sb_record_span_label(const char *in, const char *until, const char **ret_key,
 			 struct sb_reason *reason);

@@ -115,7 +115,8 @@ static ssize_t read_environ(uint32_t tgid, char *buf, size_t max)
 	return nr || got >= 0 ? (ssize_t)nr : got;
 }
 
-/* Of a process without an environment. It may also be one that has ended. */
+/* A process without an environment is a kernel thread, or one that has ended: note the runtime
+ * "kernel" if it is the first. */
 static void note_kernel(struct proc_tags *proc)
 {
 	struct sb_procfs_stat stat;

@@ -11,9 +11,9 @@
 #include "resolve/resolve.h"
 
 /*
- * Get the attribute of kind @root, SB_ATTR_COMM to SB_ATTR_CONTAINER, of a sample; for the last two
- * the cgroup file system is read. @text: overwritten; ret_attr->text points into it, and is valid
- * until it changes. For a cgroup whose path is not known the text is "[cgroup ID]"; outside of
+ * Get one attribute of a sample. @root: which one, from SB_ATTR_COMM to SB_ATTR_CONTAINER; the
+ * cgroup and the container are looked up in the cgroup file system. @text: overwritten;
+ * ret_attr->text points into it, and is valid until it changes. For a cgroup whose path is not known the text is "[cgroup ID]"; outside of
  * containers it is "[host]". Return: 0; -ENOMEM, and then *ret_attr is not to be used.
  */
 int sb_root_attr(enum sb_attr_kind root, const struct sb_sample_key *key, struct sb_str *text,

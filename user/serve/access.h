@@ -43,7 +43,7 @@ socklen_t sb_address_len(const union sb_address *address);
 /*
  * Check a request that sb_http_parse() accepted: its Host must be a name of this machine (against
  * DNS rebinding), which is a number, "localhost", or one of @access, with any port; it must not
- * come from a script of another site, which Sec-Fetch-Site and Sec-Fetch-Mode tell; and it must
+ * come from a script of another site, as its headers Sec-Fetch-Site and Sec-Fetch-Mode say; it must
  * have the token, if there is one, in the Authorization header or a cookie. Return: 0; or the HTTP
  * status to refuse it with, 421, 403 or 401 (no token), and *ret_why is a static sentence; it is
  * untouched if 0 is returned.

@@ -52,7 +52,8 @@ static void note_rate(struct sb_segment *segment, const struct sb_record *block,
 	}
 }
 
-/* Backwards, so that the rate is that of the last block. */
+/* Add the blocks of a file to the extents of their kinds, the newest first: the first block that an
+ * extent gets decides its sampling rate, which is to be the latest one. */
 static int note_blocks(struct sb_kept_file *kept, struct sb_store_extent *extents, int *nr)
 {
 	struct sb_segment *segment = &kept->segment;

@@ -72,8 +72,8 @@ uint64_t sb_privileges_have(void);
  * a negative errno. From level 3 on, which only kernels of Debian and Ubuntu know and which is
  * their default, every event needs CAP_SYS_ADMIN. True only if @err is -EACCES, the calling thread
  * has CAP_PERFMON and not CAP_SYS_ADMIN, and the level, which is read from /proc/sys, is above 2.
- * So call it in the thread that was refused, before that thread drops any capability, and before a
- * filter or Landlock forbids opening that file.
+ * Call it in the thread whose perf event was refused. That thread must still have its capabilities,
+ * and must still be allowed to open /proc/sys: filters of system calls and Landlock come later.
  */
 bool sb_privileges_is_paranoid(int err);
 
