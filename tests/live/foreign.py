@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from live import check, done, is_in_loop, need_root, ready, run_parts, running, skip, stackbpf, wait_for
+from live import (check, done, is_in_loop, need_root, ran_seconds, ready, run_parts, running, skip, stackbpf,
+                  wait_for)
 from recorder import ask, recording, written
 
 BINARY, SBSYM, STUCK_FS, STUCK, SPLIT = (os.path.abspath(path) for path in sys.argv[1:6])
@@ -143,7 +144,7 @@ def overlay():
 
 def stop():
     """SIGINT and SIGTERM end a run, and what it has is written."""
-    with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt), running(SPLIT):
+    with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt), running(SPLIT) as busy:
         page = f'{mnt}/read'
         for number in (signal.SIGINT, signal.SIGTERM):
             for kind in ('oncpu', 'wall'):
@@ -151,7 +152,10 @@ def stop():
                     out = f'{work}/{kind}.folded'
                     run = subprocess.Popen([BINARY, kind, '-a', '-o', out, '--max-overhead=off'],
                                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                    wait_for(lambda run=run: is_in_loop(run.pid) or run.poll() is not None, 'it samples', HANGS)
+                    wait_for(lambda run=run: is_in_loop(run.pid) or run.poll() is not None, 'its loop', HANGS)
+                    # Ten periods of 99 Hz: a run that is told to end before its first one has nothing to write.
+                    since = ran_seconds(busy.pid)
+                    wait_for(lambda since=since: ran_seconds(busy.pid) - since > 0.1, 'it samples', HANGS)
                     run.send_signal(number)
                     # To the end of its standard error: what was abandoned does not hold it.
                     _, err = run.communicate(timeout=HANGS)
