@@ -51,10 +51,13 @@ struct sb_addup {
 	uint8_t kind[SB_ADDUP_PAGES];
 };
 
-/* Add pages, lowest address first, without overlaps. @page_shift: log2 of the page size. Return: 0;
- * -ENOMEM: the sums are incomplete, here and below. */
+/* Add the pages of @run (start: an address in bytes; nr: pages; kind: SB_PAGE_*), which is not
+ * kept, lowest address first, without overlaps. @page_shift: log2 of the page size. Return: 0;
+ * -ENOMEM: the sums are incomplete, here and below, and stay so; `pages` and `before` can be used
+ * on. */
 int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run, uint32_t page_shift);
-/* The last run was added: bring the sums up to date. Return: 0 or -ENOMEM. */
+/* The last run was added: bring the sums up to date. Nothing is to be released; zero the struct to
+ * add up again. Return: 0 or -ENOMEM. */
 int sb_addup_finish(struct sb_addup *addup);
 
 #endif

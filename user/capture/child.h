@@ -40,34 +40,36 @@ pid_t sb_child_pid(const struct sb_child *child);
 int sb_child_fd(const struct sb_child *child);
 
 /*
- * Let it execute the command; call it once. Nobody waits for that: the file can be on a file system
- * that never answers.
+ * Let it execute the command; call it once, before sb_child_answer(). Nobody waits for that: the
+ * file can be on a file system that never answers.
  */
 void sb_child_start(struct sb_child *child);
 /* Return: a descriptor that is readable when sb_child_answer() has an answer, owned by the child;
  * -1 once sb_child_answer() has returned anything but -EAGAIN. */
 int sb_child_answer_fd(const struct sb_child *child);
 /*
- * Find out whether the command runs. Return: 0 when it does; -EAGAIN: not known yet; else why not,
- * and the process has ended: -ENOENT, -EACCES, -ENOEXEC and other errors of execve(2); -EPERM when
- * it could not become @owner of sb_child_new(); -EIO: its answer cannot be read. May be
- * called again: it returns the same, but for -EAGAIN.
+ * Find out whether the command runs; does not block, unless it does not run, when the end of the
+ * process is waited for. Return: 0 when it does; -EAGAIN: not known yet; else why not, and the
+ * process has ended: -ENOENT, -EACCES, -ENOEXEC and other errors of execve(2); -EPERM when it could
+ * not become @owner of sb_child_new(); -EIO: its answer cannot be read. May be called again: it
+ * returns the same, but for -EAGAIN.
  */
 int sb_child_answer(struct sb_child *child);
 /* Return: whether sb_child_answer() has found that the command runs or ran. */
 bool sb_child_has_run(const struct sb_child *child);
 
 /* Send the signal @sig to it, through a process of ours that forwards signals and whose answer it
- * waits for; never to another process with the same ID. Return: 0; -ESRCH when it has ended;
- * -ECHILD when the process that forwards has died; or another negative errno of
- * pidfd_send_signal(2), such as -EPERM or -EINVAL. */
+ * waits for; never to another process with the same ID. It may not be started yet. Return: 0;
+ * -ESRCH when it has ended; -ECHILD when the process that forwards has died; or another negative
+ * errno of pidfd_send_signal(2), such as -EPERM or -EINVAL. */
 int sb_child_kill(const struct sb_child *child, int sig);
 
 /* Return: whether the process has ended, so that sb_child_wait() does not block. */
 bool sb_child_has_ended(const struct sb_child *child);
 
 /* Wait until it has ended; for ever, if it was not started. Return: its exit status, or 128 + the
- * signal that killed it; 0 if it is not known, because SIGCHLD is ignored. May be called again. */
+ * signal that killed it; 0 if it is not known, because SIGCHLD is ignored. May be called again, and
+ * returns the same. */
 int sb_child_wait(struct sb_child *child);
 
 /* Free the handle. A process that was not started exits, and is waited for; one that was started

@@ -76,16 +76,17 @@ enum sb_churn_verdict {
 	SB_CHURN_LOST,	     /* skip it; there was no room, or no memory, to note the process */
 };
 
-/* Decide what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC). If the
- * record is to be processed, the buckets are charged for it. Records need not come in the order of
- * time. nr_skipped counts skipped records, except SB_CHURN_LOST, which the caller counts. */
+/* Decide what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC, when
+ * the kernel wrote it). If the record is to be processed, the buckets are charged for it. Records
+ * need not come in the order of time. nr_skipped counts skipped records, except SB_CHURN_LOST,
+ * which the caller counts. */
 enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);
 /* Call @fn for each process with records skipped since the last call, and forget them; this also
  * begins a new round. @skip is valid during the call, in which @fn must not use @churn. @fn returns
- * 0 or a negative errno, after which the rest is forgotten without a call. Return: 0 or that errno.
- */
+ * 0 or a negative errno, after which the rest is forgotten without a call. @arg: passed to @fn; may
+ * be NULL. Return: 0 or that errno; it has no errors of its own. */
 int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, const struct sb_churn_skip *skip),
 		  void *arg);
 /* Free memory; the struct is to be zeroed before it is used again. */

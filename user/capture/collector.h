@@ -12,11 +12,11 @@ struct sb_collector;
 struct sb_drain;
 
 /* Start the thread, which calls sb_drain_collect() when the maps fill up and the session's thread
- * has not drained them within 10 ms; after an error other than -EAGAIN and -ENOMEM, which the next
- * sb_drain_run() returns, it reads no more. Call it before
- * sb_privileges_settle() (workers/privileges.h), as all threads. @drain is borrowed, and must outlive
- * it. The caller ends *ret_collector with sb_collector_free(). Thread: the session's, here and
- * below.
+ * has not drained them within 10 ms; after an error of sb_drain_collect() other than -EAGAIN and
+ * -ENOMEM, which the next sb_drain_run() returns, it reads no more, and sb_collector_free() is
+ * still due. Call it before sb_privileges_settle() (workers/privileges.h), as all threads. @drain
+ * is borrowed, and must outlive it. The caller ends *ret_collector with sb_collector_free().
+ * Thread: the session's, here and below.
  * Return: 0; -ENOMEM; or a negative errno of making a descriptor or the thread; there is nothing to
  * free then, and *ret_collector is untouched. */
 int sb_collector_new(struct sb_drain *drain, struct sb_collector **ret_collector);

@@ -21,8 +21,9 @@ struct sb_resident;
 struct sb_drain;
 
 /*
- * Make a drain. The second map of counts gets @counts_max entries, as many as the first. Call it
- * after load; @skel is borrowed until sb_drain_free(), with which the caller ends *ret_drain.
+ * Make a drain. The second map of counts gets @counts_max entries, as many as the first was loaded
+ * with, at least one. Call it after load; @skel is borrowed until sb_drain_free(), with which the
+ * caller ends *ret_drain.
  * Return: 0; -ENOMEM; or a negative errno of making a map or reading a ring; *ret_drain is
  * untouched then.
  */
@@ -42,10 +43,11 @@ int sb_drain_poll_fd(const struct sb_drain *drain);
  * Swap the maps of counts, read the one that was written, then read stacks and objects from the
  * ring. The result, together with what sb_drain_collect() has read, is the next batch
  * (sb_drain_batch()), and ends the one before. A record of the ring for which there is no memory is
- * dropped and counted (sb_drain_stats()), and the BPF side ships its stack or object again. Return: 0;
- * -ENOMEM: counts are still in the maps; -EBADMSG: a record of the ring has a wrong size or kind; or a
- * negative errno of bpf(2), also of a sb_drain_collect() before. What was read before the error is in
- * the batch, and the next run goes on.
+ * dropped and counted (sb_drain_stats()), and the BPF side ships its stack or object again. Return:
+ * 0; -ENOMEM: counts are still in the maps; -EBADMSG: a record of the ring has a wrong size or
+ * kind, and was dropped; or a negative errno of bpf(2), also of a sb_drain_collect() before. What
+ * was read before the error is in the batch, which has replaced the one before, and the next run
+ * goes on.
  */
 int sb_drain_run(struct sb_drain *drain);
 /* Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next
@@ -77,12 +79,13 @@ int sb_drain_add(void *arg, const struct sb_batch_stack *stack);
  * Return: 0 or -ENOMEM. */
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
 /* Hand the page faults of the last run to @resident, and add its counts to the batch; once for each
- * run, before sb_drain_batch(). Return: 0; -ENOMEM: faults or counts are missing. */
+ * run, before sb_drain_batch(). Return: 0; -ENOMEM: faults or counts are missing from the batch,
+ * and a second call does not bring them. */
 int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident);
 /* Get the batch: counts, stacks and objects of the last run, and what sb_drain_add() added to it.
- * Labels are not set. It is borrowed, valid until the next sb_drain_run(), sb_drain_add() or
- * sb_drain_resident(); sb_drain_collect() and sb_drain_add_early() of other threads do not touch
- * it. */
+ * Labels are set to none. Before the first run it is empty. It is borrowed, valid until the next
+ * sb_drain_run(), sb_drain_add() or sb_drain_resident(); sb_drain_collect() and
+ * sb_drain_add_early() of other threads do not touch it. */
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch);
 
 #endif

@@ -35,8 +35,9 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 void sb_interpwatch_free(struct sb_interpwatch *watch);
 
 /*
- * Pass on a side-band record. @event: a record of the kind MMAP, EXEC or EXIT; NULL: there are no
- * more for now. A process that is followed is looked at again, soon if it maps a file that may have
+ * Pass on a side-band record. @event: a record of the kind MMAP, EXEC or EXIT, of which what is
+ * needed is copied; NULL: there are no more for now, so that the thread is woken if records wait
+ * long enough. A process that is followed is looked at again, soon if it maps a file that may have
  * an interpreter. Any thread; does not block for long.
  */
 struct sb_sideband;
@@ -56,32 +57,34 @@ void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key
 /* Let the thread look at @tgid at once, because it is about to be sampled. Does not wait for it;
  * without memory, nothing happens. Any thread. */
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid);
-/* Wait until all expected processes have been looked at, but no longer than @until
- * (CLOCK_MONOTONIC). */
+/* Wait until all processes of sb_interpwatch_expect() have been looked at, but no longer than
+ * @until (CLOCK_MONOTONIC). */
 struct timespec;
 void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *until);
 
 /* Call @add for each stack that came since the last call, with the flag SB_STACK_INTERP: stack->ip
  * is an array of struct sb_interp_frame, valid during the call, and stack->nr_frames counts its
  * words, two for each frame. Names that the thread has not read yet are read on the way, from the
- * processes' memory. @add must not call functions of @watch, whose lock is held. Return: 0;
- * -ENOMEM; or what @add returned, if not 0. After both, the remaining stacks are dropped. */
+ * processes' memory. @add must not call functions of @watch, whose lock is held; it returns 0 to go
+ * on. Return: 0; -ENOMEM; or what @add returned, if not 0. After both, the remaining stacks are
+ * dropped and not counted; the BPF side does not ship them again. */
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 
-/* Get the label sets that came since the last call. Call it after sb_interpwatch_drain(), which has
- * read the ring. Return: how many; *ret, which belongs to the watch, is valid until the next call;
- * it may be NULL when there are none. */
+/* Get the label sets that came since the last call, each once. Call it after
+ * sb_interpwatch_drain(), which has read the ring. Return: how many; *ret, always set, which
+ * belongs to the watch, is valid until the next call; it may be NULL when there are none. */
 size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret);
 
 /*
  * For a thread that sleeps, as an iterator of the BPF side described it in @asleep. walk() walks
  * its interpreter stack from user space, by @pages (interp/core/pages.h); the result is in
  * walk->frame, nr_frames (0: none) and event.status; the caller allocates *@walk and need not
- * initialize it. keep() then stores the result as the stack that samples of the thread reference
- * (asleep->istack), for the next sb_interpwatch_drain(), once it is known whether the thread slept
- * all the time; @walk NULL: it did not. Return: 0, also when the stack is lost because too many
- * wait, which is counted; -ENOMEM: nothing was stored.
+ * initialize it. Whatever fails, for lack of memory, too, gives no frames. keep() then stores the
+ * result as the stack that samples of the thread reference (asleep->istack), for the next
+ * sb_interpwatch_drain(), once it is known whether the thread slept all the time; @walk NULL: it
+ * did not. Return: 0, also when the stack is lost because too many wait, which is counted; -ENOMEM:
+ * nothing was stored.
  */
 struct sb_interp_walk;
 struct sb_pages;

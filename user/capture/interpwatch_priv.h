@@ -105,8 +105,8 @@ void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc_walkers
 
 /*
  * Take a record of the ring; for libbpf. @arg: the watch, whose ring_lock the caller holds. A stack
- * or a set of labels for which there is no memory is counted as lost. Return: 0; -EBADMSG: its size
- * is wrong.
+ * or a set of labels for which there is no memory is counted as lost. @data, @len bytes, is copied.
+ * Return: 0; -EBADMSG: its size is wrong, and it is ignored.
  */
 int sb_interpwatch_on_event(void *arg, void *data, size_t len);
 /*

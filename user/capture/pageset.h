@@ -24,8 +24,8 @@ struct sb_pageset {
 
 /* Free the memory; the set is empty then. */
 void sb_pageset_release(struct sb_pageset *set);
-/* Add a page whose number is not less than any that was added, which is not checked. Return: 0;
- * -ENOMEM: it was not added, here and below. */
+/* Add a page whose number is not less than any that was added, which is not checked; adding one
+ * twice does no harm, here and below. Return: 0; -ENOMEM: it was not added, here and below. */
 int sb_pageset_append(struct sb_pageset *set, uint64_t number);
 /* Add a page anywhere, which takes time for each block behind it. Return: 0 or -ENOMEM. */
 int sb_pageset_insert(struct sb_pageset *set, uint64_t number);

@@ -15,9 +15,9 @@ struct perf_event_attr;
 struct perf_event_mmap_page;
 struct sb_counter; /* events/counter.h; borrowed during a call */
 
-/* Open an event for all processes on CPU @cpu. Sets attr->size. Return: a descriptor, which the
- * caller owns; -ENODEV when the CPU is offline; -EACCES, -EPERM without privilege; or another
- * negative errno of perf_event_open(2). */
+/* Open an event for all processes on CPU @cpu. Sets attr->size; the caller has set the rest.
+ * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -EACCES, -EPERM
+ * without privilege; or another negative errno of perf_event_open(2). */
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
 /* As sb_perf_open(), also in what it returns, for an event that counts the records for which its
@@ -27,11 +27,12 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
 
 /*
  * Open a timer on @cpu that fires each time @counter has counted its period, or, if it has none,
- * @freq_hz times a second; a clock does not while the CPU is idle. It is not enabled yet.
+ * @freq_hz times a second (not looked at if it has one); a clock does not while the CPU is idle. It
+ * is not enabled yet.
  *
- * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -ENOENT, -EOPNOTSUPP
- * when the machine has no such counter; -EINVAL when the kernel refuses the frequency or the period;
- * or another negative errno of perf_event_open(2).
+ * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -ENOENT,
+ * -EOPNOTSUPP when the machine has no such counter; -EINVAL when the kernel refuses the frequency
+ * or the period; or another negative errno of perf_event_open(2).
  */
 int sb_perf_open_timer(const struct sb_counter *counter, uint32_t freq_hz, int cpu);
 
@@ -61,9 +62,9 @@ struct sb_perf_ring {
 	uint64_t nr_lost; /* the total at the last sb_perf_ring_lost() */
 };
 
-/* Map the ring of @fd, with @nr_bytes of data, a power of two of pages. Takes over @fd, which is
- * closed on error. Return: 0; -ENOMEM; or a negative errno of mmap(2); there is nothing to release
- * then, which does no harm. */
+/* Map the ring of @fd, with @nr_bytes of data, a power of two of pages (else -EINVAL). @ring may be
+ * uninitialized. Takes over @fd, which is closed on error. Return: 0; -ENOMEM; or a negative errno
+ * of mmap(2); there is nothing to release then, which does no harm. */
 int sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes);
 /* Unmap the ring and close its descriptor; a second call does no harm. */
 void sb_perf_ring_release(struct sb_perf_ring *ring);
@@ -79,11 +80,11 @@ int sb_perf_ring_read(struct sb_perf_ring *ring,
 		      int (*fn)(void *arg, const struct perf_event_header *record), void *arg);
 
 /*
- * Get how many records were lost since the last call. Only for events of
- * sb_perf_open_telling_lost() with *ret_tells_lost. (PERF_RECORD_LOST has the same number, but is
- * written with the next record, which may never come.) Return: 0; -EBADMSG: the kernel's answer is
- * too short; or a negative errno of read(2). On error *ret_nr is untouched, and the next call
- * counts these records.
+ * Get how many records were lost since the last call, at first since the event was opened. Only for
+ * events of sb_perf_open_telling_lost() with *ret_tells_lost. (PERF_RECORD_LOST has the same
+ * number, but is written with the next record, which may never come.) Return: 0; -EBADMSG: the
+ * kernel's answer is too short; or a negative errno of read(2). On error *ret_nr is untouched, and
+ * the next call counts these records.
  */
 int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr);
 

@@ -29,11 +29,12 @@ struct sb_procwatch_stats {
 	uint64_t nr_unopened; /* new files whose process had ended before they could be opened */
 };
 
-/* Open the rings of @cpus (used during the call only; those that are offline are left out), and
- * start the thread, before sb_privileges_settle() (workers/privileges.h), because it drops its own
- * privileges. What happens after the return is recorded. The caller ends *ret_watch with
- * sb_procwatch_free(). Return: 0; -ENOMEM; -EACCES without privilege; or another negative errno of
- * opening a ring or making the thread; *ret_watch is untouched then. */
+/* Open the rings of @cpus (numbers of CPUs, used during the call only; those that are offline are
+ * left out; NULL if @nr_cpus is 0), and start the thread, before sb_privileges_settle()
+ * (workers/privileges.h), because it drops its own privileges. What happens after the return is
+ * recorded. The caller ends *ret_watch with sb_procwatch_free(). Return: 0; -ENOMEM; -EACCES
+ * without privilege; or another negative errno of opening a ring or making the thread; *ret_watch
+ * is untouched then. */
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch);
 /* End the thread and free; records that were not drained are dropped. Accepts NULL. */
 void sb_procwatch_free(struct sb_procwatch *watch);
@@ -50,15 +51,16 @@ struct sb_sideband;
 void sb_procwatch_notify(struct sb_procwatch *watch,
 			 void (*tell)(void *arg, const struct sb_sideband *event), void *arg);
 
-/* Open the ring of a CPU that came online and has none. Processes that it ran before are looked at
- * through /proc. Return: 0; -ENODEV when it is offline; -ENOMEM; or another negative errno of
- * perf_event_open(2) and mmap(2); nothing has changed then. */
+/* Open the ring of a CPU that came online and has none, which is not checked. Processes that it ran
+ * before are looked at through /proc. Return: 0; -ENODEV when it is offline; -ENOMEM; or another
+ * negative errno of perf_event_open(2) and mmap(2); nothing has changed then. */
 int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);
 /* Close the ring of a CPU that went offline, if it has one. What it has recorded is kept. */
 void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 
-/* Tell @sym everything that was recorded so far, in order of time, and @processes which have ended.
- * On an error everything else is still told, so it need not be repeated. Thread: the session's.
+/* Tell @sym everything that was recorded since the last call, in order of time, and @processes
+ * which have ended; neither is kept. On an error everything else is still told, so it need not be
+ * repeated. Thread: the session's.
  * Return: 0; or the first error of the symbolizer (sb_sym.h), e.g. -ENOMEM. */
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 		       struct sb_processes *processes);

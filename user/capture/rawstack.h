@@ -51,7 +51,8 @@ struct sb_rawstacks_into {
  * Unwind all, and pass the stacks to @into->add. Each record gives one stack, whose status says how
  * far it was unwound. With is_asleep, a stack of interpreter frames comes before it if there is
  * one.
- * @raw is not changed: the caller clears it. @sym must know the mappings of the time of the stacks;
+ * @raw is not changed: the caller clears it. @into is only used during the call. @sym must know the
+ *	mappings of the time of the stacks;
  * no other thread may use it meanwhile. Return: 0; -ENOMEM; or what add() returned, if not 0. After
  * both, the remaining stacks were not passed on.
  */

@@ -23,7 +23,8 @@ struct sb_server {
 
 /* Open the ring buffer map @map_fd, which stays the caller's. @on_event is called with @arg for
  * each record when the owner consumes the ring (ring_buffer__consume()), on the thread that does.
- * Return: 0; or a negative errno of making a descriptor or the ring. */
+ * Return: 0; or a negative errno of making a descriptor or the ring: sb_server_release() frees what
+ * was made. */
 int sb_server_open(struct sb_server *server, int map_fd, ring_buffer_sample_fn on_event, void *arg);
 /* Start the thread, which calls @run(@arg): a loop over sb_server_wait(), until that returns false.
  * @run must first call sb_privileges_thread() (workers/privileges.h). @name: at most 15 characters,
@@ -31,8 +32,9 @@ int sb_server_open(struct sb_server *server, int map_fd, ring_buffer_sample_fn o
 int sb_server_start(struct sb_server *server, const char *name, void *(*run)(void *arg), void *arg);
 
 /* Called by the server's thread: sleep until the ring has records, sb_server_wake() is called, or
- * @timeout_ms have passed (-1: no limit). Return: false when the thread is to end, also because it
- * cannot wait any more. */
+ * @timeout_ms have passed (-1: no limit). Return: true for all of these, which it does not tell
+ * apart, so look at everything; false when the thread is to end, also because it cannot wait any
+ * more. */
 bool sb_server_wait(struct sb_server *server, int timeout_ms);
 /* Return: whether the thread is to end. For long loops. Any thread. */
 bool sb_server_is_ending(const struct sb_server *server);

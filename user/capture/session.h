@@ -117,7 +117,7 @@ int sb_session_poll_fd(const struct sb_session *session);
  * Collect all counts and stacks since the last drain, after the symbolizer was told what happened
  * to processes. *ret_batch is owned by the session and valid until the next drain. Return: 0; or a
  * negative errno, without opts->reason, and then *ret_batch is untouched, and what was collected is
- * lost.
+ * lost; the caller ends the run.
  */
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch);
 /* Return: a descriptor that is readable when sb_session_hotplug() should be called; -1: there is

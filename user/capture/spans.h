@@ -36,7 +36,8 @@ struct sb_spans_stats {
 /* Make it, after load. @skel is borrowed until sb_spans_free(), with which the caller ends
  * *ret_spans.
  * @slower_than_ns: samples of spans that do not last as long are dropped; 0: all count, and there
- * are only figures. Return: 0; -ENOMEM: *ret_spans is untouched. */
+ * 	are only figures. Call sb_spans_judge() after each drain, and sb_spans_end() before the last
+ * 	one. Return: 0; -ENOMEM: *ret_spans is untouched. */
 int sb_spans_new(struct sampler_bpf *skel, uint64_t slower_than_ns, struct sb_spans **ret_spans);
 /* Free it with the counts that are held. Accepts NULL. */
 void sb_spans_free(struct sb_spans *spans);

@@ -64,8 +64,9 @@ int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
  */
 int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel);
 /* Start the threads, before sb_privileges_settle() (workers/privileges.h), because they drop their
- * own privileges. @skel, loaded, and @processes must outlive the unwinder. Return: 0; or a negative
- * errno, and then it can only be freed. */
+ * own privileges. @skel, loaded, and @processes must outlive the unwinder. Return: 0; -ENOMEM; or a
+ * negative errno of reading a map, making a descriptor or a thread, and then it can only be
+ * freed. */
 int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel,
 		      struct sb_processes *processes);
 /* End the threads, in any state, and free. Programs of the BPF object must be detached. Accepts

@@ -63,7 +63,7 @@ void sb_uwprocs_free(struct sb_uwprocs *procs);
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 /*
  * Serve a request for the table of file need->bin (its number, uwtables.h), which need->tgid maps.
- * The list of the process need not be published. It may take seconds.
+ * The list of the process need not be published, and the bin need not be held. It may take seconds.
  * Return: 0 when a table, or that there is none, is published; -EAGAIN when the pool has no room
  * for two seconds; -ESRCH when the process does not map the file any more, or another file has its
  * name; -ENOMEM, -EMFILE, -ENFILE; or what reading /proc returned. After an error there is nothing
