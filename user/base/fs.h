@@ -14,16 +14,18 @@
  * Read a whole file (of /proc too, whose size is not known beforehand) into a NUL-terminated buffer
  * that the caller frees. @fd: read from where it stands, and not closed. @ret_len: without the NUL;
  * may be NULL. The file is opened with O_NONBLOCK, as @path may be a FIFO.
- * Return: 0; -EFBIG beyond @max_bytes; -ENOMEM; or a negative errno of open(2) or read(2), also
- * -EAGAIN of a non-blocking @fd; both out-parameters are untouched then.
+ * Return: 0; -EFBIG beyond @max_bytes, without the NUL; -ENOMEM; or a negative errno of open(2) or
+ * read(2), also -EAGAIN of a non-blocking @fd; both out-parameters are untouched then, and @fd may
+ * stand anywhere.
  */
 int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 
 /*
- * Return: whether the effective user and capabilities of this thread allow to open @path (R_OK), or
- * whether it exists (F_OK). access(2) would ask for the real user instead and, if that is not root,
- * without any capability.
+ * Return: whether the effective user and capabilities of this thread allow what @mode asks for: to
+ * read (R_OK), write (W_OK) or execute (X_OK) @path, or whether it exists (F_OK); false after any
+ * error. access(2) would ask for the real user instead and, if that is not root, without any
+ * capability.
  */
 bool sb_can_access(const char *path, int mode);
 
@@ -78,8 +80,8 @@ bool sb_output_is_fd(const char *path);
  * root. Opening one waits for its reader.
  *
  * Return: a descriptor for writing, close-on-exec, which the caller closes; -ENOENT: it is a
- * regular file, a directory or a symbolic link, or not there; -EPERM: it is another user's FIFO;
- * -ENXIO: with O_NONBLOCK, it has no reader; or what open(2) fails with.
+ * regular file, a directory or a symbolic link, or lstat(2) fails; -EPERM: it is another user's
+ * FIFO; -ENXIO: with O_NONBLOCK, it has no reader; or what open(2) fails with.
  */
 int sb_output_open_special(const char *path, int flags);
 
@@ -97,16 +99,17 @@ int sb_output_file_new(const char *path, struct sb_output_file **ret_file);
 FILE *sb_output_file_stream(struct sb_output_file *file);
 /*
  * Flush the stream, give the file its name, and close it: it is complete then, and only to be
- * freed. Call it once. Return: 0; or a negative errno: of flushing, e.g. -ENOSPC, -EIO if an
- * earlier write failed, or of naming the file (-EEXIST: only root could replace what has that name
- * by now), and then sb_output_file_free() removes it; or of closing, when it has its name already.
+ * freed. Call it once. Thread: the one that made it. Return: 0; or a negative errno: of flushing,
+ * e.g. -ENOSPC, -EIO if an earlier write failed, or of naming the file (-EEXIST: only root could
+ * replace what has that name by now), and then sb_output_file_free() removes it; or of closing,
+ * when it has its name already.
  */
 int sb_output_file_commit(struct sb_output_file *file);
 /* Close and free. A file that was not committed is removed; a device, FIFO or descriptor keeps what
  * was written to it. Accepts NULL. */
 void sb_output_file_free(struct sb_output_file *file);
 /* For a signal handler that ends the program (async-signal-safe): remove every file that was not
- * committed. Files are made and freed by the thread which takes the signal. */
+ * committed. Files are made, committed and freed by the thread which takes the signal. */
 void sb_output_files_discard(void);
 
 #endif

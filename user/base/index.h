@@ -47,15 +47,17 @@ struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index
 /* Remember that element @id, not SB_INDEX_NONE, has hash @hash; what is added twice is found twice.
  * Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed. */
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
-/* Grow the index once so that it can hold @nr elements in all. Return: as sb_index_add(). */
+/* Grow the index once, so that adding does not fail up to @nr elements in all. Return: 0; -ENOMEM,
+ * or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed. */
 int sb_index_reserve(struct sb_index *index, size_t nr);
 /* Free the memory; the index is empty then, and can be used again. */
 void sb_index_release(struct sb_index *index);
 
 /*
- * Return: a 64-bit hash of @len bytes; @data may be NULL if there are none. It is not
- * cryptographic: whoever chooses the bytes can make them collide, which may slow a table down and
- * must not do more harm than that.
+ * Return: a 64-bit hash of @len bytes; @data may be NULL if there are none. @seed is any number,
+ * such as 0 or the hash of what comes before; each number makes a hash function of its own. It is
+ * not cryptographic: whoever chooses the bytes can make them collide, which may slow a table down
+ * and must not do more harm than that.
  */
 uint64_t sb_hash(const void *data, size_t len, uint64_t seed);
 
@@ -87,12 +89,12 @@ int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *re
  * Return: 0; -ENOMEM; -E2BIG, as sb_strtab_add(). On error the table has not changed.
  */
 int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len);
-/* Index what sb_strtab_push() added. Return: 0; -ENOMEM, -E2BIG: sb_strtab_add() would not find all
- * strings, but sb_strtab_get() does. */
+/* Index what sb_strtab_push() added. Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 strings:
+ * sb_strtab_add() would not find all strings, but sb_strtab_get() does; it can be called again. */
 int sb_strtab_index(struct sb_strtab *tab);
 /*
  * Return: the string with this ID, NUL-terminated, valid until sb_strtab_release(); "" for an ID
- * that was never returned. @ret_len: may be NULL
+ * that was never returned. @ret_len: its bytes, without the last NUL; may be NULL
  */
 const char *sb_strtab_get(const struct sb_strtab *tab, uint32_t id, size_t *ret_len);
 /* Free all strings. Accepts an object of zeroes. The table must be initialized before it is used

@@ -23,9 +23,9 @@ void sb_log_to(int fd);
 /* Return: the most verbose level that is shown. */
 enum sb_log_level sb_log_max(void);
 
-/* Write one message, to which a newline is added, if @level is shown. "warning: " or "debug: "
- * precedes messages of these levels. A long message is cut to 1,023 bytes when there is no
- * memory. */
+/* Write one message, to which a newline is added, if @level is not beyond sb_log_max(). "warning: "
+ * or "debug: " precedes messages of these levels. A long message is cut to 1,023 bytes when there
+ * is no memory. */
 void sb_log(enum sb_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same, for the print callbacks of libraries. In all messages one newline at the end is taken
  * off before another is added. The caller ends @ap. */

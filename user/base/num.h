@@ -18,12 +18,12 @@
 int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret);
 
 /* Parse @s, all of which has to be one hexadecimal number, with or without 0x. Return: 0, -EINVAL,
- * -ERANGE. */
+ * or -ERANGE beyond 64 bits. */
 int sb_parse_hex(const char *s, uint64_t *ret);
 
 /*
  * Read hexadecimal digits, without 0x, or decimal digits at *@p, not past @end, and move *@p behind
- * them. No NUL need follow. Return: false when there is no digit or the number does not fit; *@p
+ * them. No NUL need follow. Return: false when there is no digit or the number exceeds 64 bits; *@p
  * and *@ret are untouched then. For parsers of /proc files.
  */
 bool sb_scan_hex(const char **p, const char *end, uint64_t *ret);
@@ -48,7 +48,7 @@ int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns);
 const char *sb_format_ns(uint64_t ns, char number[SB_FORMAT_NS_BYTES]);
 
 /* Parse a percentage, such as "1", "0.5" or "2.25%", into parts per million, rounded down. Return:
- * 0; -EINVAL, also beyond 23 characters; -ERANGE beyond 100 %. */
+ * 0; -EINVAL, also beyond 23 digits, with the point; -ERANGE beyond 100 %. */
 int sb_parse_percent(const char *s, uint32_t *ret_ppm);
 
 /* Parse a size in bytes: a whole number and, optionally, K, M or G (1024-based, or in lower case),
@@ -62,8 +62,8 @@ typedef SB_VEC(uint64_t) sb_vec_u64;
  * Parse a list of numbers and ranges such as "1,2,5-7", which is also the kernel's format of CPU
  * lists, and append it, in this order and with duplicates, to @list, which is zeroed or has numbers
  * already, and may have 65,536 in all. @max: the largest number allowed
- * Return: 0; -EINVAL, also for a range that descends; -ERANGE: beyond @max; -E2BIG: too many;
- * -ENOMEM. The list is as before on failure.
+ * Return: 0; -EINVAL, also for an empty text and for a range that descends; -ERANGE: beyond @max;
+ * -E2BIG: too many; -ENOMEM. The list is as before on failure.
  */
 int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list);
 

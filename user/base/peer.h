@@ -35,7 +35,8 @@ void sb_peer_kill(struct sb_peer *peer);
 
 /*
  * For the child: renumber the @nr descriptors in @fds to 3, 4, ... and store the new numbers there;
- * close all others above 2. All are close-on-exec then.
+ * close all others above 2, so that the child's end of the socket has to be among them. All are
+ * close-on-exec then.
  * Return: 0; or a negative errno of fcntl(2) or dup3(2), when some may have been renumbered: the
  * child has to exit.
  */
@@ -50,15 +51,17 @@ int sb_peer_leave_terminal(void);
 #define SB_PEER_FDS_MAX 2
 
 /*
- * Send one message of @len bytes, at least 1, from either end, without blocking. The caller keeps
- * its descriptors @fds (NULL if @nr_fds is 0), at most SB_PEER_FDS_MAX (-EINVAL).
- * Return: 0; -ECHILD when the other end is closed; -EAGAIN when the socket's buffer is full; or
- * another negative errno of sendmsg(2). Nothing was sent on error.
+ * Send one message of @len bytes, at least 1, without blocking. @fd: either end of the socket;
+ * @fds: descriptors to send with it, NULL if @nr_fds is 0, which the caller keeps.
+ * Return: 0; -EINVAL for more than SB_PEER_FDS_MAX descriptors; -ECHILD when the other end is
+ * closed; -EAGAIN when the socket's buffer is full; or another negative errno of sendmsg(2).
+ * Nothing was sent on error.
  */
 int sb_peer_send(int fd, const void *message, size_t len, const int *fds, size_t nr_fds);
 /*
- * Block until a message of exactly @len bytes arrives, with up to @fds_max descriptors. The caller
- * owns the descriptors stored in @ret_fds (NULL if @fds_max is 0); unused entries are -1.
+ * Block until a message arrives at @fd, which has to have exactly @len bytes and up to @fds_max
+ * descriptors. The caller owns those stored in @ret_fds (NULL if @fds_max is 0), which are
+ * close-on-exec; unused entries are -1.
  * Return: the number of descriptors; -ECHILD when the other end is closed; -EPROTO when the message
  * has another size or more descriptors; -EMFILE when there is no room for its descriptors; or
  * another negative errno of recvmsg(2). After an error no descriptor is left open, and @message and

@@ -20,7 +20,8 @@ struct sb_str {
 int sb_str_reserve(struct sb_str *str, size_t more);
 
 /* Append bytes, a string, a character, formatted text, which must not lie in @str itself. Return:
- * 0; -ENOMEM, in which case nothing was appended. */
+ * 0, and then @str->s is not NULL; -ENOMEM, also for formatted text of 2 GiB, in which case nothing
+ * was appended. */
 int sb_str_addn(struct sb_str *str, const char *s, size_t len);
 int sb_str_add(struct sb_str *str, const char *s);
 int sb_str_addc(struct sb_str *str, char c);

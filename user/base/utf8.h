@@ -28,8 +28,9 @@ size_t sb_utf8_decode(const char *s, size_t len, uint32_t *ret_rune);
 /*
  * Return: false for what may not be shown: invalid bytes; control characters (U+0000 to U+001F,
  * U+007F to U+009F, of which U+009B begins commands to a terminal); those that reorder text (U+202A
- * to U+202E, U+2066 to U+2069); separators of lines and paragraphs (U+2028, U+2029); and
- * non-characters, which XML does not allow.
+ * to U+202E, U+2066 to U+2069); separators of lines and paragraphs (U+2028, U+2029); and what is no
+ * character: surrogates, and the numbers that end in FFFE or FFFF. @rune: any number, as of
+ * sb_utf8_decode()
  */
 bool sb_rune_is_shown(uint32_t rune);
 
