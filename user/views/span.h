@@ -16,7 +16,8 @@
  * Return: 0 or a negative errno. */
 int sb_span_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 /* After load: attach the programs. Does nothing without spans. Links are appended to @links, which
- * owns them, on failure too. Return: 0 or a negative errno, with @reason. */
+ * owns them, on failure too. Return: 0; or a negative errno, with @reason, also -EOPNOTSUPP when
+ * the kernel cannot hook any of the functions. */
 int sb_span_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		   struct sb_reason *reason);
 /* Return: whether sb_span_attach() attaches this program, so that the session does not. */

@@ -44,8 +44,8 @@ struct sb_link {
 typedef SB_VEC(struct sb_link) sb_vec_link;
 typedef SB_VEC(struct sb_stack_id) sb_vec_stack_id;
 
-/* Options that only some views have; the others ignore them. Zero is the default. Strings are
- * borrowed. */
+/* Options that only some views have; the others ignore them. Zero is the default. What pointers
+ * point to is borrowed until the run's results are written, since names come from `probes`. */
 struct sb_view_opts {
 	uint64_t min_ns, max_ns; /* of one wait or call; 0: no bound */
 	uint32_t states;	 /* bits 1 << enum sb_task_state; 0: all */
@@ -191,9 +191,9 @@ struct sb_views {
 	size_t nr;
 };
 
-/* Add @view, borrowed, if it can run beside the others: they share neither a scratch slot nor the
- * setting that throttles them, and are at most SB_VIEWS_MAX. Return: whether it was added; if not,
- * nothing changes. */
+/* Add @view, borrowed as long as @views is used, to @views, which is zeroed or has some, if it can
+ * run beside the others: they share neither a scratch slot nor the setting that throttles them, and
+ * are at most SB_VIEWS_MAX. Return: whether it was added; if not, nothing changes. */
 bool sb_views_add(struct sb_views *views, const struct sb_view *view);
 
 /*
@@ -202,14 +202,16 @@ bool sb_views_add(struct sb_views *views, const struct sb_view *view);
  * @ret_types_fd: the caller's, to be closed when the object has been loaded; libbpf reads the types
  *	of the kernel from it. -1: it finds them itself, or there was an error
  *
- * Return: the object; NULL, and errno says why.
+ * Next are prepare() of each view and the load. Return: the object; NULL, and errno says why, such
+ * as ENOMEM.
  */
 struct sampler_bpf *sb_views_open(const struct sb_views *views, int *ret_types_fd);
 
 enum bpf_attach_type;
-/* Test whether the kernel lets tracing programs attach: load and attach a program that does nothing
- * to the function or tracepoint with the ID @btf_id in the running kernel's BTF, and detach it. For
- * an attach type of BPF_PROG_TYPE_TRACING: raw tracepoint, fentry, fexit. Nothing remains.
+/* Test, with the privileges of the caller, whether the kernel lets tracing programs attach: load
+ * and attach a program that does nothing to the function or tracepoint with the ID @btf_id in the
+ * running kernel's BTF, and detach it. For an attach type of BPF_PROG_TYPE_TRACING: raw tracepoint,
+ * fentry, fexit. Nothing remains.
  * Return: 0: it works; or the negative errno by which the kernel refused. */
 int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type);
 

@@ -90,8 +90,8 @@ bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opt
 		     struct sb_io_call *ret_how);
 
 /* io_uring.c: I/O that programs request through io_uring. They do for it what the functions
- * prepare(), attach(), attaches() and op_name() of struct sb_view do; a kernel that lacks something
- * is no error. */
+ * prepare(), attach(), attaches() and op_name() of struct sb_view do, with the same errors; a
+ * kernel that lacks something is no error. */
 int sb_io_uring_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason);
 bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
@@ -122,7 +122,8 @@ struct sb_probe_hook {
 	int cpu;
 };
 
-/* Attach a program to one event of the kernel. The link is appended to @links, which owns it.
+/* Attach a program to one event of the kernel; @probe and @hook are not kept. The link is appended
+ * to @links, which owns it.
  * Return: 0; -EOPNOTSUPP if this kernel has no such probes; -SB_ENOTSUPP if it cannot replace the
  * instruction; or another negative errno of perf_event_open(2), libbpf or memory. On error nothing
  * is attached. */
@@ -134,8 +135,9 @@ int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *ho
 int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *probe, int err,
 		     struct sb_reason *reason);
 
-/* Write the name @idx of @probes as it was spelled, without the brackets of its frame, to the @size
- * bytes at @ret, with NUL; it is cut if it is longer. */
+/* Write the name @idx of @probes (sb_probe.name_idx, not checked) as it was spelled, without the
+ * brackets of its frame, to the @size bytes at @ret, at least 1, with NUL; it is cut if it is
+ * longer. */
 void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size_t size);
 
 /* attach.c: attaching to all places of a list. */
@@ -170,7 +172,8 @@ int sb_attach_prepare(const struct sb_attaching *job);
  * a negative errno with @reason. */
 int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *reason);
 
-/* Warn of functions that were left out. Return: 0; -EOPNOTSUPP with @reason if all were. */
+/* Warn of functions that sb_attach() left out; after it has succeeded. Return: 0; -EOPNOTSUPP with
+ * @reason if all were. */
 int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason);
 
 /* probes.c, for attach.c and probe_multi.c. */
@@ -198,7 +201,8 @@ int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, s
 			  sb_vec_link *links);
 
 /* trace.c: members of sb_view.prepare, attach and attaches that the view "alloc" shares: a stack at
- * each place of opts->probes, which live until the view is closed. */
+ * each place of opts->probes, which live until the run's results are written. attach() and
+ * attaches() go by the options of the last prepare(). Errors are as in struct sb_view. */
 int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_trace_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		    struct sb_reason *reason);
@@ -244,7 +248,8 @@ int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *pro
 /* held.c: memory that is held, for the views of it: pairs of bpf/views/latency.bpf.c that are
  * accounted if they are open at the end. */
 
-/* Implement the functions of struct sb_view. */
+/* Implement the functions of struct sb_view (view.h) that have their names, with its errors.
+ * prepare() has to be called before the others that take a skel. */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
@@ -308,8 +313,9 @@ struct btf;
  */
 int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object, struct sb_str *out);
 /*
- * Write such a BTF of the running kernel to the file @fd, which is empty; or all types of the
- * kernel if theirs cannot be told apart. Return: 0 or a negative errno.
+ * Write such a BTF of the running kernel to the file @fd, which is empty and stays the caller's; or
+ * all types of the kernel if theirs cannot be told apart. Return: 0; -ENOMEM; or a negative errno
+ * of reading /sys/kernel/btf/vmlinux or of writing, and the file may have a part.
  */
 int sb_kernel_types_write(int fd, const struct btf *object);
 
