@@ -32,19 +32,21 @@ extern const struct sb_counter sb_counter_clock;
  *
  * Whether this machine has it is found out when it is opened, but a PMU is looked up in sysfs.
  *
- * Return: 0; -EINVAL: misspelled, or no counter; -ENOENT: no such PMU, or term of a PMU.
+ * Return: 0; -EINVAL: misspelled, or no counter; -ENOENT: no such PMU, or term of a PMU. Both with
+ * @reason.
  */
 int sb_counter_find(const char *text, struct sb_counter *ret_counter, struct sb_reason *reason);
 
-/* Set type and config of @counter, and nothing else, to those of a name of perf or of a raw event,
- * "r1a8", without modifiers. Return: whether it is one; if not, @counter may have changed. */
+/* Set type and config[0] of @counter, and nothing else, to those of a name of perf or of a raw
+ * event, "r1a8", without modifiers. Return: whether it is one; if not, @counter may have
+ * changed. */
 bool sb_counter_by_name(const char *name, struct sb_counter *counter);
 
 /* Get the @i-th name, from 0, of a counter that needs no PMU, such as "page-faults". *ret_name is a
  * constant. Return: whether there is one; if not, *ret_name is untouched. */
 bool sb_counter_at(unsigned int i, const char **ret_name);
 
-/* Return: whether they count the same, with the same period. */
+/* Return: whether they count the same, with the same period; spelling does not matter. */
 bool sb_counter_is_same(const struct sb_counter *a, const struct sb_counter *b);
 
 /* Return: whether it counts nanoseconds, and so is a timer. */

@@ -57,8 +57,8 @@ struct sb_definitions {
 
 /**
  * sb_definitions_parse() - parse the text of a file
- * @text: allocated by malloc(); the list takes it over, also on error, and cuts it up
- * @path: for messages
+ * @text: allocated by malloc(), ends in NUL; the list takes it over, also on error, and cuts it up
+ * @path: for messages; not kept
  * @list: empty; on error it has a part of the definitions. In any case the caller releases it
  * @reason: why not, a sentence with path and line
  *
@@ -67,9 +67,10 @@ struct sb_definitions {
 int sb_definitions_parse(char *text, const char *path, struct sb_definitions *list,
 			 struct sb_reason *reason);
 
-/* Read and parse the file @path. Parameters as above. Return: as above; -EPERM: others than root
- * and this user can write the file; -EFBIG; another negative errno of reading. All with @reason,
- * but -ENOMEM. */
+/* Read and parse the file @path. Parameters as above. Return: as above, -EINVAL also when the file
+ * has a NUL byte; -EPERM: it is no regular file, or others than root and this user own it or can
+ * write it; -EFBIG: more than SB_DEFINITIONS_BYTES_MAX; another negative errno of reading. All with
+ * @reason, but -ENOMEM of parsing. */
 int sb_definitions_read(const char *path, struct sb_definitions *list, struct sb_reason *reason);
 
 /* Find the definition of a name. @path: of the file that @list was read from, for @reason; not

@@ -18,8 +18,8 @@ typedef SB_VEC(struct sb_expr_field) sb_vec_expr_field;
 
 /**
  * sb_format_parse() - append the fields of a tracepoint's record
- * @text: the file "format"; it is cut up, and the names of the fields point into it, so it has to
- *	live as long as they do
+ * @text: the file "format", which ends in NUL; it is cut up, and the names of the fields point into
+ *	it, so it has to live as long as they do
  * @has_strings: the record is as it is described; if not, as that of system calls, which BPF
  *	programs get without the strings at its end, those cannot be used
  *

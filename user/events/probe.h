@@ -99,7 +99,8 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
  * sb_probes_compile() - compile expressions for each place, with the names of its arguments
  * @when: of whether an event is a sample; NULL: as the place's preset says, else it always is
  * @weight: of the weight of a sample; NULL: as the preset says, else the number of events
- * @value: of what samples are told apart by; may be a string; NULL: as the preset says, else
+ * @value: of what samples are told apart by; may be a string; borrowed as probes->value_name until
+ *	the list is released, while @when and @weight are not kept; NULL: as the preset says, else
  *	nothing
  * @reason: why not, a sentence that names the option and the event
  *
@@ -107,17 +108,17 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
  * the fields of its record, a function arg0 to arg5 or, at its return, retval, and a USDT probe its
  * arguments as arg0, arg1, ... Calls have arg0 to arg5, retval, and elapsed, in nanoseconds.
  *
- * Return: 0; -EINVAL: an expression is wrong, or no number; or a negative errno of reading tracefs.
- * All with @reason.
+ * Return: 0; -EINVAL: an expression is wrong, or no number; -ENOMEM; or a negative errno of reading
+ * tracefs. All with @reason; after an error the list is only to be released.
  */
 int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
 		      const char *value, struct sb_reason *reason);
 
 /**
  * sb_probes_compile_keys() - compile what begins and ends of pairs are matched by
- * @key: of where a pair begins, and also of where it ends if @to_key is NULL; NULL: as the place's preset
- *	says, else the thread
- * @to_key: of where a pair ends; NULL: @key
+ * @key: of where a pair begins, and also of where it ends if @to_key is NULL; NULL: as the place's
+ *	preset says, else the thread
+ * @to_key: of where a pair ends; NULL: @key. Neither is kept
  * @reason: as above
  *
  * A key may be a string. Then it is one at all places.
@@ -141,7 +142,9 @@ void sb_probes_release(struct sb_probes *probes);
  *
  * Without a colon, presets come first.
  *
- * Return: 0, also if there is none; or as sb_probes_add(), with @reason.
+ * Return: 0, also if a glob matches none; what @fn returned; -ENOENT, too, if there is no such file
+ * or event without a glob; or another errno as of sb_probes_add(). All with @reason, but what @fn
+ * returned.
  */
 int sb_probes_list(const char *pattern, uint32_t tgid,
 		   int (*fn)(void *arg, const char *event, const char *detail), void *arg,

@@ -55,9 +55,11 @@ int sb_library_find(struct sb_resolving *to, char **ret_path);
  * name. */
 bool sb_library_is_mapped(uint32_t tgid, const char *path, int fd);
 
-/* elf_probe.c: find the functions, or the USDT probes, of the file in to->spec. Return: 0, and
- * to->found() was called for each; or a negative errno with to->reason, and it may have been called
- * for some. */
+/* elf_probe.c: find the functions, or the USDT probes, of the file in to->spec. to->spec->kind says
+ * what is looked for; to->found() counts to->nr_found, which begins with 0. Return: 0, and
+ * to->found() was called for each; -ENOENT: there is none; what to->found() returned; or another
+ * negative errno of reading the file, all with to->reason; to->found() may have been called for
+ * some. */
 int sb_resolve_user(struct sb_resolving *to);
 int sb_resolve_usdt(struct sb_resolving *to);
 
