@@ -49,7 +49,7 @@ struct sb_run_config {
 	bool is_freq_asked;	   /* by the user: struct sb_thinning_opts */
 	sb_vec_u32 cpus;	   /* empty: all */
 	uint32_t sides;		   /* SB_SIDE_* */
-	uint32_t depth_max;
+	uint32_t depth_max;	   /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
 	uint32_t unwind;       /* SB_UNWIND_* */
 	uint64_t unwind_bytes; /* 0: the session's default */
 	struct sb_root_list {
@@ -66,7 +66,9 @@ struct sb_run_config {
 	uint64_t symbol_bytes_max;   /* limit while files are read; 0: by the machine's memory */
 	uint32_t overhead_max_ppm;   /* as a part of all CPUs; 0: no limit */
 };
-/* Set the defaults, which are those of the command line; overwrites all. */
+/* Zero @config, and set the defaults that are not 0: unwind tables with frame pointers, and
+ * SB_OVERHEAD_MAX_PPM_DEFAULT. The caller has yet to set `views`, `freq_hz` (unless
+ * view_opts.counter has a period), and `sides` (0: no stacks are taken). */
 void sb_run_config_init(struct sb_run_config *config);
 /* Free the arrays of @config, not what its pointers borrow; also of a zeroed one. After the runs
  * that borrow it were released. */
@@ -238,7 +240,7 @@ bool sb_run_has_allow_rule(const struct sb_targets *targets);
 /*
  * For sinks, in on_readable(): drain, call take() with what was sampled since the last time, and
  * clear the profile unless the sink keeps all. Return: 0; or a negative errno, which the sink
- * returns: the user was told, or run->reason is set.
+ * returns and which ends the run: the user was told, or run->reason is set.
  */
 int sb_run_take(struct sb_run *run);
 /*
@@ -251,8 +253,8 @@ int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
 /* Return: whether any view has samples so far. Here and below, the run has begun to sample. */
 bool sb_run_has_samples(const struct sb_run *run);
 
-/* Return: the CPU time of this process and of its parser and reader processes, in ns; 0 if it
- * cannot be read. */
+/* Return: the CPU time of this process and of its parser and reader processes, in ns, since they
+ * began; 0 if it cannot be read. */
 uint64_t sb_run_own_ns(const struct sb_run *run);
 
 /* Figures of the run, and of the samples of one view. */
@@ -269,8 +271,8 @@ struct sb_run_figures {
 	uint64_t wall_ns;		/* from the start of sampling to its end, or up to now */
 };
 /* Get the figures up to now, or to the end of the run. @view: its index in config->views, which is
- * not checked. @ret_figures: overwritten; borrows nothing that has to be freed. If the kernel's
- * counters could not be read, ret_figures->session.err is the negative errno. */
+ * not checked. @ret_figures: overwritten; a copy, which needs no release. If the kernel's counters
+ * could not be read, ret_figures->session.err is the negative errno. */
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
 /* Return: how much of the expected weight is accounted for, in percent, which can be slightly above
  * 100; 0 when none is expected. */
