@@ -130,8 +130,9 @@ int sb_tree_child(struct sb_tree *tree, uint32_t parent, const struct sb_tree_fr
 
 /*
  * Find the child of node @parent with name @name, an index of tree->names (sb_strtab_add()), and
- * this kind, or add it. For a tree with is_by_id; much faster than by text. Return: as
- * sb_tree_child(), but -E2BIG for the nodes only.
+ * this kind, or add it. For a tree with is_by_id; much faster than by text. *@ret_node is untouched
+ * on error. Return: 0; -E2BIG if the tree has SB_TREE_NODES_MAX nodes; -ENOMEM. On error no node is
+ * added.
  */
 int sb_tree_child_by_id(struct sb_tree *tree, uint32_t parent, uint32_t name, uint8_t kind,
 			uint32_t *ret_node);
@@ -143,7 +144,8 @@ int sb_tree_child_by_id(struct sb_tree *tree, uint32_t parent, uint32_t name, ui
  * @weight: 0 or more
  * @pair: for a comparison, the weights in both profiles, whose sum is @weight, copied; else NULL
  *
- * All stacks of a tree have a pair, or none has. Call it once for each stack, before the seal.
+ * All stacks of a tree have a pair, or none has. Call it once for each stack, before the seal; a
+ * node may get several stacks.
  *
  * Return: 0; -ENOMEM; for an in_order tree also -E2BIG, since a gap may need a node. On error the
  * stack is not counted.
