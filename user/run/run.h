@@ -50,8 +50,8 @@ struct sb_run_config {
 	sb_vec_u32 cpus;	   /* empty: all */
 	uint32_t sides;		   /* SB_SIDE_* */
 	uint32_t depth_max;	   /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
-	uint32_t unwind;       /* SB_UNWIND_* */
-	uint64_t unwind_bytes; /* 0: the session's default */
+	uint32_t unwind;	   /* SB_UNWIND_* */
+	uint64_t unwind_bytes;	   /* 0: the session's default */
 	struct sb_root_list {
 		enum sb_attr_kind at[SB_ROOTS_MAX];
 		size_t nr;
