@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A file of a store that is anything: as it is; or, because hardly anything gets past the checksums, records
- * made of the input: a byte for the type, two for the length, what they hold.
+ * made of the input: a byte for the type, two for the length, what they hold. With the highest bit of the
+ * type, 18 bytes follow these that say when.
  */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,22 +60,44 @@ static void write_file(const void *data, size_t len)
 	close(fd);
 }
 
+#define TIME_BYTES (sizeof(int64_t) + 2 * sizeof(uint32_t) + sizeof(uint16_t))
+
+static void take_time(const uint8_t *data, struct sb_record *record)
+{
+	memcpy(&record->begin_s, data, sizeof(record->begin_s));
+	data += sizeof(record->begin_s);
+	memcpy(&record->seconds, data, sizeof(record->seconds));
+	data += sizeof(record->seconds);
+	memcpy(&record->length_ms, data, sizeof(record->length_ms));
+	data += sizeof(record->length_ms);
+	memcpy(&record->lead_ms, data, sizeof(record->lead_ms));
+}
+
 static void write_records(const uint8_t *data, size_t size)
 {
-	struct sb_record record = {
+	const struct sb_record usual = {
 		.begin_s = T0,
 		.seconds = SB_STORE_BLOCK_S,
 		.kind = { "oncpu", "samples" },
 	};
+	struct sb_record record;
 	struct sb_codec codec = {};
 	struct sb_str out = {}, raw = {};
 	size_t len;
 
 	while (size > 3) {
+		bool has_time = data[0] & 0x80 && size > 3 + TIME_BYTES;
+
+		record = usual;
 		record.type = data[0] % 4;
 		len = (size_t)data[1] << 8 | data[2];
 		data += 3;
 		size -= 3;
+		if (has_time) {
+			take_time(data, &record);
+			data += TIME_BYTES;
+			size -= TIME_BYTES;
+		}
 		if (len > size)
 			len = size;
 		sb_str_clear(&raw);

@@ -135,24 +135,38 @@ int sb_strtab_init(struct sb_strtab *tab)
 	return sb_strtab_add(tab, "", 0, &id);
 }
 
-int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id)
+static bool find(const struct sb_strtab *tab, const char *s, size_t len, uint64_t hash,
+		 uint32_t *ret_id)
 {
 	struct sb_index_iter it;
-	uint64_t hash;
-	int err;
 
-	if (len >= INT32_MAX)
-		return -E2BIG;
-	hash = sb_hash(s, len, 0);
 	for (it = sb_index_first(&tab->index, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&tab->index, it)) {
 		const struct sb_strtab_entry *have = &tab->strs.at[it.id];
 
 		if (have->len == len && !memcmp(have->s, s, len)) {
 			*ret_id = it.id;
-			return 0;
+			return true;
 		}
 	}
+	return false;
+}
+
+bool sb_strtab_find(const struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id)
+{
+	return find(tab, s, len, sb_hash(s, len, 0), ret_id);
+}
+
+int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id)
+{
+	uint64_t hash;
+	int err;
+
+	if (len >= INT32_MAX)
+		return -E2BIG;
+	hash = sb_hash(s, len, 0);
+	if (find(tab, s, len, hash, ret_id))
+		return 0;
 	err = sb_strtab_push(tab, s, len);
 	if (err)
 		return err;

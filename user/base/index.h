@@ -14,6 +14,7 @@
 #ifndef SB_BASE_INDEX_H
 #define SB_BASE_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -82,6 +83,9 @@ int sb_strtab_init(struct sb_strtab *tab);
  * 2^31 - 1 bytes or more, or a table of so many strings. On error *@ret_id is untouched.
  */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
+/* Return: whether the table has these bytes, and then their ID; what sb_strtab_push() added is found
+ * only after sb_strtab_index(). Otherwise *@ret_id is untouched. */
+bool sb_strtab_find(const struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
 /*
  * Append a copy of @s without looking for a duplicate; its ID is the number of strings that were
  * there before. This is much faster, for tables that are read from a file. Call sb_strtab_index()

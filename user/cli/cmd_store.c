@@ -194,8 +194,9 @@ static int print_tags(const struct sb_tags *tags)
 	for (i = 0; i < tags->keys.nr; i++) {
 		const struct sb_tag_counts *counts = &tags->keys.at[i];
 		sb_cleanup(sb_str_release) struct sb_str line = {};
-		int err = sb_str_addf(&line, "%-12s %8llu%s", counts->key,
+		int err = sb_str_addf(&line, "%-12s %8llu%s%s", counts->key,
 				      (unsigned long long)(counts->values.nr + counts->nr_more),
+				      counts->has_more ? " or more" : "",
 				      counts->is_wide ? " (10 s only)" : "");
 
 		for (k = 0; k < counts->values.nr && k < VALUES_SHOWN && !err; k++)
@@ -208,6 +209,8 @@ static int print_tags(const struct sb_tags *tags)
 		sb_replace_controls(line.s, line.len);
 		puts(line.s);
 	}
+	if (tags->has_more)
+		puts("... and tags beyond the first 256, which are not listed");
 	return 0;
 }
 
@@ -219,11 +222,13 @@ static int print_cardinality(struct sb_store *store, const struct sb_store_exten
 	for (i = 0; i < nr && !err; i++) {
 		struct sb_ask ask = { .from_s = extents[i].from_s, .to_s = extents[i].to_s };
 		sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
+		struct sb_store_kind kind = extents[i].kind;
 
-		err = sb_ask_set_kind(&ask, extents[i].kind.name);
+		err = sb_ask_set_kind(&ask, kind.name);
 		if (!err)
 			err = sb_store_tags(store, &ask, VALUES_SHOWN, &tags);
-		printf("\n%s: TAG     VALUES\n", extents[i].kind.name);
+		sb_replace_controls(kind.name, strlen(kind.name));
+		printf("\n%s: TAG     VALUES\n", kind.name);
 		if (!err)
 			err = print_tags(tags);
 		sb_ask_release(&ask);
@@ -489,6 +494,14 @@ static int check_hosts(struct sb_store *store, struct sb_store *from,
 		return failed(err, dir);
 	ours = hosts_of(here);
 	theirs = hosts_of(there);
+	if (here->has_more || there->has_more || (ours && ours->has_more) ||
+	    (theirs && theirs->has_more))
+		return sb_fail(
+			SB_EXIT_FAILED, 0,
+			"there are too many tags of kind %s to tell whether both stores have "
+			"data of the same host, so nothing was merged; query the two stores "
+			"one by one",
+			extent->kind.name);
 	for (i = 0; ours && theirs && i < theirs->values.nr; i++)
 		if (has_value(ours, theirs->values.at[i].value))
 			return sb_fail(SB_EXIT_FAILED, 0,

@@ -178,6 +178,7 @@ static void put_tag(struct sb_json *json, const struct sb_tag_counts *counts)
 	sb_json_close(json);
 	sb_json_u64(json, "nr_more", counts->nr_more);
 	sb_json_u64(json, "weight_more", counts->weight_more);
+	sb_json_bool(json, "has_more", counts->has_more);
 	sb_json_close(json);
 }
 
@@ -194,6 +195,8 @@ int sb_api_tags(struct sb_asked *asked)
 	if (!err)
 		err = sb_store_tags(asked->opts->store, &ask, VALUES_MAX, &tags);
 	sb_json_object(json, NULL);
+	if (!err)
+		sb_json_bool(json, "more_tags", tags->has_more);
 	sb_json_rows(json, "tags");
 	for (i = 0; !err && i < tags->keys.nr; i++)
 		put_tag(json, &tags->keys.at[i]);

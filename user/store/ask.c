@@ -545,7 +545,8 @@ int sb_ask_check_by(struct sb_store *store, const struct sb_ask *ask, struct sb_
 	char key[SB_TAG_KEY_BYTES];
 	int err = by ? sb_store_tags(store, ask, 1, &tags) : 0;
 
-	while (!err && by && tags->keys.nr) {
+	/* Of tags that were left out nothing is known. */
+	while (!err && by && tags->keys.nr && !tags->has_more) {
 		by = sb_tag_list_next(by, key);
 		if (!has_key(tags, key))
 			err = say_keys(tags, key, ret_why);

@@ -195,15 +195,21 @@ struct sb_tag_counts {
 	bool is_wide;
 	SB_VEC(struct sb_tag_count) values; /* heaviest first */
 	uint64_t nr_more, weight_more;	    /* values that were left out, and their weight */
+	bool has_more; /* nr_more does not count all of them: beyond 200,000 in all */
 };
 struct sb_tags {
 	SB_VEC(struct sb_tag_counts) keys; /* sorted by name */
+	bool has_more;			   /* further keys, beyond 256, were left out */
 };
 /**
  * sb_store_tags() - tags of the series that match a query, with the weight of each value
  * @ask: nr_nodes_max is ignored. ask->by does not choose what is listed; but if one of its tags is
  *	wide, which aggregates do not have, only blocks of 10 s are counted.
  * @nr_values_max: list at most this many values for each key, the heaviest; 0: 100
+ *
+ * Of at most 256 keys and 200,000 values, in the order in which files have them; has_more of a key
+ * and of the tags says that there were more.
+ *
  * @ret_tags: owned by the caller, freed by sb_tags_free()
  *
  * Return: 0; -EINVAL if the range is empty; -ENOMEM; other errors of I/O.
@@ -220,7 +226,8 @@ SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
  * @ret_why: initialized by the caller, who releases it; on -ENOENT a sentence without a full stop
  *	is appended that names the missing tag and the existing ones; on -ENOMEM perhaps a part
  *
- * If no such series has any tag, as when nothing was recorded in the range, every tag is accepted.
+ * If no such series has any tag, as when nothing was recorded in the range, or they have more than
+ * sb_store_tags() lists, every tag is accepted.
  *
  * Return: 0, also if ask->by is NULL; -ENOENT if a tag does not occur; -EINVAL if the range is
  * empty; -ENOMEM; other errors of I/O.

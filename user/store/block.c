@@ -570,6 +570,8 @@ int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_k
 	size_t nr_bytes;
 	int err = sb_block_scan(bytes, len, &nr_bytes);
 
+	if (nr_more > SB_DICT_TAGS_MAX)
+		return -EINVAL;
 	if (err || nr_bytes != len)
 		return -EPROTO;
 	reader.cursor.p = (const uint8_t *)bytes + SB_BLOCK_HEAD_BYTES;

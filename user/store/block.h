@@ -87,8 +87,8 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
 /**
  * sb_block_decode() - parse one whole message
  * @len: the length that sb_block_scan() gives; any other is -EPROTO
- * @nr_more: how many tags the caller will add to each series, at most SB_DICT_TAGS_MAX, which is
- *	not checked; the message may have SB_DICT_TAGS_MAX minus these
+ * @nr_more: how many tags the caller will add to each series, at most SB_DICT_TAGS_MAX; the
+ *	message may have SB_DICT_TAGS_MAX minus these
  * @nr_kinds: how many kinds the sampler has; a kind from this on is -EPROTO
  * @ret_block: owned by the caller, released by sb_block_release(); copies all that it needs of
  *	@bytes
@@ -97,7 +97,8 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
  * than 64 bytes; frames only if they have a name. The texts are otherwise as the sampler wrote
  * them.
  *
- * Return: 0; -EPROTO if the message is not valid; -ENOMEM. On error *ret_block is untouched.
+ * Return: 0; -EPROTO if the message is not valid; -EINVAL if @nr_more is too large; -ENOMEM. On
+ * error *ret_block is untouched.
  */
 int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
 		    struct sb_block *ret_block);

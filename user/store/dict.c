@@ -89,41 +89,16 @@ static void pay_text(struct sb_dict *dict, size_t len)
 	sb_dict_charge(dict, SB_DICT_PART_TEXT, len);
 }
 
-/* An existing string needs no room. */
-static bool find_string(const struct sb_dict *dict, const char *s, size_t len, uint32_t *ret_id)
-{
-	const struct sb_strtab *tab = &dict->strings;
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&tab->index, sb_hash(s, len, 0)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&tab->index, it))
-		if (tab->strs.at[it.id].len == len && !memcmp(tab->strs.at[it.id].s, s, len)) {
-			*ret_id = it.id;
-			return true;
-		}
-	return false;
-}
-
 static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t *ret_id)
 {
 	int err;
 
-	if (find_string(dict, s, len, ret_id))
+	/* An existing string needs no room. */
+	if (sb_strtab_find(&dict->strings, s, len, ret_id))
 		return 0;
 	err = need_text(dict, len);
 	if (!err)
 		err = sb_strtab_add(&dict->strings, s, len, ret_id);
-	if (!err)
-		pay_text(dict, len);
-	return err;
-}
-
-int sb_dict_push_string(struct sb_dict *dict, const char *s, size_t len)
-{
-	int err = need_text(dict, len);
-
-	if (!err)
-		err = sb_strtab_push(&dict->strings, s, len);
 	if (!err)
 		pay_text(dict, len);
 	return err;
@@ -149,6 +124,20 @@ static void cut_name(struct sb_dict *dict, const char **s, size_t *len, struct n
 	*s = name->text;
 	*len = nr + strlen(mark);
 	dict->nr_names_cut++;
+}
+
+int sb_dict_push_string(struct sb_dict *dict, const char *s, size_t len)
+{
+	struct name name;
+	int err;
+
+	cut_name(dict, &s, &len, &name);
+	err = need_text(dict, len);
+	if (!err)
+		err = sb_strtab_push(&dict->strings, s, len);
+	if (!err)
+		pay_text(dict, len);
+	return err;
 }
 
 static uint64_t hash_frame(const struct sb_dict_frame *frame)
@@ -348,6 +337,9 @@ static void drop_address(struct text *text, struct name *name)
 	if (!at)
 		return;
 	len = (size_t)(at - text->name);
+	/* Names of an unbounded dictionary come from files, which have none that is longer. */
+	if (len >= sizeof(name->text))
+		return;
 	at += strlen(sign);
 	if (sb_scan_hex(&at, end, &addr) && addr < OFFSET_MAX)
 		return;

@@ -136,7 +136,8 @@ bool sb_record_header(const uint8_t *p, struct sb_record *record)
 	};
 	get_kind(header.kind, &record->kind);
 	return record->nr_bytes <= SB_RECORD_BYTES_MAX &&
-	       record->nr_stored_bytes <= SB_RECORD_BYTES_MAX;
+	       record->nr_stored_bytes <= SB_RECORD_BYTES_MAX && record->begin_s >= 0 &&
+	       record->begin_s < SB_LEVEL_TIME_MAX;
 }
 
 void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64_t *ret_end_ms)

@@ -76,9 +76,9 @@ int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record 
 
 /**
  * sb_record_time() - when a block was sampled
- * @record: begin_s is between the years 1970 and 9999, and seconds is not 0: that is not checked
+ * @record: as sb_record_header() accepts it
  * @ret_begin_ms: milliseconds since the epoch
- * @ret_end_ms: the same; at least a millisecond later
+ * @ret_end_ms: the same; at least a millisecond later, unless record->seconds is 0
  *
  * A timer begins and ends blocks. Its jitter, less than half a second, is rounded to the period.
  */
@@ -91,9 +91,10 @@ void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64
 bool sb_record_is_of_level(const struct sb_record *block);
 
 /*
- * Parse SB_RECORD_HEADER_BYTES at @p. Return: whether they are a valid header, by magic, checksum
- * and bounds of the payload; then *ret_record is set, its `at` is 0, and type, times and kind may
- * have any values. Otherwise it is not to be used.
+ * Parse SB_RECORD_HEADER_BYTES at @p. Return: whether they are a valid header, by magic, checksum,
+ * bounds of the payload and begin_s, which is between the years 1970 and 9999; then *ret_record is
+ * set, its `at` is 0, and type, seconds, lead, length and kind may have any values. Otherwise it is
+ * not to be used.
  */
 bool sb_record_header(const uint8_t *p, struct sb_record *ret_record);
 /* Return: the first place after @p and before @end where a header may begin; @end if there is none.

@@ -26,7 +26,7 @@
 static int check_mark(int dir_fd)
 {
 	sb_cleanup(sb_closep) int fd =
-		openat(dir_fd, SB_STORE_MARK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		openat(dir_fd, SB_STORE_MARK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	sb_cleanup(sb_freep) char *text = NULL;
 	size_t len;
 	int err;

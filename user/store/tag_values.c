@@ -9,59 +9,67 @@
 #include "store/ask.h"
 #include "store/search.h"
 
+/* A store that we wrote has as many keys as there are labels, about a dozen. */
+#define KEYS_MAX	   256u
 /* Pairs of key and value. */
 #define PAIRS_MAX	   200000u
 #define TAG_VALUES_DEFAULT 100u
 
 struct counting {
 	const struct sb_ask *ask;
-	struct sb_strtab pairs; /* "key\0value" */
+	struct sb_strtab keys;	/* with their NUL, so that none is ""; in the order of tags->keys */
+	struct sb_strtab pairs; /* the index of the key, as bytes of a uint32_t, and the value */
 	SB_VEC(uint64_t) weights;
 	struct sb_tags *tags;
 };
 
-static int key_at(struct sb_tags *tags, const struct sb_tag *tag, struct sb_tag_counts **ret_counts)
+/* Find or add a key. Return: 0; -E2BIG if there are too many others; -ENOMEM. */
+static int key_of(struct counting *counting, const struct sb_tag *tag, uint32_t *ret_key)
 {
 	struct sb_tag_counts counts = { .is_wide = tag->is_wide };
-	size_t i;
+	size_t len = strlen(tag->key) + 1;
+	uint32_t id;
 	int err;
 
-	for (i = 0; i < tags->keys.nr; i++)
-		if (sb_streq(tags->keys.at[i].key, tag->key)) {
-			*ret_counts = &tags->keys.at[i];
-			return 0;
-		}
-	counts.key = strdup(tag->key);
-	err = counts.key ? sb_vec_push(&tags->keys, counts) : -ENOMEM;
-	if (err)
-		free(counts.key);
+	if (counting->keys.strs.nr <= KEYS_MAX)
+		err = sb_strtab_add(&counting->keys, tag->key, len, &id);
 	else
-		*ret_counts = &tags->keys.at[tags->keys.nr - 1];
+		err = sb_strtab_find(&counting->keys, tag->key, len, &id) ? 0 : -E2BIG;
+	if (!err && id > counting->tags->keys.nr) {
+		counts.key = strdup(tag->key);
+		err = counts.key ? sb_vec_push(&counting->tags->keys, counts) : -ENOMEM;
+		if (err)
+			free(counts.key);
+	}
+	if (!err)
+		*ret_key = id - 1;
 	return err;
 }
 
 static int count_tag(struct counting *counting, const struct sb_tag *tag, uint64_t weight)
 {
 	sb_cleanup(sb_str_release) struct sb_str pair = {};
-	size_t before = counting->pairs.strs.nr;
-	struct sb_tag_counts *counts;
-	uint32_t id;
-	int err = sb_str_addn(&pair, tag->key, strlen(tag->key) + 1);
+	struct sb_strtab *pairs = &counting->pairs;
+	uint32_t key, id;
+	int err = key_of(counting, tag, &key);
 
+	if (err) {
+		counting->tags->has_more |= err == -E2BIG;
+		return err == -E2BIG ? 0 : err;
+	}
+	err = sb_str_addn(&pair, (const char *)&key, sizeof(key));
 	if (!err)
 		err = sb_str_add(&pair, tag->value);
-	if (!err)
-		err = key_at(counting->tags, tag, &counts);
 	if (err)
 		return err;
-	if (before >= PAIRS_MAX) {
-		counts->nr_more++;
-		counts->weight_more += weight;
+	if (pairs->strs.nr > PAIRS_MAX && !sb_strtab_find(pairs, pair.s, pair.len, &id)) {
+		counting->tags->keys.at[key].has_more = true;
+		counting->tags->keys.at[key].weight_more += weight;
 		return 0;
 	}
-	err = sb_strtab_add(&counting->pairs, pair.s, pair.len, &id);
-	if (!err && counting->pairs.strs.nr > before)
-		err = sb_vec_push(&counting->weights, 0);
+	err = sb_strtab_add(pairs, pair.s, pair.len, &id);
+	if (!err)
+		err = sb_vec_fit(&counting->weights, id, 0);
 	if (!err)
 		counting->weights.at[id - 1] += weight;
 	return err;
@@ -114,15 +122,14 @@ static int list_values(struct counting *counting)
 	int err = 0;
 
 	for (i = 1; i < counting->pairs.strs.nr && !err; i++) {
-		const char *key = counting->pairs.strs.at[i].s;
-		const struct sb_tag tag = { .key = key };
-		struct sb_tag_counts *counts;
+		const char *pair = counting->pairs.strs.at[i].s;
 		struct sb_tag_count count = { .weight = counting->weights.at[i - 1] };
+		uint32_t key;
 
-		err = key_at(counting->tags, &tag, &counts);
-		count.value = strdup(key + strlen(key) + 1);
-		if (!err)
-			err = count.value ? sb_vec_push(&counts->values, count) : -ENOMEM;
+		memcpy(&key, pair, sizeof(key));
+		count.value = strdup(pair + sizeof(key));
+		err = count.value ? sb_vec_push(&counting->tags->keys.at[key].values, count)
+				  : -ENOMEM;
 		if (err)
 			free(count.value);
 	}
@@ -181,10 +188,11 @@ int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_va
 	size_t i;
 	int err = tags ? sb_strtab_init(&counting.pairs) : -ENOMEM;
 
-	if (err)
-		return err;
+	if (!err)
+		err = sb_strtab_init(&counting.keys);
 	sb_search_begin(&search);
-	err = sb_search_tags(&search, &ask->rules, ask->by, ask->from_s, ask->to_s);
+	if (!err)
+		err = sb_search_tags(&search, &ask->rules, ask->by, ask->from_s, ask->to_s);
 	if (!err)
 		err = sb_search_sums(&search, ask->from_s, ask->to_s);
 	for (i = 0; i < search.kept_files.nr && !err; i++)
@@ -197,6 +205,7 @@ int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_va
 		cut_values(tags, nr_values_max ? nr_values_max : TAG_VALUES_DEFAULT);
 	sb_vec_release(&counting.weights);
 	sb_strtab_release(&counting.pairs);
+	sb_strtab_release(&counting.keys);
 	if (!err)
 		*ret_tags = sb_take(tags);
 	return err;

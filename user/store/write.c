@@ -195,6 +195,16 @@ static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_sto
 	return err;
 }
 
+static bool has_too_many_tags(const struct sb_store_block *block)
+{
+	size_t i;
+
+	for (i = 0; i < block->nr; i++)
+		if (block->series[i].nr_tags > SB_DICT_TAGS_MAX)
+			return true;
+	return false;
+}
+
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 {
 	const uint64_t length_ms = block->figure[SB_BLOCK_SAMPLED_MS];
@@ -212,7 +222,7 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	int err;
 
 	if (store->lock_fd < 0 || block->begin_s % SB_STORE_BLOCK_S || block->begin_s < 0 ||
-	    block->begin_s >= SB_LEVEL_TIME_MAX ||
+	    block->begin_s >= SB_LEVEL_TIME_MAX || has_too_many_tags(block) ||
 	    !sb_store_kind_set(block->kind, block->unit, &kind))
 		return -EINVAL;
 	err = sb_store_roll(store, block->begin_s);

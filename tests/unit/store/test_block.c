@@ -313,6 +313,9 @@ static void test_hostile(void **state)
 		if (!err)
 			sb_block_release(&block);
 	}
+	/* No tags are left for the message. */
+	assert_int_equal(sb_block_decode(copy, out.len, SB_DICT_TAGS_MAX, 1, &block), -EPROTO);
+	assert_int_equal(sb_block_decode(copy, out.len, SB_DICT_TAGS_MAX + 1, 1, &block), -EINVAL);
 	assert_int_equal(sb_block_scan(copy, 7, &len), -EAGAIN);
 	copy[0] ^= 1;
 	assert_int_equal(sb_block_scan(copy, 8, &len), -EPROTO);

@@ -113,8 +113,10 @@ function fillPicker(picker) {
 	for (const tag of tags) {
 		const entry = button(picker.left, cut(clean(tag.key), 60), '', () => select(tag, entry));
 
-		make('span', entry, ' ' + grouped(tag.values.length + (tag.nr_more || 0), 0), { class: 'dim' });
+		make('span', entry, ' ' + grouped(tag.values.length + (tag.nr_more || 0), 0) + (tag.has_more ? '+' : ''), { class: 'dim' });
 	}
+	if (picker.data.more_tags)
+		make('p', picker.left, 'There are more tags than can be listed.');
 	const first = Math.max(0, tags.findIndex((tag) => tag.values.length > 1));
 	if (tags.length) {
 		select(tags[first], picker.left.children[first]);
@@ -138,8 +140,8 @@ function fillValues(picker, tag) {
 		button(row, '=', 'Only this', () => picker.take(tag.key, '=', value), { 'aria-label': 'only ' + clean(value).slice(0, 200) });
 		button(row, '\u2260', 'All but this', () => picker.take(tag.key, '!=', value), { 'aria-label': 'not ' + clean(value).slice(0, 200) });
 	}
-	if (tag.nr_more)
-		make('p', picker.right, grouped(tag.nr_more, 0) + ' more values are not listed; type one below.');
+	if (tag.nr_more || tag.has_more)
+		make('p', picker.right, (tag.has_more ? 'More than ' : '') + grouped(tag.nr_more, 0) + ' more values are not listed; type one below.');
 }
 
 function openDownload() {
