@@ -93,7 +93,8 @@ int sb_interp_name_asleep(struct sb_sample_key *key);
 /*
  * In bpf/interp/table.bpf.c: call the walker of the runtime walk.conf.runtime, for runtimes whose
  * frames are reached from the thread's state. begin() finds that state; each step() then moves over
- * one record of the interpreter's stack and pushes at most one frame. They are global functions, so
+ * one record of the interpreter's stack and pushes at most one frame. Only core/interp.bpf.c calls
+ * them: sb_interp_walk() has set walk.conf, and walk.at to zeros. They are global functions, so
  * that the verifier examines each once.
  * Return: SB_STEP_GO_ON: call step() (again); SB_STEP_END, also for a runtime without a walker.
  */

@@ -11,8 +11,9 @@
  *
  * -ENOENT of sb_capture(), sb_begin() and sb_begin_task() means: no sample, for no error: the task
  * is the idle task or not asked for (the latter is counted in SB_STAT_FILTERED), it is in no span
- * (SB_STAT_OUTSIDE_SPANS), the run has ended, or there is no such slot. The program just returns;
- * *@ret_capture means nothing, and the record of the slot may have been overwritten.
+ * (SB_STAT_OUTSIDE_SPANS), the run has ended (not of sb_begin_task()), or there is no such slot.
+ * The program just returns; *@ret_capture means nothing, and the record of the slot may have been
+ * overwritten.
  */
 #ifndef SB_SAMPLE_BPF_H
 #define SB_SAMPLE_BPF_H
@@ -156,9 +157,10 @@ int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture);
 
 /*
  * Take SB_SCRATCH_PROBE on this CPU for a program at a user function. Since Linux 6.0 (commit
- * 8c7dcb84e3b7) one can be preempted by a thread that comes to another probe on the same CPU.
- * Return: true: the program has to give it back before it ends; false: the record is in use, and
- * the event is lost, which is counted (SB_STAT_TRACE_BUSY) if the thread is asked for.
+ * 8c7dcb84e3b7) one can be preempted by a thread that comes to another probe on the same CPU. Each
+ * call is counted (SB_STAT_PROBE_HITS). Return: true: the program has to give it back before it
+ * ends; false: the record is in use, and the event is lost, which is counted (SB_STAT_TRACE_BUSY)
+ * if the thread is asked for.
  */
 bool sb_probe_take(void);
 /* Give SB_SCRATCH_PROBE back, only after sb_probe_take() returned true. */
@@ -205,8 +207,9 @@ int sb_take_stacks(void *ctx, __u32 slot, __u32 sides);
 
 /*
  * After sb_begin(): note that the user stack of @task is not available, for the reason @status
- * (SB_STACK_*). Return: 0; -ENOENT: there is none, or it is not asked for: the ID in the key stays
- * 0, and the sample is accounted all the same.
+ * (SB_STACK_*): the key gets the ID of a stack without frames and with this status, which is
+ * shipped if it is new. Return: 0; -ENOENT: there is none, or it is not asked for: the ID in the
+ * key stays 0, and the sample is accounted all the same.
  */
 int sb_cut_user(__u32 slot, const struct task_struct *task, __u32 status);
 
@@ -318,8 +321,8 @@ __u32 sb_log2_of(__u64 ns);
 __u32 sb_object_known(__u64 id);
 /*
  * Ship @event and the nr_bytes bytes that follow it in memory, SB_OBJECT_BYTES_MAX at most, and
- * note the object as seen. The caller sets kind, id and nr_bytes of @event; its header is filled
- * in. All is copied. Return: 0; -EAGAIN: not shipped, because the ring is full, which is counted
+ * note the object as seen. The caller sets kind, id and nr_bytes of @event; this function sets its
+ * hdr. All is copied. Return: 0; -EAGAIN: not shipped, because the ring is full, which is counted
  * (SB_STAT_OBJECT_FULL); the next sample tries again. -E2BIG, for too long an object, is for the
  * verifier: all kinds of objects are shorter.
  */

@@ -25,9 +25,9 @@ extern const volatile bool cfg_span_go;
 
 /*
  * Find the span of a thread at @now_ns, and note that it goes on until then.
- * @sp: the stack pointer of the thread in user mode; 0: not known, and the thread is taken to be in
- * the
- *	call still
+ * @tid: the ID of the thread, which need not be the current one
+ * @sp: its stack pointer in user mode; 0: not known, and the thread is taken to be in the call
+ * still
  *
  * Return: the number for sb_sample_key.span; 0: the sample counts, however long the span will be,
  * because it has lasted long enough (--slower-than) already; SB_SPAN_OUTSIDE: the thread is in no
@@ -59,8 +59,8 @@ static __always_inline void sb_span_look(__u32 slot)
 		sb_labels_find_goroutine(slot);
 }
 
-/* Return: the stack pointer in user mode of a task that is not running; 0: not known. Those of a
- * task that runs were stored when it last entered the kernel. */
+/* Return: the stack pointer in user mode of a task that is not running, not NULL; 0: not known, or
+ * the task runs, and what the kernel has stored is from when it last entered the kernel. */
 static __always_inline __u64 sb_user_sp_of(struct task_struct *task)
 {
 	const struct sb_regs *regs = (const void *)bpf_task_pt_regs(task);

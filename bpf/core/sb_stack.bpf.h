@@ -120,9 +120,9 @@ static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 l
 }
 
 /*
- * Copy a record of @nr_bytes, whose header (struct sb_event) is filled in, into the ring `events`,
- * and wake user space if much is waiting. Return: 0; -EAGAIN when the ring is full: the record is
- * lost, which the caller counts.
+ * Copy a record of @nr_bytes, all of which the caller has set, into the ring `events`, and wake
+ * user space if much is waiting. @event: begins with a struct sb_event, whose nr_bytes is @nr_bytes
+ * Return: 0; -EAGAIN when the ring is full: the record is lost, which the caller counts.
  */
 int sb_event_ship(void *event, __u64 nr_bytes);
 
@@ -139,9 +139,8 @@ int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);
 /*
  * Hash the stack in the record (stack.nr_frames frames of ip[], and status, flags and list of
  * `stack`) to the ID *@ret_id, never {0, 0}, and ship the stack if it is new. If the ring is full,
- * that is counted (SB_STAT_RING_FULL), and the next sample with this stack tries again. @slot: that
- * of
- * @scratch. Return: 0, also when not shipped.
+ * that is counted (SB_STAT_RING_FULL), and the next sample with this stack tries again. The slot of
+ * the record is @slot. Return: 0, also when not shipped.
  */
 int sb_stack_intern(struct sb_scratch *scratch, __u32 slot, struct sb_stack_id *ret_id);
 /*

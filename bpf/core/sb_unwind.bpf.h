@@ -85,9 +85,8 @@ int sb_raw_capture(__u32 slot);
  * Return: how many bytes from SB_RED_ZONE_BYTES below @sp the stack of @task can have, at most
  * SB_RAW_BYTES_MAX. It ends below what the kernel put there at exec, or, of another thread than the
  * main one, below the data of its libc, to which @thread_pointer leads: at the nearer of the two
- * that are not below @sp. This is a bound; nothing of the stack is read. @thread_pointer: 0: not
- * known.
- * @task has an address space, and need not be the current one.
+ * that are not below @sp. This is a bound; nothing of the stack is read. The task has an address
+ * space, and need not be the current one. @thread_pointer: 0: not known.
  */
 __u32 sb_raw_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer);
 
@@ -129,11 +128,10 @@ static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *
 int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len);
 
 /*
- * Return: 1 if user space was asked for @need (enum sb_uw_need) less than 20 ms before the sample
- * of
- * @s, for this address space; 0: not, and this counts as asking, so ask now. @about: tells needs of
- * one kind apart: the binary's number for NEED_BIN, the number of the list of mappings for
- * NEED_PROC, otherwise 0.
+ * Return: 1 if user space was asked for @need (enum sb_uw_need) for this address space less than 20
+ * ms before the sample in the record @s; 0: not, and this counts as asking, so ask now. @about:
+ * tells needs of one kind apart: the binary's number for NEED_BIN, the number of the list of
+ * mappings for NEED_PROC, otherwise 0.
  */
 int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 about);
 /* Take sb_unwind_was_asked() back, because user space could not be asked. */

@@ -222,7 +222,8 @@ static __always_inline void sb_expr_load_string_at(struct sb_expr_run *run, __u3
 			    is_always_user || !sb_expr_is_kernel(addr), mem);
 }
 
-/* Push a copy of the @nr_words words at @from: a literal, or the name of the thread. */
+/* Push a copy of the @nr_words words at @from, at most SB_EXPR_STRING_WORDS: a literal, or the name
+ * of the thread. */
 static __always_inline void sb_expr_copy_string(struct sb_expr_run *run, const __u64 *from,
 						__u32 nr_words)
 {

@@ -51,7 +51,11 @@
  */
 #define SB_INTERP_STEPS_MAX 1024
 
-/* The state of a walk of one runtime in one thread. */
+/*
+ * The state of a walk of one runtime in one thread. The caller sets conf, thread_pointer, pc, sp,
+ * regs and wants_lines before begin() or the first native(), and at to zeros; and, before the first
+ * runtime of a thread, nr_frames to 0 and hash to the seed of IDs.
+ */
 struct sb_interp_walk {
 	struct sb_interp_conf conf; /* configuration of the runtime */
 	/* The thread, as it was interrupted or entered the kernel. */

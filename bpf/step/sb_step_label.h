@@ -68,7 +68,8 @@ struct sb_label_walk {
 	__u64 head[4];
 	__u64 key[SB_LABEL_KEY_BYTES / 8];
 	__u8 record[SB_LABEL_MASK + 1 + SB_LABEL_ROOM + 7];
-	struct sb_interp_event event; /* header of the record in which `data` is shipped */
+	/* Header of the record in which `data` is shipped; whoever ships it fills it in. */
+	struct sb_interp_event event;
 	__u8 data[SB_LABEL_DATA_MAX + SB_LABEL_ROOM];
 };
 
@@ -104,10 +105,9 @@ static __always_inline __u64 sb_label_word(struct sb_label_walk *w, void *mem, _
 
 /*
  * Return: the address of the thread-local variable; 0: the thread does not have it, or that cannot
- * be read, and then w->is_bad is set. "ELF Handling
- * For Thread-Local Storage" (Drepper), section 3. glibc: dtv_t is two words, dtv[-1] says how many
- * there are, a block that is not there yet is -1 (sysdeps/generic/dl-dtv.h); musl: one word,
- * dtv[0] is their number (src/env/__init_tls.c).
+ * be read, and then w->is_bad is set. "ELF Handling For Thread-Local Storage" (Drepper), section 3.
+ * glibc: dtv_t is two words, dtv[-1] says how many there are, a block that is not there yet is -1
+ * (sysdeps/generic/dl-dtv.h); musl: one word, dtv[0] is their number (src/env/__init_tls.c).
  */
 static __always_inline __u64 sb_label_variable(struct sb_label_walk *w, void *mem)
 {
@@ -420,8 +420,7 @@ static __always_inline enum sb_step sb_label_take(struct sb_label_walk *w, void 
 }
 
 /* Of the keys in w->conf, which is changed and so has to be set again for another walk, want only
- * the one that spans depend on. To be called before
- * sb_label_begin(). */
+ * the one that spans depend on. To be called before sb_label_begin(). */
 static __always_inline void sb_label_want_span(struct sb_label_walk *w)
 {
 	struct sb_label_conf *conf = &w->conf;

@@ -69,7 +69,10 @@ enum {
 #define SB_BX_AT_LOST 1
 #define SB_FP_LOST    1
 
-/* The state of a walk: the registers of the frame whose caller is looked for next. */
+/*
+ * The state of a walk: the registers of the frame whose caller is looked for next. Before the first
+ * step the caller sets pc, sp, fp, user_end and regs, SB_WALK_LEAF in flags, and all else to 0.
+ */
 struct sb_walk {
 	__u64 pc, sp, fp;
 	__u64 user_end; /* end of the addresses that code can have */

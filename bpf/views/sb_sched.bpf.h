@@ -125,7 +125,8 @@ static bool is_blocked(__u32 state)
 	return state != SB_STATE_RUNQUEUE && state != SB_STATE_THROTTLED;
 }
 
-/* Up to Linux 6.17 whole run queues are throttled, later single tasks. */
+/* Return: whether the CPU quota of its cgroup is used up. Up to Linux 6.17 whole run queues are
+ * throttled, later single tasks. */
 static bool is_throttled(const struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->throttled))
@@ -137,9 +138,10 @@ static bool is_throttled(const struct task_struct *task)
 }
 
 /*
- * The freezer of cgroup2 stops a task where it returns to user mode, and its state is that of a
- * sleep. A task that waits for a child of vfork() is marked in the same way, because it may count
- * as frozen: see wait_for_vfork_done() in kernel/fork.c.
+ * Return: whether the task is frozen; @state: its task_struct.__state. The freezer of cgroup2 stops
+ * a task where it returns to user mode, and its state is that of a sleep. A task that waits for a
+ * child of vfork() is marked in the same way, because it may count as frozen: see
+ * wait_for_vfork_done() in kernel/fork.c.
  */
 static bool is_frozen(const struct task_struct *task, __u32 state)
 {
@@ -178,7 +180,8 @@ static __u64 clamp_to_end(__u64 now_ns)
 	return end_ns && end_ns < now_ns ? end_ns : now_ns;
 }
 
-/* The iterator needs time to find the existing threads; the run begins when it has found all. */
+/* Return: @since_ns, but not before the beginning of the run. The iterator needs time to find the
+ * existing threads; the run begins when it has found all. */
 static __u64 clamp_to_begin(__u64 since_ns)
 {
 	__u64 first_ns = sb_begin_ns();

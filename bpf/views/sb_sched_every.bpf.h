@@ -65,7 +65,8 @@ static void owe(struct sched_task *st, struct sched_owed *owed, __u32 part, __u3
 	owed->state[part] = state;
 }
 
-/* owe() for those of the two parts that the filters want. */
+/* owe() for those of the two parts that the filters want. @owed: all zeroes before, or what an
+ * earlier wait of @st owes, to which it is added. */
 static void owe_wait(struct sched_task *st, struct sched_owed *owed, const struct parts *parts)
 {
 	if (parts->from_ns < parts->mid_ns && passes(st->state, parts->blocked_ns)) {
@@ -101,7 +102,8 @@ static void read_user_place(struct task_struct *task, __u64 *ret_ip, __u64 *ret_
 	bpf_probe_read_kernel(ret_sp, sizeof(*ret_sp), &regs->sp);
 }
 
-/* Take the kernel stack now; the user stack is taken when the thread is current. */
+/* Take the kernel stack of @next now, which owes samples (@st); its user stack is taken when it is
+ * current, by end_paying(). If it is not asked for, nothing is owed any more. */
 static void begin_paying(struct task_struct *next, struct sched_task *st)
 {
 	struct sb_capture *capture;
@@ -138,7 +140,8 @@ static void end_paying(void *ctx, struct task_struct *task, struct sched_task *s
 	pay(capture, SB_SCRATCH_SWITCH, &st->owed);
 }
 
-/* The thread leaves its CPU again before its stacks were taken. */
+/* The current thread @prev leaves its CPU again before the stacks of what it owes were taken: they
+ * are taken now. */
 static void pay_late(void *ctx, struct task_struct *prev, struct sched_task *st)
 {
 	struct sb_capture *capture;
@@ -162,7 +165,8 @@ static bool has_bounds(void)
 
 /*
  * A thread leaves its CPU: only the time is noted, because most waits end without a sample. With
- * bounds, waits that are left out are counted, so the filters must be checked first.
+ * bounds, waits that are left out are counted, so the filters must be checked first. @st: NULL:
+ * there was no memory for it, and the wait is lost, which is counted (SB_STAT_TASK_FULL)
  */
 static void leave_unseen(void *ctx, struct task_struct *prev, struct sched_task *st, __u32 state,
 			 __u64 now_ns)

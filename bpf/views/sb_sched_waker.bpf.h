@@ -23,6 +23,7 @@ static int capture_waker(void *ctx, struct sb_capture **ret_capture)
 	return sb_take_stacks(ctx, SB_SCRATCH_WAKE, SB_SIDE_USER | SB_SIDE_KERNEL);
 }
 
+/* Return: @hash, combined with the name @comm of SB_COMM_LEN bytes; never 0. */
 static __u64 hash_comm(__u64 hash, const char *comm)
 {
 	__u64 words[2];
