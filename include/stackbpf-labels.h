@@ -36,8 +36,9 @@ extern "C" {
 #endif
 
 /*
- * Limits: different keys in one process; bytes of a key; bytes of a value; bytes of all labels of
- * a thread, where each value takes two more.
+ * Limits, the greatest numbers that are allowed: different keys in one process, which are never
+ * removed; bytes of a key, without the NUL; bytes of a value; bytes of all values of a thread,
+ * where each takes two more.
  */
 #define SB_LABEL_KEYS_LIMIT   64
 #define SB_LABEL_KEY_LIMIT    64
@@ -68,10 +69,10 @@ int sb_label_set(const char *key, const char *value);
 /*
  * Set the @nr labels at @labels (NULL if @nr is 0) for the calling thread at once, and clear all
  * others. No reader sees only some of them. One without a value (NULL or "") is left out, but has a
- * key. The keys are different, which is not checked; the
- * strings are copied. Return: 0; -EINVAL, -E2BIG, -EBUSY and others as sb_label_set(), and the
- * labels are not changed; but a call that fails because the process has too many keys may have
- * added some of the new ones.
+ * key. The keys are different, which is not checked; the strings are copied. Return: 0; -EINVAL: a
+ * key is NULL or ""; -E2BIG, -EBUSY and the errno of mmap(2) as sb_label_set(). On error the labels
+ * are not changed; but a call that fails because the process has too many keys may have added some
+ * of the new ones.
  */
 int sb_labels_replace(const struct sb_label *labels, size_t nr);
 

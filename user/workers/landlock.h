@@ -38,7 +38,8 @@ int sb_landlock_version(void);
  *
  * Files that are open stay open. From version 4 on, TCP connections and new TCP listeners are
  * refused; from version 6 on, also connections to abstract Unix sockets of processes outside. The
- * thread must have no_new_privs.
+ * thread must have no_new_privs. sb_landlock_version() must have been called before, in this
+ * process or the one that forked it, if a filter of system calls is installed.
  *
  * Return: 0, also where the kernel has no Landlock, and then nothing is checked; -EPERM without
  * no_new_privs; or another negative errno of the system calls of landlock(7) or of opening @dir.

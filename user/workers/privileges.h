@@ -102,8 +102,9 @@ bool sb_privileges_begin(const struct sb_owner *who);
 
 /*
  * Announce a thread that will call sb_privileges_thread(), before it is made, so that
- * sb_privileges_settle() waits for it; and take the announcement back, with the error (a negative
- * errno, which sb_privileges_settle() then returns; 0: none), if it could not be made.
+ * sb_privileges_settle() waits for it; and end the announcement, once for each, with an error (a
+ * negative errno, of which sb_privileges_settle() then returns the first) or 0.
+ * sb_privileges_thread() ends it; who announced it does if the thread could not be made.
  * sb_thread_start() of capture does both, with 0. Thread: any.
  */
 void sb_privileges_thread_begins(void);
@@ -111,8 +112,9 @@ void sb_privileges_thread_done(int err);
 
 /*
  * Drop the privileges of the calling thread, at its beginning: it keeps the capabilities of @role,
- * SB_ROLE_TABLES or SB_ROLE_READER, and gets a filter. Once in each thread that was announced; it
- * calls sb_privileges_thread_done(). sb_privileges_settle() reports an error; the thread goes on.
+ * SB_ROLE_TABLES or SB_ROLE_READER, and gets a filter. After sb_privileges_begin(), once in each
+ * thread that was announced; it calls sb_privileges_thread_done(). sb_privileges_settle() reports
+ * an error; the thread goes on.
  */
 void sb_privileges_thread(enum sb_privileges_role role);
 

@@ -39,7 +39,9 @@ int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
  * Return: a descriptor to write to, which the caller closes, before or after the commit; -EINTR
  * after a signal while it waits for a reader; -ECHILD; -EMFILE, also when the caller has no room
  * for the descriptor; -EISDIR; -EACCES, -ENOENT; -EEXIST: only root could replace the file; -EPERM:
- * a FIFO of another user; -ENOMEM; or another negative errno of open(2).
+ * a FIFO of another user; -ENOMEM; or another negative errno of open(2) or fcntl(2). After -EMFILE
+ * the file may have been made: sb_writer_discard() removes it, and so do the calls that would
+ * remove what was not committed. After other errors there is none.
  */
 int sb_writer_open(struct sb_writer *writer, size_t i);
 /*
