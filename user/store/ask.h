@@ -168,6 +168,7 @@ struct sb_timeline {
 };
 /**
  * sb_store_timeline() - weights over time, one series for each value of the tags ask->by
+ * @ask: nr_nodes_max and is_compared are ignored; not kept, like @opts
  * @ret_timeline: owned by the caller, freed by sb_timeline_free()
  *
  * The timeline consists of whole steps, so it may begin before ask->from_s. If opts->step_s is 0, a

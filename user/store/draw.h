@@ -37,8 +37,9 @@ struct sb_drawn {
  *
  * The weight of smaller subtrees becomes a frame "(other)" below their parent.
  *
- * Return: 0, also if the atlas has no weight; -ENOMEM; -E2BIG if the profile or the atlas is full.
- * On error a part may have been added, and the atlas and its maps must be released (atlas.h).
+ * @profile can be added to afterwards; the caller seals it. Return: 0, also if the atlas has no
+ * weight; -ENOMEM; -E2BIG if the profile or the atlas is full. On error a part may have been added,
+ * and the atlas and its maps must be released (atlas.h).
  */
 int sb_draw(struct sb_drawing *drawing, struct sb_atlas *atlas, size_t nr_nodes_max,
 	    struct sb_profile *profile, struct sb_drawn *ret_drawn);

@@ -30,7 +30,8 @@ struct sb_read_place {
 /**
  * sb_store_late_blocks() - call a function for each late block
  * @place: in and out: what is known; then everything that the store has
- * @before_s: only blocks that begin before this, in seconds since the epoch
+ * @before_s: only blocks that begin before this, in seconds since the epoch; later ones become
+ *	known without a call
  * @fn: gets each block that is not known; @block is valid during the call, in which the store must
  *	not be used
  * @arg: for @fn; may be NULL

@@ -52,7 +52,8 @@ struct sb_store_opts {
  * Makes the aggregates that the last writer did not make.
  *
  * Return: 0; -EBUSY if another process writes; -ENOTEMPTY if the directory has other files; -EPROTO
- * if the store is of another version; -ENOMEM; other errors of I/O.
+ * if the store is of another version; -ENOMEM; other errors of I/O. A directory that was created
+ * stays after an error.
  */
 int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 			   struct sb_store **ret_store);
@@ -212,9 +213,10 @@ struct sb_store_extent {
 };
 #define SB_STORE_KINDS_MAX 32
 /*
- * List the kinds that were recorded, sorted by name, SB_STORE_KINDS_MAX at most. Reads the first
- * and the last file of each level. Return: how many elements of @ret_extents are set, which may be
- * 0; -ENOMEM; errors of I/O, and then the elements are not to be used.
+ * List the kinds that were recorded, sorted by name, SB_STORE_KINDS_MAX at most: if there are more,
+ * those with the newest blocks, and nothing says so. Reads the first and the last file of each
+ * level. Return: how many elements of @ret_extents are set, which may be 0; -ENOMEM; errors of I/O,
+ * and then the elements are not to be used.
  */
 int sb_store_extents(struct sb_store *store,
 		     struct sb_store_extent ret_extents[SB_STORE_KINDS_MAX]);
