@@ -51,9 +51,10 @@ int sb_fg_embed_drawn(const struct sb_tree *tree, const struct sb_fg_layout *lay
 		      struct sb_tree *ret_tree);
 
 /*
- * Read an SVG that we wrote, and write the folded text in it, metadata first, to @out, which is
- * flushed. Return: 0; -ENODATA if there is none; -EBADMSG if it is damaged; -EFBIG beyond
- * SB_FG_EXTRACT_MAX_BYTES of text; -ENOMEM; -EIO or another error of the streams.
+ * Read an SVG that we wrote, from where @svg is up to the end of its data, and write the folded
+ * text in it, metadata first, to @out, which is flushed. Return: 0; -ENODATA if there is none;
+ * -EBADMSG if it is damaged; -EFBIG beyond SB_FG_EXTRACT_MAX_BYTES of text; -ENOMEM; -EIO or
+ * another error of the streams.
  */
 int sb_fg_extract(FILE *svg, FILE *out);
 

@@ -53,7 +53,8 @@ int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
  * Applies what the frames above imply for a frame, see sb_fg_frame_place().
  *
  * Return: 0; -EINVAL if @nr is 0; -E2BIG if the tree would have more than SB_TREE_NODES_MAX nodes
- * or 2^31 bytes of names, and no weight was added; -ENOMEM.
+ * or 2^31 bytes of names: no weight was added, sb_fg_complaint() does not count it, and other
+ * stacks can be added; -ENOMEM.
  */
 int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr, double weight);
 
@@ -61,7 +62,8 @@ int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t
  * sb_fg_add_pair() - add a typed stack of a comparison
  * @pair: its weights in both profiles, and the squares of their samples' weights; copied
  *
- * All stacks of a picture must be added this way, or none. Return: as sb_fg_add_stack().
+ * All stacks of a picture must be added this way, or none, which is not checked. Return: as
+ * sb_fg_add_stack(): 0, -EINVAL, -E2BIG or -ENOMEM.
  */
 int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr,
 		   const struct sb_tree_pair *pair);
@@ -112,10 +114,10 @@ int sb_fg_opts_new(struct sb_fg_opts **ret_opts);
 void sb_fg_opts_free(struct sb_fg_opts *opts);
 SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
 /*
- * Set an option. @name: without "--", in full. @value: copied; a text has 4096 bytes at most, and
- * case does not matter in a word; NULL for a flag, which becomes true. Return: 0; -ENOENT if there
- * is no such option; -EINVAL for a wrong value, for NULL if it takes one, and for any value of a
- * flag; -ENOMEM. On error the option is unchanged.
+ * Set an option. @name: without "--", in full. @value: copied; a text has 4096 bytes at most (else
+ * -EINVAL), a path one at least, and case does not matter in a word; NULL for a flag, which becomes
+ * true. Return: 0; -ENOENT if there is no such option; -EINVAL for a wrong value, for NULL if it
+ * takes one, and for any value of a flag; -ENOMEM. On error the option is unchanged.
  */
 int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value);
 

@@ -55,7 +55,7 @@ struct sb_fg_layout {
  */
 int sb_fg_layout_make(const struct sb_tree *tree, const struct sb_fg_layout_params *params,
 		      struct sb_fg_layout *ret_layout);
-/* Free the boxes, also of a zero-initialized layout. */
+/* Free the boxes, also of a zero-initialized layout; there are none then. */
 void sb_fg_layout_release(struct sb_fg_layout *layout);
 
 #endif

@@ -63,6 +63,7 @@ void sb_fg_palette_release(struct sb_fg_palette *palette);
  * Get the CSS class of a frame. Cannot fail.
  * @name: the text that the frame shows. A palette that shades by module finds the module in it:
  *	"[module]", "module`function" or "function (module)"
+ * @kind: below SB_FG_KIND_MAX, which is not checked, here and below
  * @level: how many frames are below it: 0 for the root, 1 for its children. Only --random uses it.
  */
 void sb_fg_palette_class(const struct sb_fg_palette *palette, const char *name,

@@ -75,8 +75,8 @@ int sb_svg_open_attr(struct sb_str *out, const char *name);
 int sb_svg_add_px_attr(struct sb_str *out, const char *name, double px);
 
 /*
- * Append everything before the frames to picture->out. It is made after the frames, when it is
- * known what they contain.
+ * Append everything before the frames to picture->out. @subtitle: of sb_svg_add_subtitle(); copied.
+ * It is made after the frames, when it is known what they contain.
  */
 int sb_svg_add_front(struct sb_svg *picture, const struct sb_str *subtitle);
 /* Append a whole picture that says that there are no samples. */
