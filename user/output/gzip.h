@@ -20,7 +20,8 @@ int sb_gzip_new(FILE *out, struct sb_gzip **ret_gzip);
 /* Compress bytes. @gzip: a struct sb_gzip *; void *, so that the function fits sb_json.put. @data:
  * may be NULL if @len is 0. Return: 0; -EIO if writing to the FILE failed. */
 int sb_gzip_put(void *gzip, const void *data, size_t len);
-/* Write what is buffered and the trailer; call it once, at the end. The FILE is not flushed.
+/* Write what is buffered and the trailer; call it once, at the end; sb_gzip_free() is still due.
+ * The FILE is not flushed.
  * Return: 0 or -EIO. */
 int sb_gzip_finish(struct sb_gzip *gzip);
 /* Free the stream, finished or not; NULL is allowed. */
