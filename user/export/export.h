@@ -84,7 +84,9 @@ int sb_export_series_profile(const struct sb_export_period *period,
 			     const struct sb_export_series *series,
 			     struct sb_profile **ret_profile);
 
-/* The connection to a destination, and what became of the last request. */
+/* The connection to a destination, and what became of the last request. Whoever makes one sets
+ * http, state, save and arg, and zeroes the rest; it releases reply, why and notes. nr_pieces is
+ * set to 0 for each period. */
 struct sb_export_link {
 	struct sb_http *http; /* NULL if the destination needs none */
 	struct sb_http_reply reply;

@@ -24,9 +24,10 @@
 struct sb_http;
 
 /*
- * Borrowed until sb_http_free(), but for the token, which is copied. Headers and the token are sent
- * unchecked: the caller calls sb_http_header_is_good() for each header, and makes sure that the
- * token has no control characters.
+ * The struct and the token are copied; the other texts, the array and stop_fd are borrowed until
+ * sb_http_free(). Headers and the token are sent unchecked: the caller calls
+ * sb_http_header_is_good() for each header, and makes sure that the token has no control
+ * characters.
  */
 struct sb_http_opts {
 	const char *const *headers; /* "Key: value" */
