@@ -219,8 +219,8 @@ void sb_profile_clear(struct sb_profile *profile);
 
 /*
  * Sort the stacks, heaviest first, then by the names of their frames and by series, so that the
- * same input gives the same bytes. No stack can be added afterwards. Return: 0; -ENOMEM, and then
- * they are all there, unsorted.
+ * same input gives the same bytes. No stack can be added afterwards, which is not checked, until
+ * sb_profile_clear(). Return: 0; -ENOMEM, and then they are all there, unsorted.
  */
 int sb_profile_seal(struct sb_profile *profile);
 
