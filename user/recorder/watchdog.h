@@ -28,11 +28,13 @@ struct sb_watch {
 	uint64_t *beats;  /* shared: the time of each part's last round (CLOCK_MONOTONIC) */
 };
 
-/* Send a message such as "READY=1" to the manager, if there is one. Errors are ignored. */
+/* Send a message such as "READY=1" to the manager, if there is one, with or without a watchdog.
+ * @text is not kept. Errors are ignored. */
 void sb_watch_notify(const char *text);
 
-/* Read the manager's settings and make the shared memory, before the first fork. Return: 0, also if
- * there is no manager; the errno of mmap(2), negative, and then there is no watchdog. */
+/* Read the manager's settings and make the shared memory, before the first fork. @watch is
+ * overwritten; it is ended by sb_watch_release(), which does no harm after an error. Return: 0,
+ * also if there is no manager; the errno of mmap(2), negative, and then there is no watchdog. */
 int sb_watch_init(struct sb_watch *watch);
 /* Unmap the shared memory in this process, if there is any, and zero @watch, which then means that
  * there is no watchdog. A zeroed one is allowed. */
