@@ -34,8 +34,9 @@ struct sb_label_cache {
 /* Free all sets and buffers. It cannot be used again, unless it is initialised anew. */
 void sb_label_cache_release(struct sb_label_cache *cache);
 
-/* Add a copy of a set; its text replaces that of a set with the same ID. If the texts of all sets
- * need too much memory, the set is kept without its text. Return: 0 or -ENOMEM. */
+/* Add a copy of a set (its text may be NULL if nr_bytes is 0); its text replaces that of a set with
+ * the same ID. If the texts of all sets need too much memory, the set is kept without its text.
+ * Return: 0 or -ENOMEM. */
 int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_labels *from);
 /* Find a set, and note that the current batch references it. Return: the set, valid until the next
  * one is added or sets are evicted; NULL: it was never shipped, or is evicted. */

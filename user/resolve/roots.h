@@ -12,9 +12,10 @@
 
 /*
  * Get one attribute of a sample. @root: which one, from SB_ATTR_COMM to SB_ATTR_CONTAINER; the
- * cgroup and the container are looked up in the cgroup file system. @text: overwritten;
- * ret_attr->text points into it, and is valid until it changes. For a cgroup whose path is not known the text is "[cgroup ID]"; outside of
- * containers it is "[host]". Return: 0; -ENOMEM, and then *ret_attr is not to be used.
+ * cgroup and the container are looked up in the cgroup file system. @text: initialized and released
+ * by the caller; overwritten; ret_attr->text points into it, and is valid until it changes. For a
+ * cgroup whose path is not known the text is "[cgroup ID]"; outside of containers it is "[host]".
+ * Return: 0; -ENOMEM, and then *ret_attr is not to be used.
  */
 int sb_root_attr(enum sb_attr_kind root, const struct sb_sample_key *key, struct sb_str *text,
 		 struct sb_attr *ret_attr);
