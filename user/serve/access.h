@@ -15,7 +15,7 @@
 
 #include "serve/http.h"
 
-/* Who we are; strings are borrowed as long as it is used. */
+/* Who we are; the caller sets all members. Strings are borrowed as long as it is used. */
 struct sb_access {
 	const char *token; /* NULL: no token is needed */
 	const char *const *hosts;

@@ -43,7 +43,8 @@ struct sb_reply {
  * caller makes sure that they fit into a header, and that each line of `more` ends in CRLF. Sets
  * conn->status and conn->body_len, but no body: the caller sets conn->body or conn->body_fd. */
 int sb_reply_head(struct sb_conn *conn, const struct sb_reply *reply);
-/* A whole reply with the JSON body {"error":"..."}. @why: any text, cleaned and escaped here. */
+/* A whole reply with the JSON body {"error":"..."}, which is in conn->head. @why: any text, cleaned
+ * and escaped here. */
 int sb_reply_error(struct sb_conn *conn, int status, const char *why);
 /* A reply with a file of the page, compressed if the client accepts it; 304 if the client has it.
  * conn->body points into @asset until the reply is sent. */
@@ -52,7 +53,7 @@ int sb_reply_asset(struct sb_conn *conn, const struct sb_http_request *request,
 /* After "/?token=..." with the right token: set a cookie, and redirect to "/". access->token is not
  * NULL. */
 int sb_reply_cookie(struct sb_conn *conn, const struct sb_access *access);
-/* A whole reply with the text body "ok". */
+/* A whole reply with the text body "ok", which is in conn->head. */
 int sb_reply_health(struct sb_conn *conn);
 
 #endif
