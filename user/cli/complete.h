@@ -18,7 +18,8 @@
 
 #include "base/str.h"
 
-/* The question, and the answer so far. */
+/* The question, and the answer so far. Who makes it sets word, typed and nr_operands, which are
+ * borrowed, and zeroes the rest. */
 struct sb_completion {
 	const char *word;      /* at the cursor */
 	const char *typed;     /* its end that is the value: "14" in "--pid=1302,14" */

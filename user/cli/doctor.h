@@ -20,6 +20,7 @@ enum sb_verdict {
 struct sb_parser;
 struct sb_trial;
 
+/* The caller sets `out` and `parser`, which are borrowed, and zeroes nr_no. */
 struct sb_doctor {
 	FILE *out;
 	struct sb_parser

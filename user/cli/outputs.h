@@ -39,7 +39,8 @@ struct sb_outputs {
  * memory. Errors were logged, and outputs before the wrong one stay.
  */
 int sb_outputs_choose(struct sb_outputs *outputs, struct sb_record_opts *opts);
-/* Add an output. @path and @format are borrowed. It is tested whether the file can be created.
+/* Add an output. @path and @format are borrowed until sb_outputs_release(). It is tested whether
+ * the file can be created, of which nothing remains.
  * Return: -1 to go on; SB_EXIT_FAILED, which was logged, and nothing is added. */
 int sb_outputs_add(struct sb_outputs *outputs, const char *path, const struct sb_output *format);
 /* Return: whether one of the formats shows modules, files and lines. */
