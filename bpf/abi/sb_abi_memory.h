@@ -45,11 +45,13 @@ struct sb_event_mapped {
 	__u32 reserved;
 };
 
-/* What is asked for: pages that are resident, those that came and went, those in swap. */
+/* What is asked for: pages that are resident, those that came and went, those in swap, those that
+ * are resident and came in the first half of the run. */
 enum sb_memory_what {
 	SB_MEMORY_HELD,
 	SB_MEMORY_CHURN,
 	SB_MEMORY_SWAPPED,
+	SB_MEMORY_OLD,
 	SB_MEMORY_WHAT_MAX,
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Leaks memory and keeps an account of it. For each line that it reads, "leaks NR" makes NR rounds: of ten pieces
+ * Leaks memory and keeps an account of it. For each line that it reads, "leaks NR BYTES" makes NR rounds: of ten pieces
  * that it keeps forever six are of much(), three of some() and one of little(), each through five layers; ten
  * times as much is allocated and freed in churn(). Then it prints the bytes and pieces of each since it
  * began, and waits for the next line. As C++ (leaks.cc) it uses new and delete.
@@ -17,9 +17,9 @@
 #define TAKE(size)  (char *)malloc(size)
 #define GIVE(piece) free(piece)
 #endif
-#define PIECE 200
-#define DEEP  __attribute__((noinline))
+#define DEEP __attribute__((noinline))
 
+static size_t piece_bytes = 200;
 static volatile uint64_t bytes[4], pieces[4];
 static char *volatile kept;
 
@@ -29,10 +29,10 @@ static void count(int of, size_t size)
 	pieces[of]++;
 }
 
-/* Pieces of different sizes: 200, 400, 600. */
+/* Pieces of different sizes: once, twice and three times piece_bytes. */
 DEEP void keep(int of, int nr)
 {
-	size_t size = (size_t)PIECE * (size_t)(1 + nr % 3);
+	size_t size = piece_bytes * (size_t)(1 + nr % 3);
 	char *piece = TAKE(size);
 
 	memset(piece, 1, size);
@@ -79,9 +79,9 @@ DEEP void churn(void)
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		piece[i] = TAKE(2 * PIECE);
+		piece[i] = TAKE(2 * piece_bytes);
 		piece[i][0] = 1;
-		count(3, 2 * PIECE);
+		count(3, 2 * piece_bytes);
 	}
 	for (i = 0; i < 10; i++)
 		GIVE(piece[i]);
@@ -92,21 +92,21 @@ DEEP void churn(void)
 DEEP void others(void)
 {
 	/* Volatile, so that the compiler does not leave out what is given back at once. */
-	void *volatile piece = calloc(3, PIECE);
+	void *volatile piece = calloc(3, piece_bytes);
 	void *aligned = NULL;
 
-	count(3, 3 * PIECE);
+	count(3, 3 * piece_bytes);
 	free(piece);
-	piece = realloc(NULL, PIECE);
-	count(3, PIECE);
-	piece = realloc(piece, 5 * PIECE);
-	count(3, 5 * PIECE);
+	piece = realloc(NULL, piece_bytes);
+	count(3, piece_bytes);
+	piece = realloc(piece, 5 * piece_bytes);
+	count(3, 5 * piece_bytes);
 	free(piece);
 	piece = aligned_alloc(64, 256);
 	free(piece);
 	count(3, 256);
-	if (!posix_memalign(&aligned, 64, PIECE))
-		count(3, PIECE);
+	if (!posix_memalign(&aligned, 64, piece_bytes))
+		count(3, piece_bytes);
 	free(aligned);
 }
 #endif
@@ -136,6 +136,8 @@ int main(int argc, char **argv)
 	int nr = argc > 1 ? atoi(argv[1]) : 100, i;
 	char line[16], text[256];
 
+	if (argc > 2)
+		piece_bytes = (size_t)atoi(argv[2]);
 	setvbuf(stdout, text, _IOLBF, sizeof(text));
 	setvbuf(stdin, NULL, _IONBF, 0);
 	puts("ready");

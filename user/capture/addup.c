@@ -53,8 +53,7 @@ static bool take_known(struct sb_addup *addup, const uint64_t *before, struct bl
 			block->has_fault[i] = true;
 			*(is_present ? &addup->sums.held : &addup->sums.swapped) +=
 				1ull << block->fault[i].shift;
-			addup->take(addup->arg, block->fault[i].owner,
-				    1ull << block->fault[i].shift, !is_present);
+			addup->take(addup->arg, &block->fault[i], !is_present);
 		} else if (is_present) {
 			block->is_todo[i] = has_todo = true;
 		}
@@ -107,7 +106,7 @@ static int take_neighbour(struct sb_addup *addup, const struct block *block, uin
 	nr = 1ull << block->fault[at].shift;
 	addup->sums.held += nr;
 	addup->sums.along += nr;
-	addup->take(addup->arg, block->fault[at].owner, nr, false);
+	addup->take(addup->arg, &block->fault[at], false);
 	if (addup->kind[at])
 		return 0;
 	page = block->fault[at];

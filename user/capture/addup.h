@@ -40,9 +40,8 @@ struct sb_addup {
 	/* Return: whether the page with this number (address / page size) was followed at the
 	 * worst, too. Called only if shift is not 0, else it may be NULL. */
 	bool (*is_followed)(void *arg, uint64_t number);
-	/* Called for pages that a fault has brought: @owner as in struct sb_page; @nr: how many
-	 * pages this one stands for. */
-	void (*take)(void *arg, uint32_t owner, uint64_t nr, bool is_swapped);
+	/* Called for each page that a fault has brought: @fault is the one whose fault it was. */
+	void (*take)(void *arg, const struct sb_page *fault, bool is_swapped);
 	void *arg;
 	struct sb_sums sums; /* out: begin with zeros */
 	/* Of the pages from @first on, SB_PAGE_* or 0. Begin with zeros. */

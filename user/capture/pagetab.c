@@ -11,9 +11,10 @@
 /* At most so many eighths of the slots are used, before the table grows by half. */
 #define FULL_EIGHTHS 7u
 
-/* Of a value: 20 bits for the owner, 5 for the shift, 1 for is_seen. */
+/* Of a value: 20 bits for the owner, 5 for the shift, 1 for is_seen, 6 for the time. */
 #define SHIFT_AT     20
 #define SEEN_AT	     25
+#define TIME_AT	     26
 
 static uint64_t key_of(uint32_t space, uint64_t number)
 {
@@ -23,7 +24,8 @@ static uint64_t key_of(uint32_t space, uint64_t number)
 
 static uint32_t value_of(const struct sb_page *page)
 {
-	return page->owner | page->shift << SHIFT_AT | (uint32_t)page->is_seen << SEEN_AT;
+	return page->owner | page->shift << SHIFT_AT | (uint32_t)page->is_seen << SEEN_AT |
+	       page->time << TIME_AT;
 }
 
 static struct sb_page page_of(uint64_t key, uint32_t value)
@@ -34,6 +36,7 @@ static struct sb_page page_of(uint64_t key, uint32_t value)
 		.owner = value & (SB_PAGETAB_OWNERS_MAX - 1),
 		.shift = value >> SHIFT_AT & 31,
 		.is_seen = value >> SEEN_AT & 1,
+		.time = value >> TIME_AT,
 	};
 }
 

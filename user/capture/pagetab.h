@@ -22,6 +22,8 @@
 #define SB_PAGETAB_SPACES_MAX (1u << 18)
 /* Owners: 20 bits. */
 #define SB_PAGETAB_OWNERS_MAX (1u << 20)
+/* When pages came: 6 bits. */
+#define SB_PAGETAB_TIMES      64u
 
 /* Zero-initialize, with nr_max. */
 struct sb_pagetab {
@@ -36,6 +38,7 @@ struct sb_page {
 	uint32_t space; /* 1 to SB_PAGETAB_SPACES_MAX - 1 */
 	uint32_t owner; /* less than SB_PAGETAB_OWNERS_MAX */
 	uint32_t shift; /* it stands for 2^shift pages; at most 31 */
+	uint32_t time;	/* when it came, in a unit of the caller; less than SB_PAGETAB_TIMES */
 	bool is_seen; /* since the last sb_pagetab_sweep(): it is present, or it came after the look */
 	uint64_t number; /* address / page size */
 };
@@ -59,7 +62,7 @@ bool sb_pagetab_find(struct sb_pagetab *pages, uint32_t space, uint64_t number, 
 		     struct sb_page *ret_page);
 
 /* Call @keeps with each page, once, and remove those for which it returns false. What it changes of
- * shift and is_seen is stored, if it returns true; it must not change the rest. */
+ * shift, time and is_seen is stored, if it returns true; it must not change the rest. */
 void sb_pagetab_sweep(struct sb_pagetab *pages, bool (*keeps)(void *arg, struct sb_page *page),
 		      void *arg);
 

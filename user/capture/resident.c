@@ -15,6 +15,9 @@
 #include "symbolizer/process/reader.h"
 #include "views/skel.h"
 
+/* The unit of sb_page.time at the beginning of a run. */
+#define TIME_NS_MIN (10ull * SB_NS_PER_MS)
+
 int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **ret_resident)
 {
 	struct sb_resident *resident = calloc(1, sizeof(*resident));
@@ -25,7 +28,8 @@ int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **re
 	resident->opts = *opts;
 	resident->pages.nr_max = opts->pages_max ? opts->pages_max : SB_RESIDENT_PAGES_MAX;
 	resident->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
-	resident->looked_ns = sb_now_ns();
+	resident->looked_ns = resident->begin_ns = sb_now_ns();
+	resident->time_ns = TIME_NS_MIN;
 	resident->seed = opts->skel->rodata->cfg_hash_seed[1];
 	resident->buf = malloc(SB_READER_RUNS_MAX * sizeof(*resident->buf));
 	err = resident->buf ? sb_vec_push(&resident->spaces, ((struct space){})) : -ENOMEM;
@@ -328,6 +332,26 @@ static int put(struct sb_resident *resident, const struct sb_page *page, bool wa
 	return 0;
 }
 
+static bool halves_time(void *arg, struct sb_page *page)
+{
+	(void)arg;
+	page->time /= 2;
+	return true;
+}
+
+/* How long the run will last is not known, so the unit doubles when a time has no room. Return: the time of a page
+ * that comes now. */
+static uint32_t time_of(struct sb_resident *resident, uint64_t now_ns)
+{
+	uint64_t ns = now_ns > resident->begin_ns ? now_ns - resident->begin_ns : 0;
+
+	while (ns / resident->time_ns >= SB_PAGETAB_TIMES) {
+		resident->time_ns *= 2;
+		sb_pagetab_sweep(&resident->pages, halves_time, NULL);
+	}
+	return (uint32_t)(ns / resident->time_ns);
+}
+
 static int add_fault(struct sb_resident *resident, const struct sb_fault *fault)
 {
 	uint32_t at = find_owner(resident, fault->owner);
@@ -355,6 +379,7 @@ static int add_fault(struct sb_resident *resident, const struct sb_fault *fault)
 			return 0;
 		page.shift = resident->shift;
 	}
+	page.time = time_of(resident, fault->now_ns);
 	page.is_seen = resident->is_looking && fault->now_ns > space->look_ns;
 	return put(resident, &page, fault->where & SB_FAULT_PRESENT);
 }

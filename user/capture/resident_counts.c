@@ -21,12 +21,22 @@ struct adding {
 	uint32_t space;
 };
 
-static void take(void *arg, uint32_t owner, uint64_t nr, bool is_swapped)
+/* Return: whether a page came in the first half of the run. It is not one of which that is in doubt. */
+static bool is_old(const struct sb_resident *resident, const struct sb_page *page)
+{
+	return (page->time + 1) * resident->time_ns <=
+	       (resident->looked_ns - resident->begin_ns) / 2;
+}
+
+static void take(void *arg, const struct sb_page *fault, bool is_swapped)
 {
 	const struct adding *adding = arg;
-	struct owner *of = &adding->resident->owners.at[owner];
+	struct owner *of = &adding->resident->owners.at[fault->owner];
+	const uint64_t nr = 1ull << fault->shift;
 
 	*(is_swapped ? &of->swapped : &of->held) += nr;
+	if (!is_swapped && is_old(adding->resident, fault))
+		of->old += nr;
 }
 
 static bool is_followed(void *arg, uint64_t number)
@@ -124,8 +134,11 @@ static int add_up(struct sb_resident *resident)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < resident->owners.nr; i++)
-		resident->owners.at[i].held = resident->owners.at[i].swapped = 0;
+	for (i = 0; i < resident->owners.nr; i++) {
+		struct owner *owner = &resident->owners.at[i];
+
+		owner->held = owner->old = owner->swapped = 0;
+	}
 	memset(&resident->stats.sum, 0, sizeof(resident->stats.sum));
 	memset(resident->stats.top, 0, sizeof(resident->stats.top));
 	resident->stats.nr_processes = 0;
@@ -233,9 +246,21 @@ static int count_unaccounted(struct sb_resident *resident)
 	return err;
 }
 
+/* Return: the pages of an owner that are asked for. */
+static uint64_t pages_of(const struct sb_resident *resident, const struct owner *owner)
+{
+	switch (resident->opts.what) {
+	case SB_MEMORY_SWAPPED:
+		return owner->swapped;
+	case SB_MEMORY_OLD:
+		return owner->old;
+	default:
+		return owner->held;
+	}
+}
+
 static int count_resident(struct sb_resident *resident)
 {
-	const bool is_swapped = resident->opts.what == SB_MEMORY_SWAPPED;
 	uint64_t nr;
 	size_t i;
 	int err = 0;
@@ -243,12 +268,13 @@ static int count_resident(struct sb_resident *resident)
 	for (i = 0; i < resident->owners.nr && !err; i++) {
 		struct owner *owner = &resident->owners.at[i];
 
-		nr = change(resident, is_swapped ? owner->swapped : owner->held, &owner->said);
+		nr = change(resident, pages_of(resident, owner), &owner->said);
 		if (nr)
 			err = push(resident, &owner->key, nr,
 				   resident->spaces.at[owner->space].look_ns);
 	}
-	return err || is_swapped ? err : count_unaccounted(resident);
+	/* Nobody knows when what is unaccounted came. */
+	return err || resident->opts.what != SB_MEMORY_HELD ? err : count_unaccounted(resident);
 }
 
 static bool is_idle(const struct sb_resident *resident, const struct owner *owner)

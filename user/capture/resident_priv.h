@@ -18,6 +18,7 @@ struct owner {
 	uint32_t nr_idle;	       /* looks at which it had nothing, one after the other */
 	uint64_t nr_pages;	       /* in the table */
 	uint64_t held, swapped, churn; /* pages: at the last look; came and went so far */
+	uint64_t old;		       /* of `held`, those that came in the first half of the run */
 	uint64_t said;		       /* pages that counts had so far, of what is asked for */
 	uint64_t last_ns;	       /* of its last fault */
 };
@@ -51,6 +52,7 @@ struct sb_resident {
 	SB_VEC(struct space) spaces;	    /* [0] is none */
 	bool is_looking;		    /* counts are due */
 	uint64_t looked_ns, last_looked_ns; /* the last look, and the one before */
+	uint64_t begin_ns, time_ns;	    /* the unit of sb_page.time, which is since begin_ns */
 	bool is_by_word;		    /* the kernel has no PAGEMAP_SCAN */
 	size_t nr_runs;			    /* of all spaces, while looking */
 	struct sb_page_run *buf;	    /* SB_READER_RUNS_MAX */

@@ -193,9 +193,6 @@ static int check(struct sb_record_opts *opts, bool has_screen)
 		sb_err(0, "top: --window is shorter than --every");
 	else if (opts->window_ns / opts->every_ns > SB_TOP_SLOTS_MAX)
 		sb_err(0, "top: --window must be at most %u times --every", SB_TOP_SLOTS_MAX);
-	else if (opts->kind && sb_view_find(opts->kind)->follows_pages)
-		sb_err(0, "top: '%s' has amounts and no rates; use 'stackbpf %s -t 10'", opts->kind,
-		       opts->kind);
 	else if (has_screen && opts->run.command)
 		sb_err(0, "top: the command would write over the screen: use -b, or start "
 			  "the command in another terminal and use -p");
@@ -241,6 +238,18 @@ static int prepare(struct view *view, struct sb_record_opts *opts)
 	return -1;
 }
 
+/* Its events are known by now, and so is its source. */
+static int check_view(const struct sb_record_opts *opts)
+{
+	const struct sb_view *view = opts->run.views.at[0];
+
+	if (!view->follows_pages)
+		return -1;
+	return sb_fail(SB_EXIT_USAGE, 0,
+		       "top: '%s' has amounts and no rates; use 'stackbpf %s -t 10'",
+		       view->kind->name, view->kind->name);
+}
+
 int sb_cmd_top(const struct sb_command *command, char **argv)
 {
 	struct view view = {};
@@ -251,6 +260,8 @@ int sb_cmd_top(const struct sb_command *command, char **argv)
 	status = sb_record_parse(&record.opts, command, argv);
 	if (status < 0)
 		status = sb_record_find_events(&record.opts);
+	if (status < 0)
+		status = check_view(&record.opts);
 	if (status < 0)
 		status = prepare(&view, &record.opts);
 	if (status < 0)

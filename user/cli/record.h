@@ -79,8 +79,9 @@ int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const c
 /* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in
  * opts->probes, whose earlier contents are freed, and which *view_opts borrows, also after an
  * error; and log what they will cost. @is_recorded: by `stackbpf record`, which takes only programs
- * that sample by themselves, and for which nothing is logged. Return: 0; a negative errno with
- * @reason: -EINVAL if the allocators are not to be probed, such as for the cost. */
+ * that sample by themselves, and for which nothing is logged. Where allocations are not to be
+ * followed, the view of the run becomes its sb_view.by_pages, if it has one. Return: 0; a negative
+ * errno with @reason: -EINVAL if the allocators are not to be probed, such as for the cost. */
 int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     bool is_recorded, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);

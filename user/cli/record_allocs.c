@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/reason.h"
+#include "bpf/abi/sb_abi_memory.h"
 #include "capture/cmdfiles.h"
 #include "cli/record.h"
 #include "events/allocator.h"
@@ -19,7 +20,8 @@
 
 /* Measured on one machine (docs/performance.md): what a trap at a function costs its program, with the stack. */
 #define COST_ALLOC  "2 us for each call of malloc()"
-#define COST_FOLLOW "15 us for each call of malloc() and free()"
+#define COST_CALL   "15 us"
+#define COST_FOLLOW COST_CALL " for each call of malloc() and free()"
 
 /* Files in which allocators are looked for. Zero-initialize it. */
 struct places {
@@ -84,7 +86,7 @@ static int add_command(struct places *places, const char *name)
 	return err ? err : sb_vec_push(&places->of_command, "c");
 }
 
-static int find_places(const struct sb_record_opts *opts, struct places *places)
+static int find_places(const struct sb_record_opts *opts, bool is_recorded, struct places *places)
 {
 	const struct sb_targets *targets = &opts->run.targets;
 	size_t i;
@@ -94,8 +96,8 @@ static int find_places(const struct sb_record_opts *opts, struct places *places)
 		err = sb_vec_push(&places->named, opts->allocators.at[i]);
 	if (opts->allocators.nr || err)
 		return err;
-	/* Programs may load it later. */
-	err = sb_vec_push(&places->named, PRODUCER);
+	/* In a long time programs will load it; it is no source for those that have not. */
+	err = is_recorded ? sb_vec_push(&places->named, PRODUCER) : 0;
 	err = err ?: add_rules(places, targets->tgids.at, targets->tgids.nr);
 	err = err ?: add_rules(places, (const void *)targets->tids.at, targets->tids.nr);
 	if (!err && opts->run.command)
@@ -119,9 +121,9 @@ static const char *why_not(const struct sb_record_opts *opts, const struct sb_vi
 		return NULL;
 	if (kind->options & SB_VIEW_HELD)
 		return "memory is followed until it is given back, so that each call of malloc() and "
-		       "free() has to be seen, which costs the program about 15 us; allow that by "
-		       "--max-overhead off, start the program with libstackbpf-alloc.so preloaded "
-		       "(stackbpf-alloc(8)), or see by 'stackbpf memory' which code makes it grow";
+		       "free() has to be seen, which costs the program about " COST_CALL
+		       "; allow that by --max-overhead off, or start the program with "
+		       "libstackbpf-alloc.so preloaded (stackbpf-alloc(8))";
 	if (places->is_machine)
 		return "each malloc() of all programs would trap into the kernel; name a process with "
 		       "-p, or allow it by --max-overhead off";
@@ -147,6 +149,43 @@ static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *
 			found->nr_files_skipped, SB_ALLOC_FILES_MAX);
 }
 
+/* Return: whether the pages of the targets are looked at instead: there is no other source of what is held that
+ * would be allowed. */
+static bool is_by_pages(const struct sb_record_opts *opts, const struct sb_alloc_found *found,
+			const char *why)
+{
+	return opts->run.views.nr && opts->run.views.at[0]->by_pages && !opts->allocators.nr &&
+	       (!found->source || (why && found->source == SB_ALLOC_FUNCTIONS));
+}
+
+/* From allocations to pages. */
+static int go_by_pages(struct sb_record_opts *opts, bool is_allocator,
+		       struct sb_view_opts *view_opts, struct sb_reason *reason)
+{
+	const struct sb_view *view = opts->run.views.at[0]->by_pages;
+
+	if (view_opts->is_of_objects) {
+		sb_reason_set(
+			reason, 0,
+			"--objects needs allocations, which no program of the targets samples; "
+			"%s",
+			is_allocator ? "allow by --max-overhead off to see each of them"
+				     : "leave it out to see their pages");
+		return -EINVAL;
+	}
+	opts->run.views.at[0] = view;
+	view_opts->memory_what = view->kind->is_of_growth ? SB_MEMORY_OLD : SB_MEMORY_HELD;
+	sb_info("%s, so the source is that of 'stackbpf memory': pages that came in the run and "
+		"are there%s, by the code that touched them first; where a heap recycles memory, "
+		"that code may have given it back, and who holds it now is not seen",
+		is_allocator ? "no program of the targets samples its allocations, and to see each "
+			       "call of malloc() and free() costs about " COST_CALL
+			       " (--max-overhead off allows it)"
+			     : "no allocator that is known was found",
+		view->kind->is_of_growth ? " for more than half of it" : "");
+	return 0;
+}
+
 int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     bool is_recorded, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason)
@@ -155,7 +194,7 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	struct sb_alloc_found found;
 	struct sb_alloc_ask ask;
 	const char *why;
-	int err = find_places(opts, &places);
+	int err = find_places(opts, is_recorded, &places);
 
 	ask = (struct sb_alloc_ask){
 		.tgids = places.tgids.at,
@@ -176,6 +215,10 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	else
 		err = sb_alloc_find(&opts->probes, &ask, &found, reason);
 	why = why_not(opts, kind, &places, is_recorded);
+	if (!err && !is_recorded && is_by_pages(opts, &found, why)) {
+		release_places(&places);
+		return go_by_pages(opts, found.source, view_opts, reason);
+	}
 	if (!err && why &&
 	    (found.source != SB_ALLOC_PRODUCERS || (is_recorded && kind->options & SB_VIEW_HELD))) {
 		sb_reason_set(reason, 0, "%s", why);

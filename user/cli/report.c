@@ -207,9 +207,9 @@ static void add_result(const struct sb_run *run, const struct sb_run_figures *fi
 	if (run->config->views.nr > 1)
 		(void)sb_str_addf(line, "%s: ", view->kind->name);
 	(void)sb_str_addf(line, "%llu %s", (unsigned long long)figures->nr_samples,
-			  view->kind->event);
+			  sb_view_event(view));
 	/* One is "1 sample"; what has two nouns stays as it is. */
-	if (figures->nr_samples == 1 && line->len && !strchr(view->kind->event, ' ') &&
+	if (figures->nr_samples == 1 && line->len && !strchr(sb_view_event(view), ' ') &&
 	    line->s[line->len - 1] == 's')
 		line->s[--line->len] = '\0';
 	/* Where there is no result they are not kept. */
@@ -355,10 +355,11 @@ static void add_growth(const struct sb_run *run, const struct sb_run_figures *fi
 static void add_probe_cost(const struct sb_run *run, const struct sb_run_figures *figures,
 			   struct sb_str *line)
 {
+	const struct sb_view *view = run->config->views.at[figures->view];
 	const uint64_t *stat = figures->session.stat;
 	double seconds = (double)(stat[SB_STAT_RUN_NS] + TRAP_NS * stat[SB_STAT_PROBE_HITS]) / 1e9;
 
-	if (run->config->views.at[figures->view]->kind->options & SB_VIEW_ALLOCS)
+	if (view->kind->options & SB_VIEW_ALLOCS && !view->follows_pages)
 		(void)sb_str_addf(
 			line, "programs came to probes %llu times, which cost them about %.3f s",
 			(unsigned long long)stat[SB_STAT_PROBE_HITS], seconds);

@@ -8,6 +8,7 @@ const struct sb_view sb_view_heap = {
 	.slots = 1u << SB_SCRATCH_BEGIN | 1u << SB_SCRATCH_PROBE,
 	.other_slots = 1u << SB_SCRATCH_TRACE | 1u << SB_SCRATCH_ITER,
 	.losses = SB_HELD_LOSSES,
+	.by_pages = &sb_view_heap_by_pages,
 	.prefix = "latency_",
 	.divisor = 1,
 	.unit_of = sb_held_unit_of,

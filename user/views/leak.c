@@ -14,6 +14,7 @@ const struct sb_view sb_view_leak = {
 	.slots = 1u << SB_SCRATCH_BEGIN | 1u << SB_SCRATCH_PROBE,
 	.other_slots = 1u << SB_SCRATCH_TRACE | 1u << SB_SCRATCH_ITER,
 	.losses = SB_HELD_LOSSES,
+	.by_pages = &sb_view_leak_by_pages,
 	.prefix = "latency_",
 	.divisor = 1,
 	.unit_of = sb_held_unit_of,

@@ -108,19 +108,15 @@ static const char *const trim[] = { "bpf_trampoline_*",	  "bpf_trace_run*",
 				    "exc_page_fault",	  "asm_exc_page_fault",
 				    "do_user_addr_fault", NULL };
 
-const struct sb_view sb_view_memory = {
-	.kind = SB_VIEW_KIND(memory),
-	.slots = 1u << SB_SCRATCH_PAGE,
-	.losses = 1ull << SB_STAT_FAULTS_FULL,
-	.prefix = "memory_",
-	.divisor = 1,
-	.follows_pages = true,
-	.unit_of = unit_of,
-	.op_name = op_name,
-	.trim = trim,
-	.prepare = prepare,
-	.attach = attach,
-	.attaches = attaches,
-	.nests = nests,
-	.thin = thin,
-};
+#define BY_PAGES(name)                                                                       \
+	{                                                                                    \
+		.kind = SB_VIEW_KIND(name), .slots = 1u << SB_SCRATCH_PAGE,                  \
+		.losses = 1ull << SB_STAT_FAULTS_FULL, .prefix = "memory_", .divisor = 1,    \
+		.follows_pages = true, .unit_of = unit_of, .op_name = op_name, .trim = trim, \
+		.prepare = prepare, .attach = attach, .attaches = attaches, .nests = nests,  \
+		.thin = thin                                                                 \
+	}
+
+const struct sb_view sb_view_memory = BY_PAGES(memory);
+const struct sb_view sb_view_heap_by_pages = BY_PAGES(heap);
+const struct sb_view sb_view_leak_by_pages = BY_PAGES(leak);

@@ -53,6 +53,11 @@ bool sb_views_add(struct sb_views *views, const struct sb_view *view)
 	return true;
 }
 
+const char *sb_view_event(const struct sb_view *view)
+{
+	return view->follows_pages ? sb_view_kinds[SB_VIEW_KIND_memory].event : view->kind->event;
+}
+
 const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *opts,
 			 uint64_t *ret_divisor)
 {

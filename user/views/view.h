@@ -105,6 +105,8 @@ struct sb_view {
 	uint64_t divisor;     /* BPF weight / divisor = weight in the unit: 1000 for ns to us */
 	bool needs_file_object; /* its programs are in the larger of the two BPF objects only */
 	bool follows_pages; /* its samples are page faults, and its counts come from sb_resident */
+	/* The same by pages, for programs whose allocations are not followed; NULL: there is none. */
+	const struct sb_view *by_pages;
 	bool is_of_all_threads; /* each thread is in a sample at any time, so 'snap' can use it */
 	uint64_t
 		losses; /* bits 1 << enum sb_stat: counters of lost samples that only this view has */
@@ -184,6 +186,10 @@ struct sb_view {
  * set: weight of the BPF side / divisor = weight in that unit. */
 const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *opts,
 			 uint64_t *ret_divisor);
+
+/* Return: what a sample of the view is, plural, a constant: "pages" of views that follow pages, else
+ * sb_view_kind.event. */
+const char *sb_view_event(const struct sb_view *view);
 
 /* The views of one run, in one BPF object. The index of a view is sb_sample_key.view. */
 struct sb_views {

@@ -22,6 +22,9 @@ struct bpf_map;
 #include "kinds/views.def"
 #undef SB_VIEW
 
+/* memory.c: what the views of memory that is held are by pages (sb_view.by_pages). */
+extern const struct sb_view sb_view_heap_by_pages, sb_view_leak_by_pages;
+
 /* Values of the setting sched_waker in bpf/views/sb_sched.bpf.h. */
 enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 

@@ -19,12 +19,12 @@ struct fixture {
 	uint64_t held[OWNERS], swapped[OWNERS];
 };
 
-static void take(void *arg, uint32_t owner, uint64_t nr, bool is_swapped)
+static void take(void *arg, const struct sb_page *fault, bool is_swapped)
 {
 	struct fixture *f = arg;
 
-	assert_in_range(owner, 0, OWNERS - 1);
-	*(is_swapped ? &f->swapped[owner] : &f->held[owner]) += nr;
+	assert_in_range(fault->owner, 0, OWNERS - 1);
+	*(is_swapped ? &f->swapped[fault->owner] : &f->held[fault->owner]) += 1ull << fault->shift;
 }
 
 static bool is_followed(void *arg, uint64_t number)

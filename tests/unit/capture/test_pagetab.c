@@ -43,6 +43,7 @@ static void check_all(struct model *model)
 			assert_int_equal(page.owner, model->owner[space][i] - 1);
 			assert_int_equal(page.space, space);
 			assert_int_equal(page.number, i);
+			assert_int_equal(page.time, page.owner % SB_PAGETAB_TIMES);
 		}
 }
 
@@ -69,7 +70,9 @@ static void on_removed(void *arg, const struct sb_page *page)
 
 static void put(struct model *model, uint32_t space, uint32_t number, uint32_t owner)
 {
-	const struct sb_page page = { .space = space, .number = number, .owner = owner };
+	const struct sb_page page = {
+		.space = space, .number = number, .owner = owner, .time = owner % SB_PAGETAB_TIMES
+	};
 	uint32_t *now = &model->owner[space][number];
 	struct sb_page old = {};
 	int ret = sb_pagetab_put(model->pages, &page, &old);
