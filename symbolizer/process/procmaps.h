@@ -113,9 +113,10 @@ struct sb_procmaps_new {
 
 /*
  * Apply an event: process @tgid made a mapping (@map is copied; empty ones are ignored), was forked
- * from @parent_tgid, called exec, or has ended. An event that a bound does not allow is counted in
- * @pm and returns 0; lookups that it would have answered report the bound. Return: 0; -ENOMEM: the
- * event is lost, at least in part, and @pm remains usable.
+ * from @parent_tgid (ignored if the two are the same), called exec, or has ended. A process of
+ * which nothing is known becomes known by its event, a parent by that of its child. An event that a
+ * bound does not allow is counted in @pm and returns 0; lookups that it would have answered report
+ * the bound. Return: 0; -ENOMEM: the event is lost, at least in part, and @pm remains usable.
  */
 int sb_procmaps_mmap(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
 		     const struct sb_procmaps_new *map);
@@ -143,7 +144,7 @@ int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tg
 			   struct sb_procgen **ret_gen);
 /*
  * Add mappings that were read from /proc to @gen.
- * @maps: ordered by address; copied
+ * @maps: @nr of them, ordered by address; copied; may be NULL if @nr is 0
  * @over_ns: 0: they count as older than all events. Otherwise they repair a loss of events up to
  *	this time, and are valid from then on. Only those that differ from what is known are added,
  *	and known ones that are missing from them are dropped if they were made up to the time of

@@ -101,11 +101,11 @@ enum sb_reader_entry {
 	SB_READER_ENTRY_MAX,
 };
 /*
- * Read an entry from @offset on, at most SB_READER_CODE_BYTES at a time. Offset 0 opens it; other
- * offsets go on in the entry that is open. If the main thread has ended, the entry of another
- * thread is read.
- * Return: the number of bytes, which are fewer than @len only at the end; -ESRCH, -EACCES, others of
- * read(2).
+ * Read an entry from @offset on, @len bytes but at most SB_READER_CODE_BYTES, into @buf, which is
+ * untouched on error. Offset 0 opens it; other offsets go on in the entry that is open. If the main
+ * thread has ended, the entry of another thread is read.
+ * Return: the number of bytes, which are fewer than that only at the end; -ESRCH, -EACCES, others
+ * of read(2).
  */
 ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offset, void *buf,
 			size_t len);
@@ -138,6 +138,7 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
  * sb_page_run (pagemap.h). The caller checks them: whoever controls the reader can forge them.
  * @is_first: open the entry anew
  * @is_by_word: read the word of each page (sb_pagemap_read()), for kernels without PAGEMAP_SCAN
+ * @end: the address where to end, exclusive; a multiple of the page size, as *@at
  * @at: where to begin; set to where the next call goes on, @end at the end; untouched on error
  * @runs: room for SB_READER_RUNS_MAX
  *

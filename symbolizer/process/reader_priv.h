@@ -139,7 +139,8 @@ struct sb_reader_state {
 int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
 
 /*
- * What a thread read ahead and has not taken yet (reader_ahead.c). All zeroes is empty.
+ * What a thread read ahead and has not taken yet (reader_ahead.c). All zeroes is empty. Its owner
+ * sets nr to 0 and empties `data` before each round, and releases `data` at the end.
  */
 struct sb_reader_aheads {
 	uint32_t nr;
@@ -157,9 +158,9 @@ struct sb_reader_aheads {
 uint32_t sb_reader_aheads_ask(struct sb_reader_area *area, const struct sb_reader_want *wants,
 			      size_t nr);
 /*
- * Append the first @nr_done of @area->parts, the answers to @wants, to @aheads; those that failed
- * are skipped. Sizes are checked, because an attacker may control the reader. Return: 0; -EPROTO;
- * -ENOMEM: what was added remains.
+ * Append the first @nr_done of @area->parts, the answers to @wants, to @aheads, which is empty
+ * before; those that failed are skipped. Sizes are checked, because an attacker may control the
+ * reader. Return: 0; -EPROTO: a size is impossible; -ENOMEM: what was added remains after both.
  */
 int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reader_want *wants,
 			  size_t nr_done, const struct sb_reader_area *area);

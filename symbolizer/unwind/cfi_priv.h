@@ -171,7 +171,8 @@ struct sb_cfi_sink {
 	void *arg;
 };
 
-/* Run the instructions @cur of @cie, which set cie->init. Return: 0; -EBADMSG: @cie is useless. */
+/* Run the instructions at @cur, which is not moved, of @cie, which set cie->init. Return: 0;
+ * -EBADMSG: they are broken, and the caller sets cie->is_bad. */
 int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor *cur,
 		    struct sb_cfi_cie *cie);
 /*

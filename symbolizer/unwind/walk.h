@@ -36,8 +36,10 @@ struct sb_parser_seat;
  * @table: zeroed by the caller; still so on error
  * @parser: who compiles; NULL: this process
  *
- * Return: 0; -ENODATA when neither file has CFI; -ENOMEM; or another error of sb_parser_cfi() when
- * the CFI cannot be compiled.
+ * Return: 0; -ENODATA when neither file has CFI; -ENOTSUP: files of another machine, 32-bit or not
+ * linked; -EBADMSG: nothing in it is usable; -EFBIG: a bound, or the budget of @elf; others of
+ * pread(2); -ECHILD, -ETIMEDOUT, -EPROTO: the parser process crashed, took too long or gave an
+ * invalid answer; -ENOMEM, -EMFILE.
  */
 int sb_walk_table_init(struct sb_walk_table *table, struct sb_parser_seat *parser,
 		       const struct sb_elf *elf, const struct sb_elf *debug);
