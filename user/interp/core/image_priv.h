@@ -75,8 +75,8 @@ struct sb_image {
 
 /* Open an ELF file; symbols are read when they are first needed. @fd stays the caller's, @path is
  * copied; the caller may set parser afterwards, and ends *ret_file with sb_image_file_free().
- * Return: 0; -ENOEXEC (no ELF file); -EFBIG (a bound); -ENOMEM; or others as sb_elf_new_fd();
- * *ret_file is untouched on error. */
+ * Return: 0; -ENOEXEC (no ELF file); -EFBIG (a bound); -ENOMEM; -EMFILE; others of fstat(2) and
+ * pread(2); *ret_file is untouched on error. */
 int sb_image_file_new(int fd, const char *path, struct sb_image_file **ret_file);
 /* Free it with all that is remembered and kept; no image of it may be used any more. Accepts NULL.
  */

@@ -54,7 +54,8 @@ struct sb_interp_opts {
 	bool no_frames;		   /* read labels only, look for no runtimes */
 };
 
-/* Make a struct sb_interp, owned by the caller, who ends it with sb_interp_free(). @opts is copied.
+/* Make a struct sb_interp, owned by the caller, who ends it with sb_interp_free(). @opts is copied;
+ * what it borrows has to outlive it. To be called before other threads use opts->processes.
  * Return: 0; -ENOMEM: *ret_interp is untouched. */
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp);
 /* Free it with all names; no other thread may use it any more. Accepts NULL. */
@@ -243,9 +244,10 @@ void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *sp
 /*
  * Walk the interpreter stack of a thread that sleeps, from user space, with the kernel's walkers.
  * Only runtimes that are walked by state. @pages: memory of the process is read by it, so it says
- * whether the walk lacked a page (interp/core/pages.h). @walk: the caller sets thread_pointer, pc,
- * sp, regs; the rest is overwritten with the result. Return: 0; -ENOENT when there are no frames,
- * or the address space is not known.
+ * whether the walk lacked a page (is_short of interp/core/pages.h); its tgid is set here. @walk:
+ * the caller sets thread_pointer, pc, sp, regs; the rest is overwritten with the result: nr_frames,
+ * frame[], and event.status. Return: 0; -ENOENT when there are no frames, or the address space is
+ * not known.
  */
 struct sb_interp_walk;
 struct sb_pages;

@@ -34,14 +34,15 @@ struct sb_label_names {
 
 /*
  * Read the table of keys from the process context (OTEP 4719) whose header is at @addr. A context
- * that changes while it is read is read again. Return: 0; -EBADMSG when there is none, or it kept
- * changing; -ENOMEM; or what sb_memory_read() returned. *ret_keys is untouched on error.
+ * that changes while it is read is read again. Keys beyond the first SB_LABEL_KEYS are left out.
+ * Return: 0; -EBADMSG when there is none, or it kept changing; -ENOMEM; -EFAULT, -ESRCH or -EPERM:
+ * memory cannot be read. *ret_keys is untouched on error.
  */
 int sb_label_keys_read(const struct sb_memory *memory, uint64_t addr,
 		       const struct sb_label_names *names, struct sb_label_keys *ret_keys);
 /* Parse the protobuf payload of a process context, @len bytes of hostile data. @names: the keys
- * that the run asks for. Return: 0; -EBADMSG when it has no table of keys; *ret_keys is untouched
- * then. */
+ * that the run asks for. Keys beyond the first SB_LABEL_KEYS are left out. Return: 0; -EBADMSG when
+ * it has no table of keys; *ret_keys is untouched then. */
 int sb_label_keys_parse(const void *payload, size_t len, const struct sb_label_names *names,
 			struct sb_label_keys *ret_keys);
 /* Return: whether a mapping with this path in /proc/PID/maps, @len bytes without NUL, is a process
@@ -98,7 +99,7 @@ struct sb_labels {
  * error, which drops labels whose file is not mapped any more. The results are in space->labels,
  * which the first look_at() makes and the owner of @space frees. @maps is borrowed for the call,
  * @image's file until end() drops it. look_at() returns 0, also when the labels cannot be read;
- * -EAGAIN as sb_label_place_conf(); -ENOMEM.
+ * -EAGAIN: the dynamic linker is not done, or memory cannot be read; -ENOMEM.
  */
 void sb_labels_look_begin(struct space *space, const struct sb_process_maps *maps);
 int sb_labels_look_at(struct sb_interp *interp, struct space *space, const struct sb_image *image,

@@ -16,7 +16,8 @@
 
 /*
  * Set text->file, and if text->name is empty the function's name, by where a function is defined.
- * @chunk: the name that the chunk was loaded by: "@file", "=description", or the source text itself
+ * @chunk: the name that the chunk was loaded by: "@file", "=description", or the source text
+ *	itself, not changed; if it is empty, the file is "?"
  * @line: where the function begins; 0: it is the chunk itself
  *
  * The name is "file.lua:12"; for a chunk "{main}" or, if it has one, its description. Both are

@@ -16,7 +16,7 @@
 /*
  * A cache of the pages that were read last. Fields of an object are read one by one, and each read
  * costs a system call. Use it for one task only (a name, say) and for data that does not change
- * meanwhile.
+ * meanwhile. With nr and next 0 it is empty.
  */
 #define SB_MEMORY_PIECES      8u
 #define SB_MEMORY_PIECE_BYTES 4096u

@@ -23,7 +23,7 @@
 
 /* Zero-initialize: there are no pages then. */
 struct sb_pages {
-	uint32_t tgid; /* of the next reads; set by the caller */
+	uint32_t tgid; /* of the next reads; set by the caller, or by sb_interp_walk_outside() */
 	/* Set by the caller: a page that is not there is noted for sb_pages_fetch(), and not
 	 * read. */
 	bool is_noting;

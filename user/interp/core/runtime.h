@@ -111,8 +111,8 @@ struct sb_runtime_ops {
 	/*
 	 * Read the name of a frame from the process's memory, and its file and line with
 	 * wants_lines. Called once for each pair of code object and position, and again after a
-	 * failure. Return: 0; -EFAULT: unreadable; -EBADMSG: there is no code object; -ENODATA: the
-	 * frame has no name of its own, only inlined ones or none; -ENOMEM.
+	 * failure. Return: 0; -EFAULT, -ESRCH or -EPERM: unreadable; -EBADMSG: there is no code
+	 * object; -ENODATA: the frame has no name of its own, only inlined ones or none; -ENOMEM.
 	 */
 	int (*describe)(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 			struct sb_runtime_text *text);

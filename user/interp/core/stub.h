@@ -59,8 +59,8 @@ struct sb_stub {
 #define SB_STUB_RDI 7
 
 /* Called at each exit. @stub is valid during the call; the functions below may be called with it.
- * Return: 0 to go on, behind a call or with
- * another branch; anything else ends the walk and becomes its result. */
+ * Return: 0 to go on, behind a call or with another branch; anything else ends the walk and becomes
+ * its result. */
 typedef int (*sb_stub_fn)(void *arg, const struct sb_stub *stub);
 /* Return: whether the call goes to __tls_get_addr(). */
 typedef int (*sb_stub_is_tls_fn)(void *arg, const struct sb_stub *stub);
@@ -84,7 +84,8 @@ const char *sb_stub_callee(struct sb_image *image, const struct sb_stub *stub);
 /*
  * Compute a value in a process, or the address that it was last loaded from. Only values that start
  * from a constant can be computed. Return: 0; -EINVAL for another base, or an address of a value
- * that was not loaded; or what sb_memory_read() returned. *ret is untouched on error.
+ * that was not loaded; -EFAULT, -ESRCH or -EPERM: memory cannot be read. *ret is untouched on
+ * error.
  */
 int sb_stub_value(const struct sb_memory *memory, const struct sb_stub_value *value, uint64_t *ret);
 int sb_stub_address(const struct sb_memory *memory, const struct sb_stub_value *value,

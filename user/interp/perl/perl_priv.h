@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Perl: perl.c finds where things lie, perl_loop.c its main loop, perl_names.c names frames. Shared
  * by them. The lock of struct sb_interp is held. No argument is NULL. After an error out-parameters
- * mean nothing, and strings may have a part appended. */
+ * mean nothing, and strings may have a part appended. What sb_memory_read() returned is -EFAULT,
+ * -ESRCH or -EPERM. */
 #ifndef SB_INTERP_PERL_PRIV_H
 #define SB_INTERP_PERL_PRIV_H
 
@@ -17,8 +18,8 @@ struct sb_perl {
 
 /*
  * Implements describe() of struct sb_runtime_ops: append name and file of @frame to @text, and set
- * the line. Return: 0; -EFAULT: unreadable; -EBADMSG: there is no code object; -ENODATA: it has no
- * name of its own; -ENOMEM.
+ * the line. Return: 0; -EFAULT, -ESRCH or -EPERM: unreadable; -EBADMSG: there is no code object;
+ * -ENODATA: it has no name of its own; -ENOMEM.
  */
 int sb_perl_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		     struct sb_runtime_text *text);

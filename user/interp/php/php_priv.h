@@ -18,8 +18,8 @@ int sb_php_layout(struct sb_runtime *rt);
 void sb_php_find_jit(struct sb_runtime *rt);
 /*
  * Implements describe() of struct sb_runtime_ops: append name and file of @frame to @text, and set
- * the line. Return: 0; -EFAULT: unreadable; -EBADMSG: there is no code object; -ENODATA: it has no
- * name of its own; -ENOMEM.
+ * the line. Return: 0; -EFAULT, -ESRCH or -EPERM: unreadable; -EBADMSG: there is no code object;
+ * -ENODATA: it has no name of its own; -ENOMEM.
  */
 int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text);

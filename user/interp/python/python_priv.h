@@ -11,7 +11,8 @@
  *
  * The lock of struct sb_interp is held, but for sb_python_line(), which any thread may call. No
  * argument is NULL. After an error out-parameters mean nothing, and strings may have a part
- * appended. attach() calls find_layout, find_state and prove in this order.
+ * appended. What sb_memory_read() returned is -EFAULT, -ESRCH or -EPERM. attach() calls
+ * find_layout, find_state and prove in this order.
  */
 #ifndef SB_INTERP_PYTHON_PRIV_H
 #define SB_INTERP_PYTHON_PRIV_H
@@ -67,8 +68,9 @@ int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout
 int sb_python_text(const struct sb_memory *memory, const struct sb_python_layout *layout,
 		   uint64_t addr, struct sb_str *str);
 /* Append name and file of the code object at @addr to @text, and set the line of @position (as in
- * sb_step_python.h) unless that is UINT64_MAX. Return: as describe() of struct sb_runtime_ops: 0;
- * -EFAULT: unreadable; -EBADMSG: it is no code object; -ENOMEM. */
+ * sb_step_python.h) unless that is UINT64_MAX; a file that cannot be read is left empty. Return: as
+ * describe() of struct sb_runtime_ops: 0; -EFAULT, -ESRCH or -EPERM: unreadable; -EBADMSG: it is no
+ * code object; -ENOMEM. */
 int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout *layout,
 		   uint64_t addr, uint64_t position, struct sb_runtime_text *text);
 

@@ -49,7 +49,8 @@ struct sb_ruby {
 };
 
 /* ruby_find.c. All return 0; -ENOENT when the thing is not found or memory cannot be read; -ENOMEM;
- * or what sb_stub_address() or sb_memory_read() returned. attach() goes from one to the next. */
+ * -EINVAL: its address is computed in a way that is not followed; -EFAULT, -ESRCH or -EPERM: memory
+ * cannot be read. attach() goes from one to the next. */
 
 /* Find the variable ruby_current_vm_ptr. */
 int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr);
@@ -77,13 +78,13 @@ void sb_ruby_find_loop(struct sb_runtime *rt, uint64_t insn);
 
 /*
  * Implements describe() of struct sb_runtime_ops: append name and file of @frame to @text, and set
- * the line. Return: 0; -EFAULT: unreadable; -EBADMSG: there is no code object; -ENODATA: it has no
- * name of its own; -ENOMEM.
+ * the line. Return: 0; -EFAULT, -ESRCH or -EPERM: unreadable; -EBADMSG: there is no code object;
+ * -ENODATA: it has no name of its own; -ENOMEM.
  */
 int sb_ruby_describe(const struct sb_memory *memory, const struct sb_ruby *ruby,
 		     const struct sb_interp_frame *frame, struct sb_runtime_text *text);
 /* Append the name of an ID, a number by which Ruby knows a name. Return: 0; -EBADMSG: it has none;
- * -ENOMEM; or what sb_memory_read() returned. */
+ * -ENOMEM; -EFAULT, -ESRCH or -EPERM: memory cannot be read. */
 int sb_ruby_id(const struct sb_memory *memory, const struct sb_ruby *ruby, uint64_t id,
 	       struct sb_str *str);
 

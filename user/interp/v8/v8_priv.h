@@ -129,8 +129,7 @@ int sb_v8_string(const struct sb_v8 *v8, uint64_t object, struct sb_str *str);
  * SharedFunctionInfo, here and below. Return: as sb_v8_string(). */
 int sb_v8_function_name(const struct sb_v8 *v8, uint64_t shared, struct sb_str *name);
 /* Append the name of the script that it is in; nothing when there is none or it cannot be found.
- * Return: as
- * sb_v8_string(). */
+ * Return: as sb_v8_string(). */
 int sb_v8_function_file(const struct sb_v8 *v8, uint64_t shared, struct sb_str *file);
 /* Return: the line of offset @at in its script's source; 0: not known. */
 uint32_t sb_v8_function_line(struct sb_v8 *v8, uint64_t shared, int64_t at);
