@@ -71,11 +71,11 @@ struct sb_session_opts {
 		*interp;     /* borrowed, with the same registry; NULL: no frames of interpreters */
 	bool interp_lines;   /* ship positions in interpreter frames, too */
 	bool labels;	     /* read labels of threads, too */
-	const char *command; /* that is about to run, see sb_cmdfiles_find(); or NULL */
-	uint32_t command_tgid;
+	const char *command; /* program that is about to run, as for execvp(3); NULL: none */
+	uint32_t command_tgid;	  /* its process; not used without `command` */
 	struct sb_parser *parser; /* borrowed: compiles unwind tables; NULL: this process does */
 	uint32_t freq_hz;	  /* 0: view_opts.counter has a period, and is no clock */
-	bool is_freq_asked;	  /* see struct sb_thinning_opts */
+	bool is_freq_asked;	  /* by the user: it is lowered only for its cost in BPF */
 	const uint32_t *cpus;	  /* NULL: all CPUs, those that come online later included */
 	size_t nr_cpus;
 	uint32_t sides;			 /* SB_SIDE_* */
@@ -86,9 +86,11 @@ struct sb_session_opts {
 	uint32_t counts_max, stacks_max; /* map entries; 0: defaults, for each view */
 	struct sb_reason
 		*reason; /* borrowed: receives why a function of the session failed, or NULL */
-	bool is_summed;	 /* what becomes of the batches is of the whole run: see sb_resident_opts */
-	bool is_lasting; /* a long run: smaller ring, without room for the burst of its start */
-	double overhead_max; /* as a part of all CPUs, see thinning.h; 0: no limit */
+	/* Batches are added up for the whole run, so each count of resident pages is what changed
+	 * since the one before. */
+	bool is_summed;
+	bool is_lasting;     /* a long run: smaller ring, without room for the burst of its start */
+	double overhead_max; /* a part of all CPUs: 0.01; views are throttled above it; 0: no limit */
 };
 
 /*

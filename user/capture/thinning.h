@@ -28,7 +28,7 @@
 struct sb_thinning_opts {
 	const struct sb_views *views;
 	const struct sb_view_opts *view_opts;
-	double limit;	    /* see struct sb_governor_opts */
+	double limit;	    /* of the cost, as a part of all CPUs: 0.01; 0: no limit */
 	uint32_t freq_hz;   /* of the timers, at step 0; 0: they have a period of events */
 	bool is_freq_asked; /* by the user: then it is lowered only for its cost in BPF */
 	const struct sb_parser *parser; /* borrowed: its CPU time counts, too; or NULL */

@@ -5,7 +5,10 @@
  * thread, while there is no other one. For each command: sb_record_init(), sb_record_parse() into
  * record->opts, sb_record_find_events(), sb_record_go(), sb_record_release(). Pointers are not NULL
  * unless it says so. The caller zeroes @reason before; with a negative errno it has a sentence for
- * the user, and sb_record_explain_events() takes both.
+ * the user, and sb_record_explain_events() takes both. Such an errno is -EINVAL for what the user
+ * said wrong, -ENOENT for a file or event that does not exist, -ESRCH for a process, -EACCES or
+ * -EPERM without privilege, -EOPNOTSUPP for what the kernel cannot do, -ENOMEM, or of reading a
+ * file.
  *
  * Functions that append lines for the closing report append to @list, whose lines are separated by
  * '\n' without one at the end, and nothing if there is nothing to report. They return no error:

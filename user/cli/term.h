@@ -40,7 +40,8 @@ bool sb_term_is_there(void);
  * Prepare, before threads are made: signals about the terminal's size and Ctrl-Z are read from a
  * descriptor from here on, and handlers for SIGHUP, SIGQUIT and the signals of crashes call
  * sb_term_restore(). Both last after sb_term_free(). Nothing is drawn yet. Return: 0 and *ret_term,
- * which the caller frees by sb_term_free(); or a negative errno, and it is untouched.
+ * which the caller frees by sb_term_free(); -ENOMEM or another negative errno of making a
+ * descriptor or a handler, and it is untouched.
  */
 int sb_term_new(struct sb_term **ret_term);
 /* Call sb_term_leave(), close the descriptors and free @term; NULL is allowed. */

@@ -63,8 +63,8 @@ struct sb_alloc_found {
  * The expressions are compiled, too, so the view can attach next; sb_probes_compile() is not
  * called.
  *
- * Return: 0, also with SB_ALLOC_NOTHING; -ESRCH: a process has ended; -EINVAL: too many places; or
- * another negative errno. All with @reason.
+ * Return: 0, also with SB_ALLOC_NOTHING; -ESRCH: a process has ended; -EINVAL: too many places;
+ * -ENOMEM; or another negative errno of reading /proc or a file. All with @reason.
  */
 int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
 		  struct sb_alloc_found *ret, struct sb_reason *reason);

@@ -88,10 +88,11 @@ struct sb_probes {
  *
  * A place that is in the list already is not added again.
  *
- * Return: 0; -EINVAL (misspelled; more than SB_PROBES_MAX places);
- * -ENOENT (no such file, function, tracepoint, probe); -ENOEXEC (not an ELF file); -ESRCH (no such
- * process); -EACCES, -EPERM (no privilege); -EOPNOTSUPP (this kernel cannot); or another negative
- * errno. All with @reason; after an error the list may have a part of the places.
+ * Return: 0; -EINVAL (misspelled; more than SB_PROBES_MAX places); -ENOENT (no such file, function,
+ * tracepoint, probe); -ENOEXEC (not an ELF file); -ESRCH (no such process); -EACCES, -EPERM (no
+ * privilege); -EOPNOTSUPP (this kernel cannot); -ENOMEM; or another negative errno of reading a
+ * file or tracefs. All with @reason; after an error the list may have a part of the places, and
+ * more can be added.
  */
 int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason);
 

@@ -46,8 +46,8 @@ int sb_library_of_mapping(uint32_t tgid, const char *path, uint64_t ino, char **
 
 /* library.c: find the file of a program or library that was named by its path or by a word such as
  * "c". @ret_path: a path that we can open, freed by the caller with free(); undefined on error.
- * Return: 0; -ENOENT if there is none, -ESRCH if there is no process to->tgid, or another negative
- * errno, with to->reason. */
+ * Return: 0; -ENOENT if there is none, -ESRCH if there is no process to->tgid, -ENOMEM, or another
+ * negative errno of reading a file, with to->reason. */
 int sb_library_find(struct sb_resolving *to, char **ret_path);
 
 /* library.c: Return: whether process @tgid maps the file that is open as @fd, whose path is @path,

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /* Open the directory "events". Return: the descriptor, which the caller closes; -EACCES or -EPERM
- * without privilege; -ENODEV when the kernel has no tracefs; or another negative errno. The
- * descriptor is @events_fd of the functions below, which do not close it. */
+ * without privilege; -ENODEV when the kernel has no tracefs; or another negative errno of mounting
+ * or opening it. The descriptor is @events_fd of the functions below, which do not close it. */
 int sb_tracefs_open(void);
 
 /*
@@ -28,7 +28,7 @@ int sb_tracefs_each(int events_fd, const char *category, const char *name,
 /* Read what the record of tracepoint @name, "CATEGORY:NAME", is made of, the file "format".
  * @ret_text: NUL-terminated, freed by the caller with free(); untouched on error. Return: 0;
  * -EINVAL if @name has no colon, or a slash; -ENOENT if there is no such tracepoint; -EFBIG beyond
- * 64 KiB; or another negative errno. */
+ * 64 KiB; -ENOMEM; or another negative errno of open(2) or read(2). */
 int sb_tracefs_read_format(int events_fd, const char *name, char **ret_text);
 
 /* Return: whether there is a category with exactly this name; false also when it has a slash, or

@@ -77,8 +77,8 @@ struct sb_row sb_export_row(const struct sb_export_period *period, uint32_t i);
 uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t salt);
 /*
  * Make a sealed profile of one series, with the period's metadata and the tags; it borrows nothing.
- * Return: 0 and *ret_profile, owned by the caller; -ENOMEM; -E2BIG as of sb_profile_add_row(); on
- * error it is untouched.
+ * Return: 0 and *ret_profile, owned by the caller; -ENOMEM; -E2BIG if it has more frames or names
+ * than a profile can have; on error it is untouched.
  */
 int sb_export_series_profile(const struct sb_export_period *period,
 			     const struct sb_export_series *series,

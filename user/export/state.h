@@ -22,7 +22,7 @@ struct sb_export_state {
 	char what[SB_EXPORT_TEXT_MAX]; /* tags and kind of the query; "": everything */
 	char error
 		[SB_EXPORT_TEXT_MAX]; /* the last error, a sentence; "" if the last attempt succeeded */
-	/* Which blocks of the store are known, see store/late_blocks.h. */
+	/* Which blocks of the store are known: the text of sb_read_place_print(). */
 	char seen[SB_EXPORT_TEXT_MAX];
 	int64_t next_s; /* everything before is done; 0: nothing yet */
 	/*

@@ -54,7 +54,8 @@ const char *sb_fg_palette_map_get(const struct sb_fg_palette_map *map, const cha
 int sb_fg_palette_map_put(struct sb_fg_palette_map *map, const char *name, size_t len,
 			  const char *color);
 /* Write the map, sorted by name, to a file that sb_fg_palette_map_read() can read. The file is
- * replaced as a whole, or on error untouched. Return: 0; -ENOMEM; or another negative errno. */
+ * replaced as a whole, or on error untouched. Return: 0; -ENOMEM; or another negative errno of
+ * writing or renaming it. */
 int sb_fg_palette_map_write(const struct sb_fg_palette_map *map, const char *path);
 
 /* What a --nameattr file says about a function: indexes into sb_fg_name_attrs.strs, not escaped for

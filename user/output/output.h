@@ -30,8 +30,8 @@ struct sb_output {
 	bool has_places;      /* shows modules, files and lines: a recording for it collects them */
 	/*
 	 * @profile is sealed. Nothing is kept. Return: 0; -ENODATA if it lacks durations or weight,
-	 * which the format needs; another negative errno. The caller checks @out for errors with
-	 * ferror(). After an error a part may have been written.
+	 * which the format needs; -ENOMEM; another negative errno. The caller checks @out for
+	 * errors with ferror(). After an error a part may have been written.
 	 */
 	int (*write)(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     FILE *out);

@@ -83,7 +83,7 @@ struct sb_recorder_config {
 	uint64_t keep_s[SB_STORE_LEVELS]; /* retention, where has_keep is set; 0: for ever */
 	bool has_keep[SB_STORE_LEVELS];	  /* not set: the default of the level */
 	uint64_t bytes_max;		  /* of the store; 0: no limit */
-	uint32_t no_sync;		  /* see struct sb_store_opts */
+	uint32_t no_sync;		  /* do not wait for the disk after each block */
 	bool by_thread;
 	const char *const *labels; /* keys, borrowed: those of the run */
 	size_t nr_labels;

@@ -64,12 +64,15 @@ enum sb_interp_mode {
 /* Properties of a view that the resolver needs: see struct sb_view. What they point to is borrowed
  * for the life of the resolver. */
 struct sb_resolve_view {
-	const char *const *trim;	     /* ends with NULL; NULL: none */
+	/* Names of kernel frames: leaf frames up to the last one of these are cut off. Ends with
+	 * NULL; NULL: none. */
+	const char *const *trim;
 	const char *(*op_name)(uint32_t op); /* NULL: no operation has a name */
 	const char *value_name;		     /* of values (SB_OBJECT_VALUE); NULL: it has none */
-	bool state_at_root, state_at_leaf;
+	bool state_at_root, state_at_leaf; /* the thread's state is a root frame, or a leaf frame */
+	/* An interrupt's stack stands for itself, not for the thread that it interrupted. */
 	bool is_of_wakers;
-	bool has_idle;
+	bool has_idle; /* waits for work are told from waits for locks (waits.h) */
 };
 
 struct sb_resolve_opts {

@@ -46,7 +46,7 @@ struct sb_run_config {
 	char **command;		   /* to run and to sample, NULL-terminated; NULL: none */
 	uint64_t time_ns;	   /* duration; 0: until it is stopped */
 	uint32_t freq_hz;	   /* of the timer; 0: its counter has a period */
-	bool is_freq_asked;	   /* by the user: struct sb_thinning_opts */
+	bool is_freq_asked;	   /* by the user: it is lowered only for its cost in BPF */
 	sb_vec_u32 cpus;	   /* empty: all */
 	uint32_t sides;		   /* SB_SIDE_* */
 	uint32_t depth_max;	   /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
@@ -58,7 +58,9 @@ struct sb_run_config {
 	} roots;			   /* root first; empty: the resolver's default */
 	const char *labels[SB_LABELS_MAX]; /* keys of the labels to read from threads */
 	size_t nr_labels;
-	bool delimited, lines, modules, offsets; /* struct sb_resolve_opts */
+	/* Add a frame "-" between the user and the kernel part; tell frames of one function apart by
+	 * line; give frames the names of their modules; tell them apart by offset. */
+	bool delimited, lines, modules, offsets;
 	bool no_inlines, debuginfod;
 	uint32_t demangle;	     /* enum sb_sym_demangle */
 	uint32_t idle, file, interp; /* enum sb_idle_mode, sb_file_text, sb_interp_mode */
@@ -130,20 +132,20 @@ struct sb_run_sink {
 	/* Called on a further signal after the one that ended the run: undo what is half done, and
 	 * exit. Must be async-signal-safe. */
 	void (*give_up)(int sig);
-	/* Assigns samples to series in place of root frames: struct sb_resolve_opts. NULL: root
-	 * frames. */
+	/* Assigns samples to series in place of root frames. @labels: the values of config->labels,
+	 * NULL where the thread has none. Return: 0 or -ENOMEM. NULL: root frames. */
 	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
 		      uint32_t *ret_series);
 	void *series_arg;
 	uint32_t by;	   /* SB_BY_*: the fields of sb_sample_key that series() reads */
-	uint32_t memo_max; /* struct sb_symbolizer_opts */
+	uint32_t memo_max; /* frames in the symbolizer's cache of addresses; 0: 131,072 */
 	/* The run has an owner process, which ends it; signals are not handled. */
 	bool has_owner;
 	bool has_terminal; /* the sink draws on a terminal */
 	bool writes_files; /* the sink opens files after privileges are dropped */
 	/* A process that the sink forked in prepare() writes the files. */
 	bool has_file_writer;
-	bool is_lasting; /* struct sb_session_opts */
+	bool is_lasting; /* a long run: less memory, without room for the burst of its start */
 };
 
 /* A process or thread that is sampled and may end. */

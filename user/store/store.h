@@ -173,7 +173,7 @@ struct sb_store_query {
 	const struct sb_tag_rules *rules; /* only series that match; NULL: all */
 	const char *
 		by; /* tags "a" or "a,b", whose values become root frames of the stacks; NULL: none */
-	uint32_t nr_nodes_max; /* see struct sb_ask */
+	uint32_t nr_nodes_max; /* not 0: only about so many of the heaviest nodes, if not `by` */
 };
 struct sb_store_answer {
 	/* The range that was summed: larger where finer blocks expired; 0: nothing. */
