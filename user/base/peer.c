@@ -152,8 +152,10 @@ int sb_peer_receive(int fd, void *message, size_t len, int *ret_fds, size_t fds_
 		err = -EPROTO;
 	else if (header.msg_flags & MSG_CTRUNC)
 		err = -EMFILE;
-	for (i = 0; i < fds_max && err; i++)
+	for (i = 0; i < fds_max && err; i++) {
 		sb_closep(&ret_fds[i]);
+		ret_fds[i] = -1;
+	}
 	return err ? err : (int)nr_fds;
 }
 

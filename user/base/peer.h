@@ -64,8 +64,8 @@ int sb_peer_send(int fd, const void *message, size_t len, const int *fds, size_t
  * close-on-exec; unused entries are -1.
  * Return: the number of descriptors; -ECHILD when the other end is closed; -EPROTO when the message
  * has another size or more descriptors; -EMFILE when there is no room for its descriptors; or
- * another negative errno of recvmsg(2). After an error no descriptor is left open, and @message and
- * @ret_fds are undefined.
+ * another negative errno of recvmsg(2). After an error no descriptor is left open, all of @ret_fds
+ * are -1, and @message is undefined.
  */
 int sb_peer_receive(int fd, void *message, size_t len, int *ret_fds, size_t fds_max);
 
