@@ -599,10 +599,12 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
 						 &(struct sb_reader_want){ .tgid = tgid }, &len)
 			 : NULL;
 	if (ready) {
-		*at = UINT64_MAX;
 		sb_str_clear(records);
 		err = sb_str_addn(records, ready, len);
-		return err ? err : (ssize_t)len;
+		if (err)
+			return err;
+		*at = UINT64_MAX;
+		return (ssize_t)len;
 	}
 	seat->area->request.addr = *at;
 	seat->area->request.is_first = is_first;

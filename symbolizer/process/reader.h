@@ -116,7 +116,7 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
  * caller checks lengths: whoever controls the reader can forge them.
  * @is_first: open the entry anew
  * @at: 0, or as the last call left it; set to where the next call goes on, UINT64_MAX at the end;
- *	untouched on error, but undefined after -ENOMEM
+ *	untouched on error
  * @records: a string that the caller releases; overwritten, and undefined on error; records in it
  *	are not aligned
  *

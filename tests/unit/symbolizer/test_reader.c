@@ -48,6 +48,7 @@ enum how { HONEST, CRASH, HANG, HANG_AT, LIE_LEN, LIE_PART, LIE_FD, LIE_AT };
 static struct shared {
 	enum how how;
 	bool is_immortal; /* readers do not end when they are killed: see waitpid() below */
+	bool is_short;	  /* of memory: see realloc() below */
 	bool is_crowded;  /* no message can have descriptors: see sendmsg() below */
 } * shared;
 static bool is_on_fuse;
@@ -61,6 +62,8 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int options);
 int __real_fstatfs(int fd, struct statfs *fs);
 int __wrap_fstatfs(int fd, struct statfs *fs);
 int __wrap_fstatfs64(int fd, struct statfs *fs);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 
@@ -98,6 +101,11 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int options)
 	return shared && shared->is_immortal && (options & WNOHANG)
 		       ? 0
 		       : __real_waitpid(pid, status, options);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return shared && shared->is_short ? NULL : __real_realloc(old, size);
 }
 
 /* With a low RLIMIT_NOFILE, when other processes of the user have sent descriptors that nobody received yet. */
@@ -236,11 +244,22 @@ static void test_ahead(void **state)
 	assert_true(sb_reader_code((uint32_t)child, true, &at, &again) > 0);
 	assert_int_equal(stats().nr_requests, 4);
 	assert_int_equal(code.len, again.len);
+	/* Without memory for it nothing was got, so nothing is skipped. */
+	read_ahead(wants, 3, 3);
+	sb_str_release(&code);
+	at = 0;
+	shared->is_short = true;
+	assert_int_equal(sb_reader_code((uint32_t)child, true, &at, &code), -ENOMEM);
+	shared->is_short = false;
+	assert_int_equal(at, 0);
+	assert_true(sb_reader_code((uint32_t)child, true, &at, &code) > 0);
+	assert_true(at == UINT64_MAX && stats().nr_requests == 6);
+	assert_int_equal(code.len, again.len);
 	/* What was not taken is dropped. */
 	read_ahead(wants, 3, 3);
 	read_ahead(NULL, 0, 0);
 	assert_int_equal(read_secret(), sizeof(secret));
-	assert_int_equal(stats().nr_requests, 6);
+	assert_int_equal(stats().nr_requests, 8);
 }
 
 /* What does not fit is left to the next round. */
