@@ -53,7 +53,8 @@ void sb_dwarf_free(struct sb_dwarf *dwarf);
  *
  * Code without a function in DWARF (assembler) gets one frame without names, but with its line.
  * Return: 0, with *ret_nr 0 when DWARF does not know the address or a bound was hit; -ENOMEM, with
- * *ret_nr untouched.
+ * *ret_nr untouched: what was being read counts as missing from then on, so that only a new
+ * struct sb_dwarf can tell.
  */
 int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr);

@@ -292,28 +292,25 @@ static int finish_symtab(struct sb_module *mod, int *reason)
 }
 
 /*
- * Try a file that cost too much again, but not often: its budget may have been refilled, and other
- * files be gone.
+ * Whether to try a file that cost too much again, but not often: its budget may have been refilled,
+ * and other files be gone.
  */
-static void try_again(struct sb_module *mod)
+static bool may_retry(struct sb_module *mod, uint64_t *retry_ns)
 {
-	uint64_t now_ns;
+	uint64_t now_ns = sb_now_ns();
 
-	if (mod->symtab_err != -EFBIG)
-		return;
-	now_ns = sb_now_ns();
-	if (now_ns < mod->retry_ns)
-		return;
-	mod->retry_ns = now_ns + RETRY_NS;
-	if (sb_budget_may_retry(&mod->budget))
-		sb_module_drop_light(mod);
+	if (now_ns < *retry_ns)
+		return false;
+	*retry_ns = now_ns + RETRY_NS;
+	return sb_budget_may_retry(&mod->budget);
 }
 
 int sb_module_need_symtab(struct sb_module *mod)
 {
 	int err, reason;
 
-	try_again(mod);
+	if (mod->symtab_err == -EFBIG && may_retry(mod, &mod->retry_ns))
+		sb_module_drop_light(mod);
 	if (mod->symtab_err != NOT_YET)
 		return 0;
 	mod->retry_ns = sb_now_ns() + RETRY_NS;
@@ -434,11 +431,15 @@ static size_t table_bytes(const struct sb_module *mod)
 
 int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table)
 {
+	if (mod->table_err == -EFBIG && may_retry(mod, &mod->table_retry_ns))
+		mod->table_err = NOT_YET;
 	if (mod->table_err == NOT_YET) {
+		mod->table_retry_ns = sb_now_ns() + RETRY_NS;
 		mod->table_err = make_table(mod);
-		if (!mod->table_err && sb_budget_charge(&mod->budget, table_bytes(mod))) {
-			sb_walk_table_release(&mod->table);
-			mod->table_err = -EFBIG;
+		if (!mod->table_err) {
+			mod->table_err = sb_budget_charge(&mod->budget, table_bytes(mod));
+			if (mod->table_err)
+				sb_walk_table_release(&mod->table);
 		}
 		if (mod->table_err == -ENOMEM) {
 			mod->table_err = NOT_YET;
@@ -526,12 +527,17 @@ size_t sb_module_heavy_bytes(const struct sb_module *mod)
 	return bytes + (mod->dwarf ? sb_dwarf_bytes(mod->dwarf) : 0);
 }
 
-void sb_module_drop_heavy(struct sb_module *mod)
+void sb_module_drop_dwarf(struct sb_module *mod)
 {
 	drop_labels(&mod->dwarf_labels);
 	sb_dwarf_free(sb_take(mod->dwarf));
 	if (!mod->dwarf_err)
 		mod->dwarf_err = NOT_YET;
+}
+
+void sb_module_drop_heavy(struct sb_module *mod)
+{
+	sb_module_drop_dwarf(mod);
 	sb_module_drop_table(mod);
 }
 

@@ -87,8 +87,8 @@ struct sb_walk_table;
 /*
  * Get the unwind table of the file or, if it has no CFI, of its debug file; it is compiled at the
  * first use. *ret_table belongs to the module, and is valid until the table or the heavy data are
- * dropped; NULL: there is no usable CFI, or the budget did not allow to compile it, which is not
- * tried again. Return: 0; -ENOMEM: *ret_table is untouched, and it may be tried again.
+ * dropped; NULL: there is no usable CFI, or the budget did not allow to compile it, which is tried
+ * again a minute later. Return: 0; -ENOMEM: *ret_table is untouched, and it may be tried again.
  */
 int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table);
 /* Free the unwind table; the next sb_module_table() compiles it again. */

@@ -352,6 +352,9 @@ int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *
 				mod->dwarf, addr + mod->dwarf_bias, mod->sym->lines, found,
 				max < SB_ARRAY_SIZE(found) ? max : SB_ARRAY_SIZE(found), &nr);
 			sb_module_note_losses(mod);
+			/* Parts of it that lacked memory count as missing. */
+			if (err)
+				sb_module_drop_dwarf(mod);
 		}
 		if (err)
 			return err;

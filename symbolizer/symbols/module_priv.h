@@ -55,7 +55,8 @@ struct sb_module {
 
 	struct sb_budget budget;
 	size_t header_bytes; /* part of the charge that is held as long as the files are open */
-	uint64_t retry_ns;   /* when a file that was refused may be tried again */
+	/* When symbols, or the unwind table, that were refused may be tried again. */
+	uint64_t retry_ns, table_retry_ns;
 
 	struct sb_debugfile debug;
 	int debug_err;
@@ -103,6 +104,8 @@ int sb_module_need_symtab(struct sb_module *mod);
  * none that can be used); -ENOMEM: the next call tries again.
  */
 int sb_module_need_dwarf(struct sb_module *mod);
+/* Free the DWARF; the next sb_module_need_dwarf() loads it again, if it could be used. */
+void sb_module_drop_dwarf(struct sb_module *mod);
 /* Count what lookups in mod->dwarf, which is loaded, have found missing since the last call. */
 void sb_module_note_losses(struct sb_module *mod);
 

@@ -98,6 +98,9 @@ int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf,
 	sb_funcs_release(&funcs);
 	if (is_found)
 		return sb_boundary_check(to, elf, func.lo, addr);
+	if (err == -ENOMEM)
+		return sb_reason_set(to->reason, err, "event '%s': cannot read the unwind tables",
+				     to->text);
 	sb_reason_set(
 		to->reason, 0,
 		"event '%s': no function is known to be at this address, so it cannot be told whether "

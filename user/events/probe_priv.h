@@ -77,7 +77,7 @@ struct sb_elf;
 int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_t begin,
 		      uint64_t addr);
 /* The same, where the function that contains @addr is found by the unwind tables. Return: as above;
- * -EINVAL, too, if none is found, or the tables cannot be read. */
+ * -EINVAL, too, if none is found, or the tables cannot be read for another reason than memory. */
 int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf, uint64_t addr);
 
 /**

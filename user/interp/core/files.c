@@ -103,6 +103,9 @@ static int examine(struct sb_interp *interp, int fd, const char *path, struct se
 		return err == -ENOMEM ? err : 0;
 	seen->file->parser = interp->opts.parser;
 	seen->runtimes = runtimes_of(interp, seen->file);
+	/* The caller frees it, and looks at the file again. */
+	if (seen->file->has_lacked_memory)
+		return -ENOMEM;
 	sb_image_file_unload(seen->file);
 	if (!(seen->runtimes & ~FILE_GO)) {
 		sb_image_file_free(seen->file);

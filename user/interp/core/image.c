@@ -62,6 +62,7 @@ void sb_image_file_unload(struct sb_image_file *file)
 	file->functions = NULL;
 	file->nr_functions = 0;
 	file->has_tried_functions = file->lacks_functions = false;
+	file->has_lacked_memory = false;
 	if (file->elf)
 		sb_budget_settle(file->elf->budget, file->header_bytes);
 }
@@ -83,6 +84,13 @@ void sb_image_file_free(struct sb_image_file *file)
 	free(file->cold);
 	free(file->path);
 	free(file);
+}
+
+/* Note an error that passes. Return: @err. */
+static int note_error(struct sb_image_file *file, int err)
+{
+	file->has_lacked_memory |= err == -ENOMEM;
+	return err;
 }
 
 static int load_table(struct sb_image_file *file, uint32_t type, struct sb_image_table *table)
@@ -117,7 +125,7 @@ static struct sb_image_table *table_of(struct sb_image_file *file, uint32_t type
 
 	/* If the table cannot be read completely, what was read is used. */
 	if (!table->is_tried)
-		table->is_refused = load_table(file, type, table) == -EFBIG;
+		table->is_refused = note_error(file, load_table(file, type, table)) == -EFBIG;
 	return table;
 }
 
@@ -198,7 +206,7 @@ static void note_named(struct sb_image_file *file, const char *name, const Elf64
 {
 	struct sb_image_named *named = &file->named[file->nr_named];
 
-	if (file->nr_named == SB_IMAGE_NAMED_MAX)
+	if (file->nr_named == SB_IMAGE_NAMED_MAX || file->has_lacked_memory)
 		return;
 	named->name = strdup(name);
 	named->is_there = sym;
@@ -277,7 +285,8 @@ static void load_functions(struct sb_image_file *file)
 	if (file->has_tried_functions)
 		return;
 	file->has_tried_functions = true;
-	if (sb_parser_functions(file->parser, file->elf, &file->functions, &file->nr_functions)) {
+	if (note_error(file, sb_parser_functions(file->parser, file->elf, &file->functions,
+						 &file->nr_functions))) {
 		file->lacks_functions = true;
 		file->nr_functions = 0;
 	}
@@ -343,6 +352,8 @@ static const char *dynsym_name(struct sb_image_file *file, uint64_t index)
 	size_t nr_bytes = sb_elf_sym_bytes(file->elf);
 	Elf64_Sym sym;
 
+	if (!reader)
+		(void)note_error(file, -ENOMEM);
 	if (!shdr || !reader || index >= shdr->sh_size / nr_bytes)
 		return NULL;
 	sb_elf_reader_init(reader, file->elf, shdr->sh_offset + index * nr_bytes, nr_bytes,
@@ -350,7 +361,8 @@ static const char *dynsym_name(struct sb_image_file *file, uint64_t index)
 	if (sb_elf_next_sym(reader, &sym) <= 0 || sym.st_name >= table->names_len)
 		return NULL;
 	sb_str_clear(&file->text);
-	return sb_str_add(&file->text, table->names + sym.st_name) ? NULL : file->text.s;
+	return note_error(file, sb_str_add(&file->text, table->names + sym.st_name)) ? NULL
+										     : file->text.s;
 }
 
 /* Call @fn for each relocation with addend of one section; a positive value ends it. */
@@ -364,7 +376,7 @@ static int each_rela(struct sb_image_file *file, int (*fn)(void *arg, const Elf6
 	int ret = 0;
 
 	if (!reader)
-		return -ENOMEM;
+		return note_error(file, -ENOMEM);
 	for (i = 0; ret <= 0 && i < file->elf->nr_shdrs; i++) {
 		shdr = sb_elf_section_at(file->elf, i);
 		if (!shdr || shdr->sh_type != SHT_RELA || !(shdr->sh_flags & SHF_ALLOC) ||
@@ -484,7 +496,7 @@ static void note_reloc(struct sb_image_file *file, uint64_t addr, const char *na
 {
 	struct sb_image_reloc *reloc = &file->reloc[file->nr_relocs];
 
-	if (file->nr_relocs == SB_IMAGE_RELOCS_MAX)
+	if (file->nr_relocs == SB_IMAGE_RELOCS_MAX || file->has_lacked_memory)
 		return;
 	reloc->addr = addr;
 	reloc->name = name ? strdup(name) : NULL;
@@ -500,7 +512,7 @@ const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr)
 	for (i = 0; i < file->nr_relocs; i++)
 		if (file->reloc[i].addr == search.addr)
 			return file->reloc[i].name;
-	if (each_rela(file, is_at, &search) >= 0)
-		note_reloc(file, search.addr, search.found);
+	(void)each_rela(file, is_at, &search);
+	note_reloc(file, search.addr, search.found);
 	return search.found;
 }

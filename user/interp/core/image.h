@@ -7,7 +7,8 @@
  * Addresses are those of the process unless said otherwise. No pointer may be NULL unless a
  * function says so; arguments are not kept unless it says so; out-parameters are untouched on
  * error. Callbacks get @arg, and may call any function here. Not thread-safe: the caller holds the
- * lock of struct sb_interp. Without memory, what would have to be read counts as missing.
+ * lock of struct sb_interp. Without memory, what would have to be read counts as missing, and is
+ * looked for again the next time that the process is looked at.
  */
 #ifndef SB_INTERP_IMAGE_H
 #define SB_INTERP_IMAGE_H

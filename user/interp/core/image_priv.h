@@ -38,6 +38,9 @@ struct sb_image_file {
 	struct sb_cfi_function *functions; /* from .eh_frame, ascending */
 	size_t nr_functions;
 	bool has_tried_functions, lacks_functions; /* lacks: they could not be read */
+	/* Since sb_image_file_unload() an answer lacked memory. That passes, so neither this answer
+	 * nor one that may depend on it is remembered. */
+	bool has_lacked_memory;
 	/* Answers that are remembered, because each process with this file causes the same
 	 * questions. Then neither symbols nor .eh_frame need to be read. Addresses are those of the
 	 * file. */
@@ -82,10 +85,10 @@ int sb_image_file_new(int fd, const char *path, struct sb_image_file **ret_file)
  */
 void sb_image_file_free(struct sb_image_file *file);
 /* Return: whether the file defines the symbol @name, in .dynsym or .symtab; false, too, when
- * looking for it would exceed the file's budget. */
+ * looking for it would exceed the file's budget, or lacks memory (has_lacked_memory). */
 bool sb_image_file_has(struct sb_image_file *file, const char *name);
-/* Free symbols and functions, which are read again when they are needed. Remembered answers stay.
- */
+/* Free symbols and functions, which are read again when they are needed, and begin without
+ * has_lacked_memory. Remembered answers stay. */
 void sb_image_file_unload(struct sb_image_file *file);
 
 #endif

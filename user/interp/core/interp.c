@@ -153,6 +153,9 @@ static int attach_bounded(struct space *space, struct sb_runtime *rt)
 		sb_replace_controls(rt->why.s, rt->why.len);
 	sb_debug("%s in process %u: %llu reads", rt->ops->name, space->key.tgid,
 		 (unsigned long long)(READS_MAX - nr_left));
+	/* What it did not find may be there. */
+	if (err && rt->image->file->has_lacked_memory)
+		return -ENOMEM;
 	if (!err || nr_left || err == -ESRCH || err == -ENOMEM)
 		return err;
 	sb_str_clear(&rt->why);

@@ -106,8 +106,8 @@ static void keep(struct sb_image *image, const struct seek *seek)
 	struct sb_image_cold *cold;
 	size_t i;
 
-	if (file->lacks_functions || file->nr_cold == SB_IMAGE_COLD_MAX ||
-	    seek->max > SB_RUNTIME_ANCHORS_MAX)
+	if (file->lacks_functions || file->has_lacked_memory ||
+	    file->nr_cold == SB_IMAGE_COLD_MAX || seek->max > SB_RUNTIME_ANCHORS_MAX)
 		return;
 	cold = realloc(file->cold, (file->nr_cold + 1) * sizeof(*cold));
 	if (!cold)
@@ -136,6 +136,8 @@ size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
 	if (!known) {
 		if (max && each_jump(image, &function, see_jump, &seek) >= 0)
 			keep(image, &seek);
+		else if (max)
+			image->file->has_lacked_memory = true;
 		return seek.nr;
 	}
 	for (i = 0; i < known->nr; i++)
