@@ -459,6 +459,22 @@ def damaged(binary, store, work):
         check(server.get('/')[0] == 200, 'a damaged store: the page')
 
 
+def too_long(binary, store):
+    """Where no file of an answer may be longer than 2,000 bytes."""
+    long, limits = 0, resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    with serving(binary, '--store', store.path) as server:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        for path, params in ([('/api/profile', {'format': name}) for name in ('json', 'html', 'folded', 'pprof', 'svg')] +
+                             [('/api/flame', {}), ('/api/diff', {'vs_from': T0}), ('/metrics', {})]):
+            for headers in {}, {'Accept-Encoding': 'gzip'}:
+                status, _, body = server.get(path, headers=headers, **params)
+                long += status == 503
+                check(status == 200 and len(body) <= 2000 or status == 503 and b'longer than' in body,
+                      f'an answer that is too long: {path} {params} {headers}: {status} {body[:120]}')
+    check(long > 8, f'{long} answers were too long')
+
+
 def as_service(unit, work):
     """What systemd says to the unit."""
     if not shutil.which('systemd-analyze'):
@@ -504,6 +520,7 @@ def main():
         kept(binary, store, work)
         unix_socket(binary, store, work)
         damaged(binary, store, work)
+        too_long(binary, store)
 
 
 main()

@@ -114,9 +114,14 @@ void sb_raise_nofile(void)
 
 void sb_lower_limit(int resource, uint64_t value)
 {
-	const struct rlimit limit = { .rlim_cur = value, .rlim_max = value };
+	struct rlimit limit;
 
-	/* What is refused is lower already. */
+	if (getrlimit(resource, &limit))
+		return;
+	if (limit.rlim_max > value)
+		limit.rlim_max = value;
+	if (limit.rlim_cur > value)
+		limit.rlim_cur = value;
 	(void)setrlimit(resource, &limit);
 }
 

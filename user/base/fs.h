@@ -40,8 +40,8 @@ int sb_write_all(int fd, const void *data, size_t len);
 /* Raise RLIMIT_NOFILE to its hard limit, since each CPU and each file kept open takes a descriptor.
  * A failure is ignored, as by the next one. */
 void sb_raise_nofile(void);
-/* Set the soft and the hard limit @resource (RLIMIT_*) of setrlimit(2) to @value. Where the hard
- * limit is lower already both stay, but only without CAP_SYS_RESOURCE: with it they are raised. */
+/* Lower the soft and the hard limit @resource (RLIMIT_*) of setrlimit(2) to @value. What is lower
+ * already stays. */
 void sb_lower_limit(int resource, uint64_t value);
 
 /* A user and a group. */

@@ -114,13 +114,15 @@ static FILE *open_memory(void)
 	return file;
 }
 
-/* Return: 0 or an error; -EFBIG if the body exceeds RLIMIT_FSIZE. */
+/*
+ * Return: 0 if all was written; -EFBIG if the body exceeds RLIMIT_FSIZE, else -ENOMEM. A stream
+ * does not keep which error it met, and the writers of formats say -EIO: so meet it again.
+ */
 static int end_file(FILE *file)
 {
-	errno = 0;
-	if (fflush(file) || ferror(file))
-		return errno == EFBIG ? -EFBIG : -ENOMEM;
-	return 0;
+	if (!fflush(file) && !ferror(file))
+		return 0;
+	return write(fileno(file), "", 1) < 0 && errno == EFBIG ? -EFBIG : -ENOMEM;
 }
 
 static int finish(struct sb_asked *asked, int *ret_fd)
@@ -132,7 +134,7 @@ static int finish(struct sb_asked *asked, int *ret_fd)
 	if (!err && asked->question->accepts_gzip && !is_packed(asked->answer)) {
 		packed = open_memory();
 		err = packed ? pack(asked->out, packed) : -ENOMEM;
-		if (!err)
+		if (packed && (!err || ferror(packed)))
 			err = end_file(packed);
 		asked->answer->is_gzip = 1;
 		body = packed;
@@ -156,6 +158,8 @@ static int answer_route(struct sb_asked *asked, const struct sb_route *route, in
 	err_json = sb_json_end(&asked->json);
 	if (!err)
 		err = err_json;
+	if (err && asked->out && ferror(asked->out))
+		err = end_file(asked->out);
 	if (!err)
 		err = finish(asked, ret_fd);
 	if (asked->out)
