@@ -244,7 +244,7 @@ struct sb_die_ref {
 
 /*
  * Set unit->abbrevs, if it is not set yet, to the table that the unit names, owned by the file.
- * Return: 0, -EBADMSG, -EFBIG, -ENOMEM.
+ * Return: 0, -EBADMSG, -EFBIG, -ENOMEM; it can be called again after an error.
  */
 int sb_abbrevs_load(struct sb_unit *unit);
 /* Free all tables of a file; abbrevs of its units are not to be used any more. */

@@ -33,8 +33,8 @@ void sb_plt_bounds(const struct sb_elf *elf, uint64_t *ret_start, uint64_t *ret_
  * stubs
  *
  * Return: 0; -ENODATA: there are none, or the file is for another machine; -EBADMSG: its tables are
- * broken; -EFBIG (a bound or the budget); -ENOMEM; others of pread(2). On error *@ret_plt is
- * untouched.
+ * broken; -ENOTSUP: they are compressed; -EFBIG (a bound or the budget); -ENOMEM; others of
+ * pread(2). On error *@ret_plt is untouched.
  */
 int sb_plt_new(const struct sb_elf *elf, struct sb_plt **ret_plt);
 /* Free the stubs. Accepts NULL. */

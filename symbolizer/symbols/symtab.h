@@ -52,10 +52,10 @@ void sb_symtab_free(struct sb_symtab *tab);
  * Add .symtab or .dynsym of @elf; .dynsym is found through PT_DYNAMIC, too. @section_type:
  * SHT_SYMTAB or SHT_DYNSYM. @bias is added to each address. A file must outlive the table, because
  * names stay in it; an image need not.
- * Return: 0; -ENODATA (no such table, or no code in it); -EBADMSG; -EFBIG (a bound, the budget, or
- * the table got symbols from five sources already), and then nothing was added; -ENOMEM; others of
- * pread(2). After the other errors symbols read before it may have been added. After any error but
- * -ENOMEM further tables can be added, and the table can be finished.
+ * Return: 0; -ENODATA (no such table, or no code in it); -EBADMSG; -ENOTSUP (compressed); -EFBIG (a
+ * bound, the budget, or the table got symbols from five sources already), and then nothing was
+ * added; -ENOMEM; others of pread(2). After the other errors symbols read before it may have been
+ * added. After any error but -ENOMEM further tables can be added, and the table can be finished.
  */
 int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t section_type,
 		  uint64_t bias);

@@ -153,10 +153,10 @@ int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
 void sb_runtime_free_state(struct sb_runtime *rt);
 /*
  * Walk a thread by its state with begin() and step(), as the kernel does; @rt is attached, and has
- * both. @walk: the caller has set conf and thread_pointer, and zeroed at[]; frames are appended to
- * those that it has. Pages that the walk reads are cached until it ends. walk->status tells how the
- * walk ended; SB_STACK_DEPTH: after SB_INTERP_STEPS_MAX steps. Return: false when begin() has
- * already ended it.
+ * both. @walk: the caller has set conf, thread_pointer, and wants_lines, pc, sp and regs as far as
+ * they are known (else 0), and zeroed at[]; frames are appended to those that it has. Pages that
+ * the walk reads are cached until it ends. walk->status tells how the walk ended; SB_STACK_DEPTH:
+ * after SB_INTERP_STEPS_MAX steps. Return: false when begin() has already ended it.
  */
 bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk);
 
