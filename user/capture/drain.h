@@ -53,8 +53,8 @@ int sb_drain_run(struct sb_drain *drain);
 /* Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next
  * sb_drain_run(), and the last batch stays valid. Thread: any. Return: 0; -EAGAIN when
  * SB_DRAIN_EARLY_BYTES_MAX are kept already, so nothing was read; -ENOMEM: counts are still in the
- * maps, and the call can be repeated; or a negative errno as sb_drain_run(), which returns it again.
- */
+ * maps, and the call can be repeated; or a negative errno as sb_drain_run(), which returns it
+ * again. */
 int sb_drain_collect(struct sb_drain *drain);
 /* Return: how often sb_drain_run() was called. Thread: any. */
 uint64_t sb_drain_nr_runs(const struct sb_drain *drain);
@@ -68,7 +68,8 @@ struct sb_drain_stats {
 void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);
 
 /* Get the processes that are older than the session and that the last run saw sampled for the first
- * time. Return: an array of *@ret_nr tgids, valid until the next run; may be NULL if *@ret_nr is 0. */
+ * time. Return: an array of *@ret_nr tgids, valid until the next run; may be NULL if *@ret_nr is
+ * 0. */
 const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr);
 /* Return: of the last run, valid until the next: stacks that have yet to be unwound; never NULL. */
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);

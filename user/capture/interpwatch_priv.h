@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The state of what serves the interpreter walkers. interpwatch_procs.c is its thread, which looks
- * at processes; interpwatch_stacks.c keeps stacks and labels for the drain; interpwatch.c starts and
- * ends both. Internal to interpwatch*.c. No pointer may be NULL unless a contract says so.
+ * at processes; interpwatch_stacks.c keeps stacks and labels for the drain; interpwatch.c starts
+ * and ends both. Internal to interpwatch*.c. No pointer may be NULL unless a contract says so.
  */
 #ifndef SB_CAPTURE_INTERPWATCH_PRIV_H
 #define SB_CAPTURE_INTERPWATCH_PRIV_H

@@ -21,8 +21,8 @@ struct sb_counter; /* events/counter.h; borrowed during a call */
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
 /* As sb_perf_open(), also in what it returns, for an event that counts the records for which its
- * ring had no room. Sets attr->read_format, too. *ret_tells_lost, set in any case: whether the kernel
- * can do that (Linux 6.0 and later); if not, an event that does not count them is opened. */
+ * ring had no room. Sets attr->read_format, too. *ret_tells_lost, set in any case: whether the
+ * kernel can do that (Linux 6.0 and later); if not, an event that does not count them is opened. */
 int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
 
 /*
@@ -36,8 +36,8 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
  */
 int sb_perf_open_timer(const struct sb_counter *counter, uint32_t freq_hz, int cpu);
 
-/* Return: the period of a clock in ns: its own or, if it has none, that of @freq_hz, 1 to 10^9 times
- * a second; 0: @counter is no clock. */
+/* Return: the period of a clock in ns: its own or, if it has none, that of @freq_hz, 1 to 10^9
+ * times a second; 0: @counter is no clock. */
 uint64_t sb_perf_timer_period_ns(const struct sb_counter *counter, uint32_t freq_hz);
 
 /*

@@ -61,7 +61,7 @@ void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 /* Tell @sym everything that was recorded since the last call, in order of time, and @processes
  * which have ended; neither is kept. On an error everything else is still told, so it need not be
  * repeated. Thread: the session's.
- * Return: 0; or the first error of the symbolizer (sb_sym.h), e.g. -ENOMEM. */
+ * Return: 0; -ENOMEM; or another error, the first that telling the symbolizer had. */
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 		       struct sb_processes *processes);
 

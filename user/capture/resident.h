@@ -26,7 +26,8 @@
 struct sampler_bpf;
 struct sb_resident;
 
-/* Pages that are followed exactly: 4 GiB, in 20 MiB at most. Beyond it, one window of pages in 2^n is. */
+/* Pages that are followed exactly: 4 GiB, in 20 MiB at most. Beyond it, one window of pages in 2^n
+ * is. */
 #define SB_RESIDENT_PAGES_MAX  (1u << 20)
 /* Distinct stacks of faults, whose keys take 160 bytes each. */
 #define SB_RESIDENT_OWNERS_MAX (1u << 16)
@@ -90,8 +91,8 @@ int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count
  * 0; -ENOMEM, and some may be missing. */
 int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids);
 
-/* Return: the time of the oldest fault (CLOCK_MONOTONIC) that a later count can be of, although its process
- * has ended by then; UINT64_MAX: there is none. */
+/* Return: the time of the oldest fault (CLOCK_MONOTONIC) that a later count can be of, although its
+ * process has ended by then; UINT64_MAX: there is none. */
 uint64_t sb_resident_oldest_ns(const struct sb_resident *resident);
 
 /* A process at the last look; numbers are of bytes. */

@@ -71,8 +71,8 @@ void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *p
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
 			 uint32_t shift);
 
-/* resident_look.c: note which pages are there at the first look. Return: 0, also if they cannot be read;
- * -ENOMEM. */
+/* resident_look.c: note which pages are there at the first look. Return: 0, also if they cannot be
+ * read; -ENOMEM. */
 int sb_resident_meet(struct sb_resident *resident, uint32_t space);
 /* Note which processes have ended, by /proc: those that are gone or zombies, or whose number
  * another process has. */

@@ -90,7 +90,7 @@ struct sb_session_opts {
 	 * since the one before. */
 	bool is_summed;
 	bool is_lasting;     /* a long run: smaller ring, without room for the burst of its start */
-	double overhead_max; /* a part of all CPUs: 0.01; views are throttled above it; 0: no limit */
+	double overhead_max; /* part of all CPUs (0.01) above which views are throttled; 0: none */
 };
 
 /*
@@ -149,8 +149,8 @@ int sb_session_settle(struct sb_session *session);
  */
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
 		       size_t *ret_nr);
-/* Return: a time (CLOCK_MONOTONIC) before which no sample is that a later drain can return; samples in
- * spans that are open are held. UINT64_MAX: none is held. */
+/* Return: a time (CLOCK_MONOTONIC) before which no sample is that a later drain can return; samples
+ * in spans that are open are held. UINT64_MAX: none is held. */
 uint64_t sb_session_held_since_ns(const struct sb_session *session);
 /*
  * Make the BPF side ship evicted stacks and labels again when they are next seen, and drop samples
@@ -192,9 +192,9 @@ struct sb_session_stats {
 	struct sb_spans_stats spans;	   /* zero without spans */
 	struct sb_resident_stats resident; /* zero unless the view follows pages */
 };
-/* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never, if
- * the view has none. @wall_ns: duration of the run. The strings are valid during the call, in which
- * @row must not call functions of the session that change it. */
+/* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never,
+ * if the view has none. @wall_ns: duration of the run. The strings are valid during the call, in
+ * which @row must not call functions of the session that change it. */
 void sb_session_report(const struct sb_session *session, uint32_t view, uint64_t wall_ns,
 		       void (*row)(const char *name, const char *value));
 /* Get the figures; @view is the index of a view in opts->views, which is not checked, here and

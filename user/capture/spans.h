@@ -53,20 +53,21 @@ void sb_spans_free(struct sb_spans *spans);
 int sb_spans_judge(struct sb_spans *spans, struct sb_batch *batch);
 /* Note which threads are in their spans at the end of the run; once, while the programs are still
  * loaded. Each sb_spans_judge() from now on holds nothing: what has not been slow until now does
- * not count. Return: 0; -ENOMEM; or a negative errno
- * of running an iterator or reading a map: the run is not taken to be over then. */
+ * not count. Return: 0; -ENOMEM; or a negative errno of running an iterator or reading a map: the
+ * run is not taken to be over then. */
 int sb_spans_end(struct sb_spans *spans);
 
 /* Append the IDs of the stacks that held counts reference; some are zero, or there twice. Return:
  * 0; -ENOMEM, and some may be missing. */
 int sb_spans_pending(const struct sb_spans *spans, sb_vec_stack_id *ids);
-/* Return: the time of the oldest sample that is held (CLOCK_MONOTONIC); UINT64_MAX: there is none. */
+/* Return: the time of the oldest sample that is held (CLOCK_MONOTONIC); UINT64_MAX: there is
+ * none. */
 uint64_t sb_spans_oldest_ns(const struct sb_spans *spans);
 /* Get the figures so far. What cannot be read is 0. */
 void sb_spans_stats(const struct sb_spans *spans, struct sb_spans_stats *ret_stats);
 
-/* Return: the shortest duration that is counted in @bucket (sb_spans_stats.nr). Any thread, here
- * and below. */
+/* Return: the shortest duration, in ns, that is counted in @bucket, an index of sb_spans_stats.nr
+ * or the one behind the last, which is not checked. Any thread, here and below. */
 uint64_t sb_span_bucket_ns(uint32_t bucket);
 /* Return: a duration that the part @part (0 to 1) of the spans that ended did not exceed, to an
  * eighth: the upper end of the bucket in which it lies; 0 if none ended. */

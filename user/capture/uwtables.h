@@ -99,8 +99,8 @@ bool sb_uwtables_is_vdso(const struct sb_uwtables *tables, uint32_t bin);
  *	the caller's. Not used for the vDSO
  *
  * Return: 0 when a state is published, also before; -ESTALE when @fd is another file; -EAGAIN when
- * there is no room before evicted words can be reused, in two seconds, and until then again,
- * without another attempt; -ENOMEM, -EMFILE, -ENFILE. On error no state is published.
+ * there is no room: evicted words can be reused in two seconds, and until then each call returns
+ * this at once; -ENOMEM, -EMFILE, -ENFILE. On error no state is published.
  */
 int sb_uwtables_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t tgid);
 

@@ -31,8 +31,9 @@ struct sb_trial {
 /*
  * Sample the process @tgid for half a second, and count into @trial. @parser: the process that
  * parses its files, used during the call only; NULL: this process does. Return: 0, also when the
- * process did not run; a negative errno, and some samples may have been counted; if there is a
- * reason beyond it, it was logged.
+ * process did not run; -ESRCH when there is no such process; -EPERM, -EACCES without privilege;
+ * -EOPNOTSUPP when the kernel cannot do it; -ENOMEM; or another negative errno of a system call:
+ * some samples may have been counted, and if there is a reason beyond the errno, it was logged.
  */
 int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser);
 /* Free the list of mappings, also after an error or without a trial. */

@@ -30,9 +30,10 @@ struct sb_record {
 
 /* Set the defaults; overwrites all. @record may not be moved afterwards. */
 void sb_record_init(struct sb_record *record);
-/* Parse @argv, which @fields then borrows, into @fields, which the caller releases, also after an
- * error, by sb_record_release() or sb_record_opts_release(). Return: -1 to go on, or the exit
- * status: SB_EXIT_DATA after --help and --version; otherwise errors were logged. */
+/* Parse @argv, which @fields then borrows, into @fields, which is that of sb_record_init(), or
+ * zeroed and then given to sb_run_config_init() for its `run`, and which the caller releases, also
+ * after an error, by sb_record_release() or sb_record_opts_release(). Return: -1 to go on, or the
+ * exit status: SB_EXIT_DATA after --help and --version; otherwise errors were logged. */
 int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *command, char **argv);
 /* In record_events.c: list the events that --list asks for; or add the view of --kind to
  * opts->run.views if there is none yet, and find the places of the events and spans for
@@ -68,8 +69,9 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 /*
  * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY". @until:
  * the argument of --until, or NULL.
- * Return: 0, and *ret_key is KEY, which is a part of @in, or NULL if @in names an event; -EINVAL with
- * @reason if KEY is no valid key, or if @in names a label and @until is not NULL: *ret_key is NULL.
+ * Return: 0, and *ret_key is KEY, which is a part of @in, or NULL if @in names an event; -EINVAL
+ * with @reason if KEY is no valid key, or if @in names a label and @until is not NULL: *ret_key is
+ * NULL.
  */
 int sb_record_span_label(const char *in, const char *until, const char **ret_key,
 			 struct sb_reason *reason);

@@ -50,8 +50,7 @@ struct sb_fg_palette {
  * Choose the palette by opts->color_by unless that is SB_FG_BY_KIND, else by opts->colors, else by
  * @kind_of_run, the name of a view ("oncpu", "io", ...; NULL or another name: the usual colours).
  * opts->random and opts->hash choose the shades. @palette is overwritten and borrows nothing.
- * Return: 0;
- * -EINVAL if there is no such palette; -ENOMEM. On error there is nothing to release.
+ * Return: 0; -EINVAL if there is no such palette; -ENOMEM. On error there is nothing to release.
  */
 int sb_fg_palette_init(struct sb_fg_palette *palette, const struct sb_fg_opts *opts,
 		       const char *kind_of_run);

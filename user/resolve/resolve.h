@@ -143,8 +143,9 @@ void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stac
 void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evicted *ret_evicted);
 /*
  * Append to @profile from now on. It is empty, and borrowed as that of sb_resolver_new(). Frames of
- * kernel stacks and objects, which are resolved once, and of the slowest calls are copied to it. The
- * old profile is not used any more. Return: 0; -ENOMEM, -E2BIG: then the resolver is only to be freed.
+ * kernel stacks and objects, which are resolved once, and of the slowest calls are copied to it.
+ * The old profile is not used any more. Return: 0; -ENOMEM, -E2BIG: then the resolver is only to be
+ * freed.
  */
 int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile);
 /* From now on count each process once more in sb_resolve_stats.nr_processes, for a new period; the

@@ -58,8 +58,8 @@ struct sb_run_config {
 	} roots;			   /* root first; empty: the resolver's default */
 	const char *labels[SB_LABELS_MAX]; /* keys of the labels to read from threads */
 	size_t nr_labels;
-	/* Add a frame "-" between the user and the kernel part; tell frames of one function apart by
-	 * line; give frames the names of their modules; tell them apart by offset. */
+	/* Add a frame "-" between the user and the kernel part; tell frames of one function apart
+	 * by line; give frames the names of their modules; tell them apart by offset. */
 	bool delimited, lines, modules, offsets;
 	bool no_inlines, debuginfod;
 	uint32_t demangle;	     /* enum sb_sym_demangle */

@@ -109,7 +109,8 @@ struct sb_block_rows {
 int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_block_rows *ret_rows, uint64_t figure[SB_BLOCK_FIGURE_MAX]);
 
-/* Add the block's SB_BLOCK_SAMPLED_MS to *@sampled_ms. The block is read if it was not before.
+/* Add the block's SB_BLOCK_SAMPLED_MS to *@sampled_ms, nothing on error. The block is read if it
+ * was not before.
  * Return: as sb_segment_rows(). */
 int sb_segment_sampled(struct sb_segment *segment, const struct sb_record *block,
 		       uint64_t *sampled_ms);

@@ -187,8 +187,8 @@ struct sb_view {
 const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *opts,
 			 uint64_t *ret_divisor);
 
-/* Return: what a sample of the view is, plural, a constant: "pages" of views that follow pages, else
- * sb_view_kind.event. */
+/* Return: what a sample of the view is, plural, a constant: "pages" of views that follow pages,
+ * else sb_view_kind.event. */
 const char *sb_view_event(const struct sb_view *view);
 
 /* The views of one run, in one BPF object. The index of a view is sb_sample_key.view. */
@@ -221,8 +221,9 @@ enum bpf_attach_type;
  * Return: 0: it works; or the negative errno by which the kernel refused. */
 int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type);
 
-/* Run a loaded BPF iterator once, and append all that it writes to @bytes. Return: 0; or a negative
- * errno, and what it wrote before stays appended. */
+/* Run a loaded BPF iterator once, and append all that it writes to @bytes. Return: 0; -ENOMEM; or a
+ * negative errno of attaching the iterator or reading from it; what it wrote before stays
+ * appended. */
 int sb_iter_run(const struct bpf_program *iter, struct sb_str *bytes);
 
 /* Return: what is missing from a run's results when the kernel refuses to load the program named

@@ -36,8 +36,8 @@ int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 /*
  * Implements sb_view.thin() (view.h) for views that drop events by chance (sb_thin() of
  * bpf/core/thin.bpf.c): samples get the weight @mean * 2^@step, and an event is one with the
- * probability that fits. @opts: not used. @mean: in the BPF
- * side's unit; not 0. The product must fit in 64 bits.
+ * probability that fits. @opts: not used. @mean: in the BPF side's unit; not 0. The product must
+ * fit in 64 bits.
  * Return: that weight, in the same unit; 0 for step 0, which takes every event.
  */
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
@@ -69,7 +69,9 @@ int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 /* Implement begin(), settle() and pending() of struct sb_view (views/view.h), for views prepared by
  * the above; settle() only after sb_sched_prepare_whole(). The first two return a program of @skel,
- * which is an iterator over tasks that the session runs; never NULL. */
+ * which is an iterator over tasks that the session runs; never NULL. pending() appends the IDs of
+ * stacks of waits that are not over; it returns 0, or -ENOMEM or a negative errno of running an
+ * iterator, and then nothing is appended. */
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
 int sb_sched_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
@@ -92,9 +94,12 @@ struct sb_io_row {
 bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opts, uint8_t op,
 		     struct sb_io_call *ret_how);
 
-/* io_uring.c: I/O that programs request through io_uring. They do for it what the functions
- * prepare(), attach(), attaches() and op_name() of struct sb_view do, with the same errors; a
- * kernel that lacks something is no error. */
+/* io_uring.c: I/O that programs request through io_uring. They do for it what the functions of
+ * struct sb_view with these names do: prepare(), first, switches on programs and writes settings;
+ * attach() appends links to @links, which owns them, on failure too; attaches() returns whether
+ * attach() attaches @prog; op_name() returns the name of an operation of io_uring by
+ * sb_sample_key.op, a constant, or NULL. The first two return 0, also on a kernel that lacks
+ * something; or a negative errno, attach() with @reason. */
 int sb_io_uring_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason);
 bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
@@ -104,8 +109,9 @@ const char *sb_io_uring_op_name(uint32_t op);
  * constant. After prepare(). */
 const char *sb_io_uring_missing(const struct sampler_bpf *skel);
 
-/* io_kernel.c: reads and writes of kernel threads, in the layer "syscall". prepare() as in struct
- * sb_view; a kernel that lacks something is no error. */
+/* io_kernel.c: reads and writes of kernel threads, in the layer "syscall"; for sb_view.prepare():
+ * switch on the programs and write settings. Return: 0, also for another layer or on a kernel that
+ * lacks something; or a negative errno. */
 int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
 /* Return: NULL when I/O of kernel threads is seen in this run; or why not, a part of a sentence, a
@@ -197,15 +203,18 @@ bool sb_probe_multi_can(enum sb_probe_kind kind, const struct sb_probes *probes)
 int sb_probe_multi_prepare(struct bpf_program *program, enum sb_probe_kind kind);
 /* Return: whether @program is loaded for such links. Then it can be attached by them only. */
 bool sb_probe_multi_is_on(const struct bpf_program *program);
-/* Attach to @nr places, at least one, which are functions of the kernel, or of the same file; all
- * are hooked at the beginning, or all at the return. The link is appended to @links, which owns it.
+/* Attach to the @nr places of job->probes with the indexes @idx, at least one, which are functions
+ * of the kernel, or of the same file; all are hooked at the beginning, or all at the return. The
+ * link is appended to @links, which owns it.
  * Return: 0; or a negative errno, and none is hooked. */
 int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, size_t nr,
 			  sb_vec_link *links);
 
 /* trace.c: members of sb_view.prepare, attach and attaches that the view "alloc" shares: a stack at
- * each place of opts->probes, which live until the run's results are written. attach() and
- * attaches() go by the options of the last prepare(). Errors are as in struct sb_view. */
+ * each place of opts->probes, which live until the run's results are written. prepare() returns 0
+ * or a negative errno. attach() and attaches() go by the options of the last prepare(), not by
+ * @opts. attach() appends links to @links, which owns them, on failure too, and returns 0, or a
+ * negative errno with @reason. attaches() returns whether attach() attaches @prog. */
 int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_trace_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		    struct sb_reason *reason);
@@ -251,8 +260,13 @@ int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *pro
 /* held.c: memory that is held, for the views of it: pairs of bpf/views/latency.bpf.c that are
  * accounted if they are open at the end. */
 
-/* Implement the functions of struct sb_view (view.h) that have their names, with its errors.
- * prepare() has to be called before the others that take a skel. */
+/* Implement the functions of struct sb_view (view.h) that have their names. Those that return int
+ * return 0 or a negative errno, attach() with @reason, check() -EINVAL with *ret_why, a constant
+ * sentence, if opts->probes has no places. prepare() comes first; attach() appends links to @links,
+ * which owns them, on failure too; attaches() tells whether attach() attaches @prog; settle()
+ * returns a program of @skel, never NULL; pending() appends the IDs of stacks that open pairs have,
+ * as sb_pending_of_map() does; thin() returns @mean * 2^@step, 0 for step 0; unit_of() returns NULL
+ * unless opts->is_of_objects is set, and then *ret_divisor is untouched. */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
