@@ -5,6 +5,7 @@
  *
  *	calls read SECONDS FILE		ns for each read of 4 KiB of FILE, which is cached
  *	calls getppid SECONDS		ns for each getppid(2)
+ *	calls faults SECONDS FRAMES	ns for each fault of a page of fresh memory, below so many functions
  *	calls switches SECONDS PAIRS	round trips per second of PAIRS of processes that pass a byte to
  *					each other through pipes, and ns for each, of both processes
  */
@@ -26,6 +27,8 @@
 #define NSEC	  1000000000ull
 #define BATCH	  1000
 #define PAIRS_MAX 64
+#define PAGES	  4096
+#define PAGE	  4096
 
 static char data[4096];
 
@@ -73,6 +76,36 @@ static int loop_read(uint64_t seconds, const char *path)
 static int loop_getppid(uint64_t seconds, const char *arg)
 {
 	return loop(getppid_once, -1, seconds);
+}
+
+static NOINLINE int touch_below(volatile char *memory, int nr_frames)
+{
+	int i;
+
+	if (nr_frames > 0)
+		return touch_below(memory, nr_frames - 1) + 1; /* no tail call */
+	for (i = 0; i < PAGES; i++)
+		memory[(size_t)i * PAGE] = 1;
+	return 0;
+}
+
+static int loop_faults(uint64_t seconds, const char *arg)
+{
+	uint64_t begin = now_ns(CLOCK_MONOTONIC), nr = 0, cpu_ns = 0;
+	char *memory = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED || madvise(memory, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE))
+		return 1;
+	do {
+		cpu_ns -= now_ns(CLOCK_THREAD_CPUTIME_ID);
+		touch_below(memory, arg ? atoi(arg) : 8);
+		cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID);
+		nr += PAGES;
+		if (madvise(memory, (size_t)PAGES * PAGE, MADV_DONTNEED))
+			return 1;
+	} while (now_ns(CLOCK_MONOTONIC) < begin + seconds * NSEC);
+	return printf("%.2f\n", (double)cpu_ns / (double)nr) < 0;
 }
 
 /* Passes a byte on for as long as there is one. */
@@ -148,6 +181,7 @@ static const struct {
 } modes[] = {
 	{ "read", loop_read },
 	{ "getppid", loop_getppid },
+	{ "faults", loop_faults },
 	{ "switches", loop_switches },
 };
 
