@@ -108,7 +108,7 @@ enum sb_event_kind {
 	SB_EVENT_RAW,	  /* struct sb_event_raw: a stack that user space is to unwind */
 	SB_EVENT_OBJECT,  /* struct sb_event_object: an object seen for the first time */
 	SB_EVENT_OWNER,	  /* struct sb_event_owner, see sb_abi_memory.h */
-	SB_EVENT_FAULT,	  /* struct sb_event_fault, see sb_abi_memory.h */
+	SB_EVENT_FAULTS,  /* struct sb_event_faults, see sb_abi_memory.h */
 	SB_EVENT_MAPPED,  /* struct sb_event_mapped, see sb_abi_memory.h */
 };
 

@@ -3,8 +3,10 @@
  * CONTRACT between the BPF side and user space for the view "memory": page faults, and which of
  * them are followed.
  *
- * A fault is shipped through the ring `events` as its page and the ID of its owner; an owner is a
- * sample key, which is shipped once (struct sb_event_owner). User space has the table of pages.
+ * A fault is its page and the ID of its owner; an owner is a sample key, which is shipped once
+ * (struct sb_event_owner) through the ring `events`. Faults are collected by CPU (struct
+ * sb_fault_batch), and go through the ring when a batch is full; user space takes those that are not
+ * full, and puts all in order by their times. It has the table of pages.
  */
 #ifndef SB_ABI_MEMORY_H
 #define SB_ABI_MEMORY_H
@@ -23,16 +25,32 @@ struct sb_event_owner {
 	struct sb_sample_key key;
 };
 
-/* Bits of sb_event_fault.where beside the address of the page. */
+/* Bits of sb_fault_record.where beside the address of the page. */
 #define SB_FAULT_SHIFT	 0x1full     /* one window in 2^this was followed */
 #define SB_FAULT_PRESENT (1ull << 5) /* the page was there: it was written to for the first time */
 #define SB_FAULT_BITS	 0xfffull
 
-struct sb_event_fault {
-	struct sb_event hdr;
+struct sb_fault_record {
 	__u64 owner; /* sb_event_owner.id */
 	__u64 where;
 	__u64 now_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Faults in one record of the ring: a record for each would take longer than all else. */
+#define SB_FAULTS_MAX 32u
+
+/* @hdr.nr_bytes says how many there are. */
+struct sb_event_faults {
+	struct sb_event hdr;
+	struct sb_fault_record at[SB_FAULTS_MAX];
+};
+
+/* The faults of a CPU that are not in the ring yet: an element of the map memory_batches. Who has
+ * exchanged @is_busy for 1, and got 0, may use the rest until it exchanges it for 0. */
+struct sb_fault_batch {
+	__u32 is_busy;
+	__u32 nr; /* of event.at */
+	struct sb_event_faults event;
 };
 
 /* A process gets a mapping where none is now: pages that it had there before have gone. */
@@ -41,6 +59,7 @@ struct sb_event_mapped {
 	__u64 addr, nr_bytes;
 	__u64 from; /* mremap(2) moves the pages from here; 0: there are none yet */
 	__u64 from_bytes;
+	__u64 now_ns; /* CLOCK_MONOTONIC */
 	__u32 tgid;
 	__u32 reserved;
 };
@@ -88,7 +107,8 @@ static inline __attribute__((always_inline)) int sb_window_is_followed(__u64 has
 }
 
 _Static_assert(sizeof(struct sb_event_owner) == 136, "layout is shared");
-_Static_assert(sizeof(struct sb_event_fault) == 32, "layout is shared");
-_Static_assert(sizeof(struct sb_event_mapped) == 48, "layout is shared");
+_Static_assert(sizeof(struct sb_event_faults) == 776, "layout is shared");
+_Static_assert(sizeof(struct sb_fault_batch) == 784, "layout is shared");
+_Static_assert(sizeof(struct sb_event_mapped) == 56, "layout is shared");
 
 #endif

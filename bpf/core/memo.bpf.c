@@ -99,6 +99,21 @@ __noinline int sb_memo_read_alike(__u32 slot, __u32 nr)
 	return memo && at < SB_LOG_READS_MAX && reads_alike(&memo->log.at[at]);
 }
 
+/* Put a piece of the stack from @begin on in the record, unless all from there to @end are in it. Return:
+ * whether it is there. */
+static bool has_piece(struct sb_scratch *s, __u64 begin, __u64 end)
+{
+	const __u64 piece = s->log.piece;
+
+	if (piece && begin >= piece && end - piece < PIECE_WORDS * 8)
+		return true;
+	s->log.piece = 0;
+	if (bpf_probe_read_user(s->log.at, PIECE_BYTES, (const void *)begin))
+		return false;
+	s->log.piece = begin;
+	return true;
+}
+
 /*
  * Compare the next reads of the memo, from @first on. They are words of one piece of the stack, as a rule,
  * and each read by itself takes longer than the whole piece. It is put into the scratch record's log: a
@@ -110,7 +125,7 @@ __noinline int sb_memo_alike(__u32 slot, __u32 first)
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct memo *memo = s ? memo_of(s, slot) : NULL;
 	/* Bits that differ; those of addresses of words that the piece does not have. */
-	__u64 differ = 0, missing = 0, begin;
+	__u64 differ = 0, missing = 0, begin, last;
 	/* Of 64 bits: Linux 5.15 forgets what a comparison of 32 bits says. */
 	__u64 at = first;
 	__u32 i;
@@ -118,9 +133,15 @@ __noinline int sb_memo_alike(__u32 slot, __u32 first)
 	sb_opaque(at);
 	if (!memo || at > SB_LOG_READS_MAX - READS_AT_ONCE)
 		return 0;
+	last = at + READS_AT_ONCE - 1;
+	sb_opaque(last);
+	if (last >= memo->log.nr)
+		last = memo->log.nr - 1;
+	if (last >= SB_LOG_READS_MAX)
+		return 0;
 	begin = memo->log.at[at].addr & ~SB_LOG_PAIR;
-	if (bpf_probe_read_user(s->log.at, PIECE_BYTES, (const void *)begin))
-		missing = 1;
+	missing = !has_piece(s, begin, memo->log.at[last].addr & ~SB_LOG_PAIR);
+	begin = s->log.piece;
 	for (i = 0; i < READS_AT_ONCE; i++) {
 		const struct sb_read *read = &memo->log.at[at + i];
 		const __u64 *words = (const __u64 *)s->log.at;
@@ -155,7 +176,7 @@ __noinline int sb_memo_find(__u32 slot)
 
 	if (!s || !s->map.nr_segs)
 		return 0;
-	s->log.nr = 0;
+	s->log.nr = s->log.piece = 0;
 	memo = memo_of(s, slot);
 	if (!memo || !begins_alike(s, memo))
 		return 0;

@@ -56,6 +56,7 @@ struct sb_read_log {
 		__u64 addr;
 		__u64 val[2];
 	} at[SB_LOG_READS_MAX];
+	__u64 piece; /* core/memo.bpf.c: where the words are from that it has put into at[]; 0: none */
 };
 
 /* A stack is hashed by so many words at a time. */

@@ -78,15 +78,15 @@ static int loop_getppid(uint64_t seconds, const char *arg)
 	return loop(getppid_once, -1, seconds);
 }
 
-static NOINLINE int touch_below(volatile char *memory, int nr_frames)
+static NOINLINE void touch_below(volatile char *memory, int nr_frames)
 {
 	int i;
 
 	if (nr_frames > 0)
-		return touch_below(memory, nr_frames - 1) + 1; /* no tail call */
-	for (i = 0; i < PAGES; i++)
+		touch_below(memory, nr_frames - 1);
+	for (i = 0; i < PAGES && nr_frames <= 0; i++)
 		memory[(size_t)i * PAGE] = 1;
-	return 0;
+	__asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
 static int loop_faults(uint64_t seconds, const char *arg)

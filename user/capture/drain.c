@@ -8,9 +8,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/time.h"
 #include "base/vec.h"
 #include "capture/intake.h"
 #include "capture/resident.h"
@@ -19,14 +21,20 @@
 #define NR_GENERATIONS 2
 /* Keys that one call reads. The kernel demands room for a whole hash bucket at least. */
 #define READ_KEYS      4096u
+/* A program has a batch of faults for less than a microsecond, unless its CPU is taken from it. */
+#define BATCH_TRIES    1000000u
 
 struct sb_drain {
 	struct sampler_bpf *skel; /* borrowed */
 	struct ring_buffer *ring;
 	int generations[NR_GENERATIONS];
+	struct sb_fault_batch *batches; /* of the map of this name; NULL: no view has them */
+	uint32_t nr_batches;
 	struct sb_intake taken; /* by the last sb_drain_run(): its caller's */
+	uint64_t taken_ns;	/* all faults before have been taken */
 	pthread_mutex_t lock;	/* of all that follows */
 	struct sb_intake next;	/* for the next one */
+	uint64_t next_ns;	/* as taken_ns */
 	unsigned int current;
 	bool is_unread; /* the generation that is not current was not read to its end */
 	int early_err;	/* of a sb_drain_collect(), which the next sb_drain_run() returns */
@@ -106,6 +114,28 @@ static int make_generations(struct sb_drain *drain, uint32_t counts_max)
 	return drain->generations[1] < 0 ? drain->generations[1] : 0;
 }
 
+static size_t batches_bytes(const struct sb_drain *drain)
+{
+	return drain->nr_batches * sizeof(*drain->batches);
+}
+
+static int map_batches(struct sb_drain *drain)
+{
+	const struct bpf_map *map = drain->skel->maps.memory_batches;
+	void *at;
+
+	/* A run that follows no pages does not have it. */
+	if (bpf_map__fd(map) < 0)
+		return 0;
+	drain->nr_batches = bpf_map__max_entries(map);
+	at = mmap(NULL, batches_bytes(drain), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map),
+		  0);
+	if (at == MAP_FAILED)
+		return -errno;
+	drain->batches = at;
+	return 0;
+}
+
 int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain)
 {
 	struct sb_drain *drain = calloc(1, sizeof(*drain));
@@ -123,6 +153,8 @@ int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain 
 		return -ENOMEM;
 	}
 	err = make_generations(drain, counts_max);
+	if (!err)
+		err = map_batches(drain);
 	if (err) {
 		sb_drain_free(drain);
 		return err;
@@ -144,6 +176,8 @@ void sb_drain_free(struct sb_drain *drain)
 	if (!drain)
 		return;
 	ring_buffer__free(drain->ring);
+	if (drain->batches)
+		munmap(drain->batches, batches_bytes(drain));
 	for (i = 0; i < NR_GENERATIONS; i++)
 		if (drain->generations[i] >= 0)
 			close(drain->generations[i]);
@@ -197,6 +231,34 @@ static int read_generation(struct sb_drain *drain)
 	return 0;
 }
 
+static int take_batch(struct sb_drain *drain, struct sb_fault_batch *batch)
+{
+	uint32_t i;
+	int err;
+
+	for (i = 0; __atomic_exchange_n(&batch->is_busy, 1, __ATOMIC_ACQ_REL); i++)
+		if (i == BATCH_TRIES)
+			return 0; /* the next drain has it */
+	err = sb_intake_add_faults(&drain->next, batch->event.at, batch->nr);
+	if (!err)
+		batch->nr = 0;
+	__atomic_store_n(&batch->is_busy, 0, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* Before the ring is read: faults that are shipped meanwhile are in it. */
+static int take_batches(struct sb_drain *drain)
+{
+	uint32_t i;
+	int err = 0;
+
+	drain->next_ns = sb_now_ns();
+	for (i = 0; i < drain->nr_batches && !err; i++)
+		if (__atomic_load_n(&drain->batches[i].nr, __ATOMIC_RELAXED))
+			err = take_batch(drain, &drain->batches[i]);
+	return err;
+}
+
 /* Append all that the BPF side has to drain->next. Called with the lock held. */
 static int collect(struct sb_drain *drain)
 {
@@ -211,6 +273,8 @@ static int collect(struct sb_drain *drain)
 	drain->is_unread = true;
 	drain->skel->bss->nr_keys = 0;
 	err = read_generation(drain);
+	if (!err)
+		err = take_batches(drain);
 	if (err)
 		return err;
 	/* Stacks are read after counts, because a stack is shipped before the first count that
@@ -247,6 +311,7 @@ int sb_drain_run(struct sb_drain *drain)
 	err = drain->early_err ?: collect(drain);
 	drain->early_err = 0;
 	drain->taken = drain->next;
+	drain->taken_ns = drain->next_ns;
 	drain->next = last;
 	pthread_mutex_unlock(&drain->lock);
 	__atomic_fetch_add(&drain->nr_runs, 1, __ATOMIC_RELAXED);
@@ -281,9 +346,11 @@ int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident)
 	struct sb_intake *taken = &drain->taken;
 	const struct sb_batch_count *counts;
 	size_t i, nr;
-	int err = sb_resident_add(resident, taken->owners.at, taken->owners.nr, taken->faults.at,
-				  taken->faults.nr);
+	int err = sb_resident_add_owners(resident, taken->owners.at, taken->owners.nr);
 
+	if (!err)
+		err = sb_resident_add(resident, taken->faults.at, taken->faults.nr,
+				      drain->taken_ns);
 	if (!err)
 		err = sb_resident_counts(resident, &counts, &nr);
 	for (i = 0; !err && i < nr; i++)

@@ -62,13 +62,23 @@ static int add_object(struct sb_intake *to, const struct sb_event_object *event,
 	return 0;
 }
 
-static int add_fault(struct sb_intake *to, const struct sb_event_fault *event, size_t len)
+int sb_intake_add_faults(struct sb_intake *intake, const struct sb_fault_record *faults, size_t nr)
 {
-	if (len < sizeof(*event))
-		return -EBADMSG;
-	return sb_vec_push(&to->faults, ((struct sb_fault){ .owner = event->owner,
-							    .where = event->where,
-							    .now_ns = event->now_ns }));
+	size_t i;
+	int err = sb_vec_reserve(&intake->faults, intake->faults.nr + nr);
+
+	for (i = 0; i < nr && !err; i++)
+		intake->faults.at[intake->faults.nr++] =
+			(struct sb_fault){ .owner = faults[i].owner,
+					   .where = faults[i].where,
+					   .now_ns = faults[i].now_ns };
+	return err;
+}
+
+static int add_faults(struct sb_intake *to, const struct sb_event_faults *event, size_t len)
+{
+	return sb_intake_add_faults(to, event->at,
+				    (len - sizeof(event->hdr)) / sizeof(event->at[0]));
 }
 
 static int add_mapping(struct sb_intake *to, const struct sb_event_mapped *event, size_t len)
@@ -79,7 +89,8 @@ static int add_mapping(struct sb_intake *to, const struct sb_event_mapped *event
 							    .addr = event->addr,
 							    .nr_bytes = event->nr_bytes,
 							    .from = event->from,
-							    .from_bytes = event->from_bytes }));
+							    .from_bytes = event->from_bytes,
+							    .now_ns = event->now_ns }));
 }
 
 int sb_intake_record(struct sb_intake *intake, const void *record, size_t len)
@@ -103,8 +114,8 @@ int sb_intake_record(struct sb_intake *intake, const void *record, size_t len)
 		if (len < sizeof(struct sb_event_owner))
 			return -EBADMSG;
 		return sb_vec_push(&intake->owners, *(const struct sb_event_owner *)record);
-	case SB_EVENT_FAULT:
-		return add_fault(intake, record, len);
+	case SB_EVENT_FAULTS:
+		return add_faults(intake, record, len);
 	case SB_EVENT_MAPPED:
 		return add_mapping(intake, record, len);
 	case SB_EVENT_COUNTS_NUDGE:

@@ -38,6 +38,8 @@ int sb_intake_add(struct sb_intake *intake, const struct sb_batch_stack *stack);
  * Return: 0; -EBADMSG: its size or kind is wrong; -ENOMEM. After an error nothing has changed.
  */
 int sb_intake_record(struct sb_intake *intake, const void *record, size_t len);
+/* Append page faults, which are copied. Return: 0; -ENOMEM: nothing has changed. */
+int sb_intake_add_faults(struct sb_intake *intake, const struct sb_fault_record *faults, size_t nr);
 /*
  * Get counts, stacks and objects; there are no labels. The arrays belong to @intake and are valid
  * until it is changed; an empty one may be NULL.

@@ -59,6 +59,7 @@ void sb_resident_free(struct sb_resident *resident)
 	sb_vec_release(&resident->owners);
 	sb_index_release(&resident->owners_by_id);
 	sb_vec_release(&resident->counts);
+	sb_vec_release(&resident->faults);
 	sb_pagetab_release(&resident->pages);
 	free(resident->buf);
 	free(resident);
@@ -468,21 +469,62 @@ static int add_mapping(struct sb_resident *resident, const struct sb_fault *mapp
 	return err;
 }
 
-int sb_resident_add(struct sb_resident *resident, const struct sb_event_owner *owners,
-		    size_t nr_owners, const struct sb_fault *faults, size_t nr_faults)
+int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_owner *owners,
+			   size_t nr)
 {
 	size_t i;
 	int err = 0;
 
-	follow(resident);
-	for (i = 0; i < nr_owners && !err; i++)
+	for (i = 0; i < nr && !err; i++)
 		err = add_owner(resident, &owners[i]);
-	for (i = 0; i < nr_faults && !err; i++) {
-		if (faults[i].tgid)
-			err = add_mapping(resident, &faults[i]);
-		else
-			err = add_fault(resident, &faults[i]);
+	return err;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct sb_fault *x = a, *y = b;
+
+	return (x->now_ns > y->now_ns) - (x->now_ns < y->now_ns);
+}
+
+/* Each CPU has its batch, so those of a thread that changes its CPU, or of two threads, can be mixed up. */
+static int add_in_order(struct sb_resident *resident, const struct sb_fault *faults, size_t nr)
+{
+	struct sb_fault *all;
+	size_t i;
+	int err = sb_vec_reserve(&resident->faults, resident->faults.nr + nr);
+
+	if (err || !nr)
+		return err;
+	all = resident->faults.at;
+	memcpy(&all[resident->faults.nr], faults, nr * sizeof(*faults));
+	resident->faults.nr += nr;
+	for (i = 1; i < resident->faults.nr && all[i - 1].now_ns <= all[i].now_ns;)
+		i++;
+	if (i < resident->faults.nr)
+		qsort(all, resident->faults.nr, sizeof(*all), compare_times);
+	return 0;
+}
+
+int sb_resident_add(struct sb_resident *resident, const struct sb_fault *faults, size_t nr,
+		    uint64_t until_ns)
+{
+	const struct sb_fault *fault;
+	size_t i;
+	int err = add_in_order(resident, faults, nr);
+
+	follow(resident);
+	for (i = 0; i < resident->faults.nr && !err; i++) {
+		fault = &resident->faults.at[i];
+		if (fault->now_ns >= until_ns)
+			break;
+		err = fault->tgid ? add_mapping(resident, fault) : add_fault(resident, fault);
 	}
+	if (i)
+		memmove(resident->faults.at, &resident->faults.at[i],
+			(resident->faults.nr - i) * sizeof(resident->faults.at[0]));
+	resident->faults.nr -= i;
+	sb_vec_trim(&resident->faults);
 	for (i = 1; i < resident->spaces.nr && !err; i++)
 		if (resident->spaces.at[i].is_used && !resident->spaces.at[i].is_known)
 			err = sb_resident_meet(resident, (uint32_t)i);

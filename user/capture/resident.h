@@ -34,12 +34,13 @@ struct sb_resident;
 /* Processes. */
 #define SB_RESIDENT_SPACES_MAX (1u << 15)
 
-/* A fault, as struct sb_event_fault; or, with a tgid, a mapping, as struct sb_event_mapped. */
+/* A fault, as struct sb_fault_record; or, with a tgid, a mapping, as struct sb_event_mapped. */
 struct sb_fault {
 	uint32_t tgid;
+	uint64_t now_ns;
 	union {
 		struct {
-			uint64_t owner, where, now_ns;
+			uint64_t owner, where;
 		};
 		struct {
 			uint64_t addr, nr_bytes, from, from_bytes;
@@ -67,11 +68,18 @@ void sb_resident_free(struct sb_resident *resident);
  * there is no room for it; -ENOMEM: not all of its pages are known to have been there before. */
 int sb_resident_expect(struct sb_resident *resident, uint32_t tgid);
 
-/* Take owners and faults, in the order in which they came; then look at processes that are new. The
- * arrays are not kept; one may be NULL when it is empty. Return: 0; -ENOMEM: the rest was not
- * taken. */
-int sb_resident_add(struct sb_resident *resident, const struct sb_event_owner *owners,
-		    size_t nr_owners, const struct sb_fault *faults, size_t nr_faults);
+/* Take owners, before their faults. The array is not kept; it may be NULL when it is empty. Return:
+ * 0; -ENOMEM: the rest was not taken. */
+int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_owner *owners,
+			   size_t nr);
+/*
+ * Take faults, which are put in the order of their times; then look at processes that are new. The
+ * array is not kept; it may be NULL when it is empty. @until_ns: all faults before this time are
+ * among these, or were given before; those from there on wait for the next call. Return: 0; -ENOMEM:
+ * the rest was not taken.
+ */
+int sb_resident_add(struct sb_resident *resident, const struct sb_fault *faults, size_t nr,
+		    uint64_t until_ns);
 
 /*
  * Look at the pages of all processes, while faults are still shipped. After the next

@@ -26,8 +26,11 @@ static bool has_tracepoints(void)
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	int err = bpf_map__set_max_entries(skel->maps.memory_owners, OWNERS_MAX);
+	const int nr_cpus = libbpf_num_possible_cpus();
 
 	(void)opts;
+	if (!err && nr_cpus > 0)
+		err = bpf_map__set_max_entries(skel->maps.memory_batches, (uint32_t)nr_cpus);
 	if (!err)
 		err = bpf_program__set_autoload(skel->progs.memory_mapped, true);
 	if (!err && !has_tracepoints())
