@@ -202,7 +202,7 @@ void sb_reader_culprits_clear(void);
  * Thread: any.
  */
 int sb_reader_copies_keep(const struct sb_reader_answer *answer, int fd, int *original_fd);
-/* Forget the copies that nobody has open, and free the list. */
+/* At the end: close what is kept of copies that nobody has open any more, and free the list. */
 void sb_reader_copies_release(void);
 
 /*

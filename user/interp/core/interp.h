@@ -47,7 +47,7 @@ struct sb_interp_opts {
 	size_t names_bytes_max; /* bytes of names that are kept, see sb_interp_ended(); 0: 64 MiB */
 	/* Borrowed: the process that reads call frame information; NULL: it is read in this one. */
 	struct sb_parser_seat *parser;
-	const char *const *labels; /* borrowed: the keys of the labels to read */
+	const char *const *labels; /* borrowed: the keys of the labels to read; NULL: none */
 	size_t nr_labels;	   /* up to SB_LABELS_MAX */
 	const char *span_label;	   /* borrowed: the key on which spans depend; NULL: none */
 	bool goroutines;	   /* find where programs of Go say which goroutine a thread runs */
