@@ -24,7 +24,7 @@
 struct sb_news {
 	uint32_t tgid;
 	enum sb_sideband_kind kind; /* MMAP, EXEC, EXIT */
-	uint64_t time_ns;
+	uint64_t time_ns;	    /* of the record, CLOCK_MONOTONIC */
 };
 typedef SB_VEC(struct sb_news) sb_news_list;
 

@@ -34,7 +34,9 @@ struct sb_resident;
 /* Processes. */
 #define SB_RESIDENT_SPACES_MAX (1u << 15)
 
-/* A fault, as struct sb_fault_record; or, with a tgid, a mapping, as struct sb_event_mapped. */
+/* A fault, as struct sb_fault_record: the ID of its owner, and where; or, with a tgid, a mapping, as
+ * struct sb_event_mapped: its address and size, and from where mremap(2) moved the pages; 0: there
+ * are none yet. now_ns: when (CLOCK_MONOTONIC). */
 struct sb_fault {
 	uint32_t tgid;
 	uint64_t now_ns;

@@ -179,8 +179,8 @@ struct sb_session_stats {
 	char skipping[SB_SKIPPING_BYTES];
 	uint64_t nr_no_fd;	  /* new files that were not opened for lack of descriptors */
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
-	uint32_t nr_cpus;
-	uint32_t freq_hz;
+	uint32_t nr_cpus;	  /* that are sampled */
+	uint32_t freq_hz;	  /* of opts */
 	uint64_t nr_cpus_went, nr_cpus_came; /* went offline, came online during the run */
 	uint64_t nr_cpus_refused;	     /* came online, but could not be sampled */
 	uint64_t nr_asleep, nr_asleep_lost;  /* sleeping threads: all; those that ran meanwhile */

@@ -26,8 +26,8 @@
 #include "views/view.h"
 
 struct sb_thinning_opts {
-	const struct sb_views *views;
-	const struct sb_view_opts *view_opts;
+	const struct sb_views *views;	      /* borrowed, like the next */
+	const struct sb_view_opts *view_opts; /* for all of them */
 	double limit;	    /* of the cost, as a part of all CPUs: 0.01; 0: no limit */
 	uint32_t freq_hz;   /* of the timers, at step 0; 0: they have a period of events */
 	bool is_freq_asked; /* by the user: then it is lowered only for its cost in BPF */

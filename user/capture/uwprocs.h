@@ -36,6 +36,7 @@ struct sb_uwprocs_opts {
 	 * Return: 0; -E2BIG when there is no room, so that the oldest list goes; or another
 	 * negative errno. */
 	int (*publish)(void *arg, uint32_t tgid, const struct sb_uw_proc *proc, bool is_same);
+	/* Take the list of a process away from the walker; it cannot fail. */
 	void (*unpublish)(void *arg, uint32_t tgid);
 	/* Whether a file is known to have no interpreter. NULL: it is not known. */
 	bool (*is_plain)(void *arg, const struct stat *st);

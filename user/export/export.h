@@ -49,7 +49,7 @@ struct sb_export_period {
 	int64_t begin_s, end_s;
 	const struct sb_profile *profile; /* sealed; the first nr_skip frames are tags' values */
 	size_t nr_skip;
-	struct sb_measure measure;
+	struct sb_measure measure;	       /* what its weights mean */
 	const struct sb_export_series *series; /* sorted by tags */
 	size_t nr_series;
 };

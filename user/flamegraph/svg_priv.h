@@ -68,8 +68,9 @@ int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out);
 int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out);
 
 /*
- * Append ' name="', or a whole attribute of @px pixels. Pictures have 100,000 of them, for which
- * printf() would take half of the time to write the picture.
+ * Append ' name="', after which the caller appends the value and the closing quote; or a whole
+ * attribute of @px pixels. Pictures have 100,000 of them, for which printf() would take half of the
+ * time to write the picture.
  */
 int sb_svg_open_attr(struct sb_str *out, const char *name);
 int sb_svg_add_px_attr(struct sb_str *out, const char *name, double px);

@@ -120,9 +120,10 @@ const struct sb_frame *sb_assembly_frame_at(const struct assembly *assembly, siz
 
 /* A user stack of a process at one point in time. */
 struct user_stack {
-	struct sb_stack_id ustack, istack;
+	struct sb_stack_id ustack, istack; /* native, and of an interpreter; 0: none */
+	/* The start of the process (CLOCK_BOOTTIME); the point in time (CLOCK_MONOTONIC). */
 	uint64_t start_ns, time_ns;
-	uint32_t tgid, exec_id;
+	uint32_t tgid, exec_id; /* with start_ns: the address space */
 };
 /*
  * Push the frames of a user or kernel stack, with a mark where callers are missing, and count them

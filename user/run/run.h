@@ -61,6 +61,8 @@ struct sb_run_config {
 	/* Add a frame "-" between the user and the kernel part; tell frames of one function apart
 	 * by line; give frames the names of their modules; tell them apart by offset. */
 	bool delimited, lines, modules, offsets;
+	/* No frames of inlined functions, so debug data is not read for them; fetch debug data that
+	 * is not on this machine. */
 	bool no_inlines, debuginfod;
 	uint32_t demangle;	     /* enum sb_sym_demangle */
 	uint32_t idle, file, interp; /* enum sb_idle_mode, sb_file_text, sb_interp_mode */

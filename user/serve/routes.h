@@ -21,7 +21,7 @@ struct sb_asked {
 	const struct sb_serve_opts *opts;
 	const struct sb_question *question;
 	struct sb_params params;
-	int64_t now_s;
+	int64_t now_s;	     /* seconds since the epoch */
 	FILE *out;	     /* the body: write to it, or */
 	struct sb_json json; /* to this, which writes to `out` */
 	struct sb_answer *answer;

@@ -45,7 +45,7 @@ struct sb_serve_opts {
 	const char *const *
 		hosts; /* further names of this machine that a Host header may have, besides known ones */
 	size_t nr_hosts;
-	const char *store_path;
+	const char *store_path; /* its directory: shown, and read for sizes and exports */
 	struct sb_store *store; /* open for reading; used by workers only */
 	/* Drop privileges that the front or a worker does not need; NULL: none. Return: 0 or a
 	 * negative errno, after which sb_serve_run() returns, or the worker ends. */

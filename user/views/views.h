@@ -265,8 +265,9 @@ int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *pro
  * sentence, if opts->probes has no places. prepare() comes first; attach() appends links to @links,
  * which owns them, on failure too; attaches() tells whether attach() attaches @prog; settle()
  * returns a program of @skel, never NULL; pending() appends the IDs of stacks that open pairs have,
- * as sb_pending_of_map() does; thin() returns @mean * 2^@step, 0 for step 0; unit_of() returns NULL
- * unless opts->is_of_objects is set, and then *ret_divisor is untouched. */
+ * as sb_pending_of_map() does; thin() returns @mean * 2^@step, 0 for step 0; unit_of() returns the
+ * unit of objects, a constant, with *ret_divisor, if opts->is_of_objects is set, else NULL, and
+ * *ret_divisor is untouched. */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
