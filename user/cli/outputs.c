@@ -269,6 +269,15 @@ static bool lacks_durations(const struct sb_output *format, const struct sb_prof
 	       !sb_profile_log2_total(profile);
 }
 
+static int say_no_durations(const struct sb_output_place *output)
+{
+	sb_err(0,
+	       "cannot write '%s': format '%s' shows durations, but nothing that was sampled has "
+	       "one; choose another format",
+	       output->path, output->format->name);
+	return -EINVAL;
+}
+
 int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts)
 {
@@ -279,10 +288,7 @@ int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profil
 		const struct sb_output_place *output = &outputs->at.at[i];
 
 		if (lacks_durations(output->format, profile))
-			err_one = sb_err(0,
-					 "cannot write '%s': format '%s' shows durations, but "
-					 "nothing that was sampled has one; choose another format",
-					 output->path, output->format->name);
+			err_one = say_no_durations(output);
 		else if (output->is_by_writer)
 			err_one = write_by_writer(outputs->writer, output, profile, opts);
 		else

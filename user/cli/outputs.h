@@ -51,8 +51,7 @@ bool sb_outputs_have_places(const struct sb_outputs *outputs);
 int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
 /* Write @profile, which is sealed, to all outputs, also if one of them fails. Return: 0, also when
  * the reader of a pipe has closed it; or the negative errno of the first that failed; each is
- * logged. A format that needs durations, where no sample has any, is logged, too, but is no
- * error. */
+ * logged. -EINVAL: a format needs durations, and no sample has any. */
 int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts);
 /* End the writer process, and free the list. Call it once, at any stage, also for a zeroed one. */

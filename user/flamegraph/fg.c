@@ -478,7 +478,8 @@ int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
 {
 	int err = 0;
 
-	if (fg->tree.pairs.nr && !fg->tree.sealed)
+	/* Each time: the options say how wide frames are. */
+	if (fg->tree.pairs.nr)
 		err = sb_fg_diff_widths(&fg->tree, &fg->facts, opts);
 	err = err ?: sb_tree_seal(&fg->tree, opts->sort);
 	return err ? err : sb_fg_svg(&fg->tree, &fg->facts, opts, out);

@@ -123,8 +123,7 @@ int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value)
 
 /*
  * Write the SVG to @out, which is flushed, not closed. No stacks can be added afterwards, but it
- * can be drawn again; the frames of a comparison keep the widths that the options "norm" and
- * "diff-width" gave them at the first time. With --cp, colors of functions are read from
+ * can be drawn again, with other options. With --cp, colors of functions are read from
  * palette.map (a file that does not exist is an empty one), and the file is replaced if functions
  * were added to it, after the picture was written. Return: 0; -ENODATA if there is no weight, and
  * an SVG that says so was written; -EINVAL if opts->colors or the background is not known; -EIO or

@@ -323,9 +323,8 @@ static int stack_new(struct sb_profile *profile, const struct sb_row *row, struc
 		err = sb_vec_push(&profile->stacks, added);
 	if (err)
 		return err;
-	if (row->nr)
-		memcpy(profile->stack_frames.at + profile->stack_frames.nr, row->frames,
-		       row->nr * sizeof(*row->frames));
+	memcpy(profile->stack_frames.at + profile->stack_frames.nr, row->frames,
+	       row->nr * sizeof(*row->frames));
 	profile->stack_frames.nr += row->nr;
 	*ret_stack = &profile->stacks.at[profile->stacks.nr - 1];
 	return 0;
@@ -352,12 +351,31 @@ static int need_stack(struct sb_profile *profile, const struct sb_row *row,
 	return err;
 }
 
+/*
+ * Give a stack without frames one, as outputs need: a kernel thread has none if only user stacks
+ * are sampled. @id: where it is put; lives as long as @row.
+ */
+static int need_frame(struct sb_profile *profile, struct sb_row *row, uint32_t *id)
+{
+	const struct sb_frame frame = { .name = SB_PROFILE_NO_STACK, .kind = SB_FRAME_MARK };
+
+	if (row->nr)
+		return 0;
+	row->frames = id;
+	row->nr = 1;
+	return sb_profile_frame(profile, &frame, id);
+}
+
 /* Add weight to the stack of these frames; the pointer is valid until the next stack is added. */
 static int add_weight(struct sb_profile *profile, const struct sb_row *row,
 		      struct stack **ret_stack)
 {
-	int err = need_stack(profile, row, ret_stack);
+	struct sb_row with_frame = *row;
+	uint32_t id;
+	int err = need_frame(profile, &with_frame, &id);
 
+	if (!err)
+		err = need_stack(profile, &with_frame, ret_stack);
 	if (err)
 		return err;
 	(*ret_stack)->weight += row->weight;
@@ -376,9 +394,13 @@ int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t
 int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		    uint64_t weight)
 {
+	struct sb_row row = { .frames = frame_ids, .nr = nr };
 	struct stack *stack;
-	int err = stack_new(profile, &(struct sb_row){ .frames = frame_ids, .nr = nr }, &stack);
+	uint32_t id;
+	int err = need_frame(profile, &row, &id);
 
+	if (!err)
+		err = stack_new(profile, &row, &stack);
 	if (err)
 		return err;
 	stack->weight = weight;

@@ -131,22 +131,25 @@ int sb_profile_reserve(struct sb_profile *profile, size_t nr_frames, size_t nr_s
  * ns, bucket 0 also those of 0 ns. There are counts for each row that has durations, and for all
  * rows together.
  */
-#define SB_PROFILE_NR_LOG2 64
+#define SB_PROFILE_NR_LOG2  64
+
+/* The frame that a stack without frames gets when it is added. */
+#define SB_PROFILE_NO_STACK "[no stack]"
 
 /* A row of a profile: one stack of one series, with the sum of its samples. */
 struct sb_row {
 	const uint32_t *frames; /* IDs of frames, root first */
-	size_t nr;
-	uint32_t series;  /* chosen by the caller to keep samples apart; or 0 */
-	uint32_t log2_ns; /* to add: 1 + the bucket of all nr_samples durations; 0: none */
+	size_t nr;		/* in a profile not 0 */
+	uint32_t series;	/* chosen by the caller to keep samples apart; or 0 */
+	uint32_t log2_ns;	/* to add: 1 + the bucket of all nr_samples durations; 0: none */
 	uint64_t weight;
 	uint64_t nr_samples; /* how many samples, waits or calls; 0: not known */
 };
 
 /**
  * sb_profile_add_row() - add weight and samples to the row of a stack and a series
- * @row: copied with its frame IDs; a new row is made if there is none yet. `frames` may be NULL if
- *	`nr` is 0. Sums above UINT64_MAX wrap around
+ * @row: copied with its frame IDs; a new row is made if there is none yet. If `nr` is 0, `frames`
+ *	may be NULL, and the row has the frame SB_PROFILE_NO_STACK. Sums above UINT64_MAX wrap around
  *
  * Return: 0; -EINVAL if log2_ns is above SB_PROFILE_NR_LOG2; -ENOMEM; -E2BIG. On error nothing is
  * added.

@@ -14,8 +14,8 @@
 typedef int (*sb_picture_render_fn)(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 
 /* Draw a sealed profile with @render, to @out. Return: 0; -ENOMEM; -E2BIG for more nodes than a
- * call tree can have; -EINVAL for a stack without frames or a title of more than 4096 bytes; or
- * what @render returned, such as -ENODATA without weight. */
+ * call tree can have; -EINVAL for a title of more than 4096 bytes; or what @render returned, such
+ * as -ENODATA without weight. */
 int sb_picture_write(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     sb_picture_render_fn render, FILE *out);
 

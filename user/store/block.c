@@ -17,10 +17,9 @@
 #define FIGURE_MAX  64u /* room for those of later versions */
 
 /* Frames at the beginning of every message. */
-enum fixed { OTHER, NO_STACK, NR_FIXED };
+enum fixed { OTHER, NR_FIXED };
 static const struct sb_frame fixed[] = {
 	[OTHER] = { .name = "(other)", .kind = SB_FRAME_MARK },
-	[NO_STACK] = { .name = "[no stack]", .kind = SB_FRAME_MARK },
 };
 
 /* Writing. */
@@ -170,9 +169,6 @@ static int put_stack(struct coder *coder, size_t stack)
 	size_t nr = row.nr < SB_BLOCK_FRAMES_MAX ? row.nr : SB_BLOCK_FRAMES_MAX, i;
 	int err;
 
-	/* A kernel thread when only user stacks are recorded. Outputs need a frame. */
-	if (!nr)
-		return put_fixed(coder, scaled(coder, row.weight), NO_STACK);
 	err = sb_put_varint(&coder->body, scaled(coder, row.weight));
 	if (!err)
 		err = sb_put_varint(&coder->body, nr);

@@ -433,6 +433,8 @@ int sb_tree_sum_pairs(struct sb_tree *tree)
 
 	if (err)
 		return err;
+	free(sb_take(tree->selves));
+	tree->sealed = false;
 	memcpy(tree->pair_totals.at, tree->pairs.at, nr * sizeof(*tree->pairs.at));
 	tree->pair_totals.nr = nr;
 	/* Numbers grow away from the root. */

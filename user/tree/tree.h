@@ -154,11 +154,11 @@ int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double we
 		  const struct sb_tree_pair *pair);
 
 /**
- * sb_tree_sum_pairs() - sum up the pairs of a comparison that is not sealed yet
+ * sb_tree_sum_pairs() - sum up the pairs of a comparison
  *
  * Afterwards pair_totals has an entry for each node, and no stack may be added. sb_tree_seal() does
- * this by itself; call it before only to set nodes.at[].total, from which widths and the order of
- * siblings come, by what the totals say.
+ * this by itself; call it before only to set nodes.at[].total of all nodes, from which widths and
+ * the order of siblings come, by what the totals say. A tree that was sealed is to be sealed again.
  *
  * Return: 0; -ENOMEM, and there are no totals: it may be called again, or the tree released.
  */

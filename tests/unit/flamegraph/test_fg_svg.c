@@ -66,6 +66,48 @@ static int extract(const char *svg, size_t len, char **ret_text, size_t *ret_len
 	return err;
 }
 
+static struct sb_fg *make_comparison(void)
+{
+	static const struct sb_tree_frame stack[] = { { .name = "main", .len = 4 },
+						      { .name = "a", .len = 1 },
+						      { .name = "b", .len = 1 } };
+	static const struct sb_tree_pair pairs[] = { { .weight = { 10, 1.5 } },
+						     { .weight = { 3, 70 } },
+						     { .weight = { 50, 7 } } };
+	struct sb_fg *fg;
+
+	assert_int_equal(sb_fg_new(&fg), 0);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		assert_int_equal(sb_fg_add_pair(fg, stack, i + 1, &pairs[i]), 0);
+		assert_int_equal(sb_fg_add_pair(fg, stack + i, 1, &pairs[i]), 0);
+	}
+	return fg;
+}
+
+/* Drawn again, a comparison is as if it had not been drawn before. */
+static void test_again(void **state)
+{
+	static const char *const widths[] = { "b", "a", "both", "b" };
+	struct sb_fg *again = make_comparison();
+	size_t i;
+
+	for (i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		struct sb_fg_opts *opts = make_opts("diff-width", widths[i]);
+		struct sb_fg *once = make_comparison();
+		size_t len, len_again;
+		char *a = render(once, opts, 0, &len), *b = render(again, opts, 0, &len_again);
+
+		assert_non_null(strstr(a, "main"));
+		assert_int_equal(len, len_again);
+		assert_memory_equal(a, b, len);
+		free(a);
+		free(b);
+		sb_fg_free(once);
+		sb_fg_opts_free(opts);
+	}
+	sb_fg_free(again);
+}
+
 static void test_same_input_same_bytes(void **state)
 {
 	struct sb_fg_opts *opts = make_opts("random", NULL);
@@ -377,6 +419,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_input_same_bytes),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_data_comes_back),
 		cmocka_unit_test(test_damaged_data),
 		cmocka_unit_test(test_no_samples),

@@ -301,7 +301,7 @@ static void test_pushed(void **state)
 	assert_int_equal(sb_profile_push(profile, ids, 0, 1), 0);
 	assert_int_equal(sb_profile_frame(profile, &b, &id), 0);
 	assert_int_equal(id, ids[1]);
-	assert_int_equal(frame(profile, "a", SB_FRAME_USER), 2);
+	assert_int_equal(frame(profile, "a", SB_FRAME_USER), 3);
 	assert_int_equal(sb_profile_add(profile, ids, 1, 30), 0);
 	assert_int_equal(sb_profile_push(profile, &id, 1, 7), 0);
 	assert_int_equal(sb_profile_add(profile, &id, 1, 70), 0);
@@ -309,13 +309,17 @@ static void test_pushed(void **state)
 	assert_int_equal(sb_profile_seal(profile), 0);
 	assert_int_equal(sb_profile_weight(profile), 126);
 	assert_int_equal(sb_profile_nr_stacks(profile), 4);
-	assert_int_equal(sb_profile_nr_frames(profile), 3);
+	assert_int_equal(sb_profile_nr_frames(profile), 4);
 	row = sb_profile_row_at(profile, 0);
 	assert_int_equal(row.weight, 77);
 	assert_string_equal(sb_profile_frame_at(profile, row.frames[0])->module, "m");
 	assert_string_equal(sb_profile_frame_at(profile, row.frames[0])->file, "f");
 	row = sb_profile_row_at(profile, 1);
 	assert_int_equal(row.weight, 33);
+	row = sb_profile_row_at(profile, 2);
+	assert_int_equal(row.weight, 11);
+	assert_int_equal(row.nr, 1);
+	assert_string_equal(sb_profile_frame_at(profile, row.frames[0])->name, SB_PROFILE_NO_STACK);
 	sb_profile_free(profile);
 }
 

@@ -167,8 +167,9 @@ static void test_empty(void **state)
 
 	assert_int_equal(sb_profile_add(b, NULL, 0, 3), 0); /* a stack without frames */
 	tree = tree_of(a, b);
-	assert_int_equal(tree->nodes.nr, 1);
-	assert_int_equal(sb_tree_self(tree, 0, 1), 3);
+	assert_int_equal(tree->nodes.nr, 2);
+	assert_string_equal(sb_tree_name(tree, 1), SB_PROFILE_NO_STACK);
+	assert_int_equal(sb_tree_self(tree, 1, 1), 3);
 	assert_int_equal(sb_tree_prune(tree, 2, SB_FRAME_MARK), 0);
 	assert_int_equal(sb_tree_prune(tree, 1, SB_FRAME_MARK), -EINVAL);
 	check(tree);

@@ -101,6 +101,35 @@ static void test_folded(void **state)
 	free(text);
 }
 
+/* A store that somebody else wrote can have one. */
+static void test_no_frames(void **state)
+{
+	const struct sb_output_opts plain = {};
+	const struct sb_output *output;
+	struct sb_profile *all = profile;
+	char *text;
+	size_t i;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	add(NULL, 0, 5);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	for (i = 0; (output = sb_output_at(i)); i++) {
+		if (output->needs_durations)
+			continue;
+		text = written(output->name, &plain);
+		assert_true(text[0]);
+		free(text);
+	}
+	text = written("folded", &plain);
+	assert_string_equal(text, "[no stack] 5\n");
+	free(text);
+	text = written("svg", &plain);
+	assert_non_null(strstr(text, "[no stack]"));
+	free(text);
+	sb_profile_free(profile);
+	profile = all;
+}
+
 /* Readers take a line that begins with # for a comment, and a process may have any name. */
 static void test_no_comment(void **state)
 {
@@ -344,15 +373,11 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folded),
-		cmocka_unit_test(test_no_comment),
-		cmocka_unit_test(test_bt),
-		cmocka_unit_test(test_annotations),
-		cmocka_unit_test(test_distr),
-		cmocka_unit_test(test_distr_without),
-		cmocka_unit_test(test_distr_functions),
-		cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_folded),	      cmocka_unit_test(test_no_comment),
+		cmocka_unit_test(test_no_frames),     cmocka_unit_test(test_bt),
+		cmocka_unit_test(test_annotations),   cmocka_unit_test(test_distr),
+		cmocka_unit_test(test_distr_without), cmocka_unit_test(test_distr_functions),
+		cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_json),
 	};
 

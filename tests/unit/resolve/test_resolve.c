@@ -287,7 +287,7 @@ static void test_labels(void **state)
 	opts.series = series_of;
 	opts.series_arg = &nr_asked;
 	resolve(&opts, counts, 4);
-	assert_string_equal(folded, " 6\n 4\n"); /* neither roots nor labels */
+	assert_string_equal(folded, "[no stack] 6\n[no stack] 4\n"); /* neither roots nor labels */
 	assert_int_equal(series[0], 8);
 	assert_int_equal(series[1], 7);
 	assert_int_equal(nr_asked, 4);
