@@ -56,7 +56,8 @@ int sb_python_find_layout(struct sb_runtime *rt, struct sb_python_layout *layout
 int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *layout,
 			 struct sb_python_conf *conf);
 /*
- * Prove layout and state on the process's threads, with the kernel's walker (see python_proof.c).
+ * Prove @layout, and the configuration in rt->conf, which the two above have filled in, on the
+ * process's threads, with the kernel's walker (see python_proof.c).
  * Return: 0, also when no thread runs Python just now and the version is known; -EAGAIN when there
  * is no thread yet, or, with is_assumed, none that runs Python; -EBADMSG when stacks cannot be
  * walked; -ENOMEM.
