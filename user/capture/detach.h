@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Detaches BPF programs without waiting for the kernel where it waits long: see detach.c. The
- * session's thread. */
+ * session's thread. No pointer is NULL or kept. */
 #ifndef SB_CAPTURE_DETACH_H
 #define SB_CAPTURE_DETACH_H
 

@@ -3,7 +3,7 @@
  * Notices CPUs that went offline. The kernel then closes all perf events of the CPU, and does not
  * open them again when it comes back (kernel/events/core.c, perf_event_exit_cpu_context()). A CPU
  * that is back before the list of CPUs is read again is noticed only through the kernel's uevents.
- * Thread: any.
+ * Thread: any. No pointer is NULL or kept.
  */
 #ifndef SB_CAPTURE_HOTPLUG_H
 #define SB_CAPTURE_HOTPLUG_H

@@ -6,9 +6,9 @@
  * one window of pages in 2^n remains, chosen by a hash (bpf/abi/sb_abi_memory.h); each page then
  * stands for as many as that. The caller of the table does that, by sb_pagetab_sweep().
  *
- * Internal to capture. Thread: the session's. No pointer may be NULL. The ranges of struct sb_page
- * are not checked. Callbacks get a copy of the page, valid during the call, and must not call
- * functions of the same table.
+ * Internal to capture. Thread: the session's. No pointer may be NULL, and none is kept: pages are
+ * copied. The ranges of struct sb_page are not checked. Callbacks get a copy of the page, valid
+ * during the call, and must not call functions of the same table.
  */
 #ifndef SB_CAPTURE_PAGETAB_H
 #define SB_CAPTURE_PAGETAB_H

@@ -87,9 +87,9 @@ void sb_thinning_forget_timers(struct sb_thinning *thinning);
  * on all CPUs, here and below. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
-/* Add a ration (base/ration.h), borrowed, before sb_thinning_start(): it limits work which does not
- * depend on the number of samples, and which the governor may order to be done less often. At most
- * four, which the caller ensures. */
+/* Add a ration (base/ration.h), borrowed until sb_thinning_release(), before sb_thinning_start():
+ * it limits work which does not depend on the number of samples, and which the governor may order
+ * to be done less often. At most four, which the caller ensures. */
 void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *ration);
 
 /* End a window of the governor, and set the step of each view; call it about once a second after

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds the Debian package of a file, and the package with its debug data; for `doctor`. Starts no
- * process. Thread: any. Pointers are not NULL unless it says so. */
+ * process. Thread: any. Pointers are not NULL unless it says so, and nothing is kept. */
 #ifndef SB_CLI_DEBIAN_H
 #define SB_CLI_DEBIAN_H
 

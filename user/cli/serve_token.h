@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The access token of `stackbpf serve`: a new one for each run, or one from a file. Thread: any.
- * Pointers are not NULL. */
+ * Pointers are not NULL, and nothing is kept. */
 #ifndef SB_CLI_SERVE_TOKEN_H
 #define SB_CLI_SERVE_TOKEN_H
 

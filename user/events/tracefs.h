@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The kernel's list of tracepoints, "events/CATEGORY/NAME" of tracefs. Where tracefs is mounted
  * nowhere, it is mounted for us alone, without a place in the file system, until the descriptor is
- * closed. Thread: any. Pointers are not NULL. */
+ * closed. Thread: any. Pointers are not NULL, and nothing is kept. */
 #ifndef SB_EVENTS_TRACEFS_H
 #define SB_EVENTS_TRACEFS_H
 

@@ -3,7 +3,8 @@
  * The position of each export of a store, with counters for users and for /metrics. Each export has
  * one small file DIR/export/NAME.state, which is replaced as a whole: text, "stackbpf-export 1" and
  * then lines "KEY VALUE"; unknown keys are skipped. Files may be hostile: they are bounded and
- * checked. Thread: any, one at a time for each file. Pointers are not NULL.
+ * checked. Thread: any, one at a time for each file. Pointers are not NULL, and nothing that is
+ * given is kept.
  */
 #ifndef SB_EXPORT_STATE_H
 #define SB_EXPORT_STATE_H

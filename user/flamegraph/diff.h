@@ -3,8 +3,8 @@
  * Pictures of comparisons: the tree has both profiles. A frame is as wide as in B, and as in A if B
  * does not have it, so that removed code is drawn, too. Its colour shows the change, unless that is
  * noise (tree/diff.h). The viewer does the same with the embedded data. Called by fg.c and svg.c.
- * Pointers are not NULL. Not thread-safe. All that append to @out return 0 or -ENOMEM; a part may
- * have been appended then.
+ * Pointers are not NULL, and nothing that is given is kept unless it says so. Not thread-safe. All
+ * that append to @out return 0 or -ENOMEM; a part may have been appended then.
  */
 #ifndef SB_FLAMEGRAPH_DIFF_H
 #define SB_FLAMEGRAPH_DIFF_H

@@ -3,7 +3,7 @@
  * Converts a tree to boxes, in units of weight and levels; svg.c converts these to pixels. Frames
  * that are too narrow or too deep to be drawn become part of a box in their place, so that the
  * boxes above a frame lack none of its weight but its own ("self"). Thread: any, while nobody
- * modifies the tree. Pointers are not NULL.
+ * modifies the tree. Pointers are not NULL, and nothing that is given is kept.
  */
 #ifndef SB_FLAMEGRAPH_LAYOUT_H
 #define SB_FLAMEGRAPH_LAYOUT_H

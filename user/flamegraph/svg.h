@@ -2,7 +2,7 @@
 /*
  * Writes the picture: one SVG file that is a static drawing for image viewers and <img>, and a
  * viewer with zoom and search in a browser, also from disk. It refers to no other file. Pointers
- * are not NULL. Not thread-safe.
+ * are not NULL, and nothing is kept. Not thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_SVG_H
 #define SB_FLAMEGRAPH_SVG_H

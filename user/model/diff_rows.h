@@ -2,7 +2,8 @@
 /*
  * Lists the functions of a call tree that sb_calltree_new() made, of one profile or two, as rows of
  * a table. Only reads the sealed tree and the comparison: any thread, if nobody modifies them.
- * Pointers are not NULL. Rows are valid as long as the tree, also when it is pruned.
+ * Pointers are not NULL, and nothing that is given is kept. Rows are valid as long as the tree,
+ * also when it is pruned.
  */
 #ifndef SB_MODEL_DIFF_ROWS_H
 #define SB_MODEL_DIFF_ROWS_H

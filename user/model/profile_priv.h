@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The inside of a profile: profile.c adds to it and reads it, profile_seal.c sorts it. Internal to
- * profile*.c.
+ * profile*.c. Not thread-safe, as profile.h says.
  */
 #ifndef SB_MODEL_PROFILE_PRIV_H
 #define SB_MODEL_PROFILE_PRIV_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Sorts stacks by their frames, so that stacks with the same callers are neighbours. Indexes are
- * not checked. Thread: any, while nobody modifies the profile. Pointers are not NULL.
+ * not checked. Thread: any, while nobody modifies the profile. Pointers are not NULL, and nothing
+ * is kept.
  */
 #ifndef SB_OUTPUT_ORDER_H
 #define SB_OUTPUT_ORDER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Writes the beginning of the HTML page that shows a picture. Thread: any, one for each stream.
- * Pointers are not NULL. */
+ * Pointers are not NULL, and nothing is kept. */
 #ifndef SB_OUTPUT_PAGE_H
 #define SB_OUTPUT_PAGE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Draws the flame graph of a profile, for the formats that contain it. Not thread-safe. Pointers
- * are not NULL. After an error @out may have a part of the picture. */
+ * are not NULL, and nothing is kept unless it says so. After an error @out may have a part of the
+ * picture. */
 #ifndef SB_OUTPUT_PICTURE_H
 #define SB_OUTPUT_PICTURE_H
 

@@ -2,7 +2,7 @@
 /*
  * Finds late blocks: those that were added to a store for a time that a reader has already passed,
  * because a disk was full or a clock was set back. Called by the exporter. Not thread-safe: one
- * thread at a time for a store. Pointers are not NULL.
+ * thread at a time for a store. Pointers are not NULL, and nothing that is given is kept.
  */
 #ifndef SB_STORE_LATE_BLOCKS_H
 #define SB_STORE_LATE_BLOCKS_H

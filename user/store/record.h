@@ -18,7 +18,8 @@
  * A block is filed under the period in which it begins. Its lead and length say exactly when
  * sampling began and for how long it lasted: under load a block may be longer than its period.
  * Aggregates, and blocks of older versions, have length 0, which means that of their period.
- * Thread: any, one for each struct sb_codec. Pointers are not NULL.
+ * Thread: any, one for each struct sb_codec. Pointers are not NULL, and nothing that is given is
+ * kept.
  */
 #ifndef SB_STORE_RECORD_H
 #define SB_STORE_RECORD_H

@@ -2,7 +2,7 @@
 /*
  * Measures how much weights vary over time, for comparisons of profiles: the same query is run
  * again for parts of its range (model/spread.h). Called by sb_ask_profile(). Not thread-safe: one
- * thread at a time for a store. Pointers are not NULL.
+ * thread at a time for a store. Pointers are not NULL, and nothing that is given is kept.
  */
 #ifndef SB_STORE_UNEVENNESS_H
 #define SB_STORE_UNEVENNESS_H

@@ -4,8 +4,8 @@
  * They run beside those of the views. The user half of bpf/core/span.bpf.c; what samples in spans
  * are worth is decided in capture/spans.h.
  *
- * Thread: the session's. Pointers are not NULL. "A negative errno" is -ENOMEM or of libbpf; after
- * it the BPF object is only to be destroyed.
+ * Thread: the session's. Pointers are not NULL, and none is kept. "A negative errno" is -ENOMEM or
+ * of libbpf; after it the BPF object is only to be destroyed.
  */
 #ifndef SB_VIEWS_SPAN_H
 #define SB_VIEWS_SPAN_H
