@@ -8,7 +8,8 @@
 
 struct sampler_bpf;
 
-/* Put "cannot @what: ..." into @reason, replacing what it has, with advice for the common causes.
+/* Put "cannot @what: ..." into @reason, unless it has a reason already, with advice for the common
+ * causes.
  * @err: a negative errno, or one of libbpf's own (-4000 and below, LIBBPF_ERRNO__*). @what: a verb
  * with its object ("open a sampling timer"), not kept. It looks at the capabilities of the calling
  * thread, so call it in the thread that was refused, and before that drops any. Return: a negative
@@ -26,10 +27,11 @@ int sb_load(struct sampler_bpf *skel);
  * @err; NULL when it failed for another reason, such as missing privileges. Valid until the next
  * sb_load(). */
 const char *sb_load_refused(int err);
-/* Put the cause of the last sb_load(), which returned the error @err, not 0, into @reason. Return:
- * -EOPNOTSUPP when the kernel refuses a program or is too old; -EPERM, -EACCES without privilege;
- * -EMFILE: no descriptor was left; -EIO: the kernel's type information cannot be read, or an error
- * of libbpf's own; or another negative errno, mostly @err. */
+/* Put the cause of the last sb_load(), which returned the error @err, not 0, into @reason, unless
+ * that has one already. Return: -EOPNOTSUPP when the kernel refuses a program or is too old;
+ * -EPERM, -EACCES without privilege; -EMFILE: no descriptor was left; -EIO: the kernel's type
+ * information cannot be read, or an error of libbpf's own; or another negative errno, mostly
+ * @err. */
 int sb_load_explain(struct sb_reason *reason, int err);
 
 #endif
