@@ -80,8 +80,9 @@ size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_
  * For a thread that sleeps, as an iterator of the BPF side described it in @asleep. walk() walks
  * its interpreter stack from user space, by @pages (interp/core/pages.h); the result is in
  * walk->frame, nr_frames (0: none) and event.status; the caller allocates *@walk and need not
- * initialize it. Whatever fails, for lack of memory, too, gives no frames. keep() then stores the
- * result as the stack that samples of the thread reference (asleep->istack), for the next
+ * initialize it. A process that cannot be looked at, for lack of memory, too, gives no frames;
+ * memory that @pages does not have is noted in it, and ends the walk. keep() then stores the result
+ * as the stack that samples of the thread reference (asleep->istack), for the next
  * sb_interpwatch_drain(), once it is known whether the thread slept all the time; @walk NULL: it
  * did not. Return: 0, also when the stack is lost because too many wait, which is counted; -ENOMEM:
  * nothing was stored.

@@ -64,8 +64,8 @@ enum sb_interp_mode {
 /* Properties of a view that the resolver needs: see struct sb_view. What they point to is borrowed
  * for the life of the resolver. */
 struct sb_resolve_view {
-	/* Names of kernel frames: leaf frames up to the last one of these are cut off. Ends with
-	 * NULL; NULL: none. */
+	/* Globs for names of kernel frames: of the first few from the leaf on, the one nearest to
+	 * the root that matches is cut off, with all behind it. Ends with NULL; NULL: none. */
 	const char *const *trim;
 	const char *(*op_name)(uint32_t op); /* NULL: no operation has a name */
 	const char *value_name;		     /* of values (SB_OBJECT_VALUE); NULL: it has none */

@@ -114,8 +114,9 @@ struct sb_view {
 	enum sb_state_place state_place;
 	bool is_of_wakers; /* an interrupt's stack stands for itself, not for the thread it interrupted */
 	bool has_idle; /* waits for work are told from waits for locks: resolve/waits.h */
-	/* Names of kernel frames that are not part of the sample: leaf frames up to the last one of
-	 * these are cut off. NULL-terminated; NULL: none. */
+	/* Globs for names of kernel frames that are not part of the sample: of the first few from
+	 * the leaf on, the one nearest to the root that matches is cut off, with all behind it.
+	 * NULL-terminated; NULL: none. */
 	const char *const *trim;
 	/* Get unit and divisor by the options, in place of those of the row. NULL, or it returns
 	 * NULL: they stay. */
