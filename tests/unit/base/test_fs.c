@@ -442,10 +442,51 @@ static void test_writer_without_descriptor(void **state)
 	sb_writer_free(writer);
 }
 
+/* Of a process of its own, as limits do not come back: the limits as they are after lowering to @value. */
+static struct rlimit lowered_to(uint64_t value)
+{
+	const struct rlimit before = { .rlim_cur = 100, .rlim_max = 200 };
+	struct rlimit after = {};
+	int fds[2], status = 0;
+	pid_t child;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		if (setrlimit(RLIMIT_NOFILE, &before))
+			_exit(1);
+		sb_lower_limit(RLIMIT_NOFILE, value);
+		if (getrlimit(RLIMIT_NOFILE, &after) || sb_write_all(fds[1], &after, sizeof(after)))
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(fds[0], &after, sizeof(after)), sizeof(after));
+	close(fds[0]);
+	close(fds[1]);
+	return after;
+}
+
+/* The higher limits would be refused without CAP_SYS_RESOURCE, but not the soft one. */
+static void test_limits_are_not_raised(void **state)
+{
+	static const uint64_t values[] = { 50, 150, 250 };
+	struct rlimit after;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		after = lowered_to(values[i]);
+		assert_int_equal(after.rlim_cur, values[i] < 100 ? values[i] : 100);
+		assert_int_equal(after.rlim_max, values[i] < 200 ? values[i] : 200);
+	}
+}
+
 int main(void)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, enter_dir, leave_dir)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_limits_are_not_raised),
 		IN_DIR(test_read),
 		IN_DIR(test_read_odd),
 		IN_DIR(test_write_all),
