@@ -143,6 +143,34 @@ static void test_read_later(void **state)
 	sb_interp_free(interp);
 }
 
+/* A process that is known by its number only has another one after it, with frames at the same addresses. */
+static void test_number_of_another(void **state)
+{
+	const struct sb_space_key space = { .tgid = (uint32_t)getpid() };
+	const struct sb_interp_frame one = {
+		.obj = 1,
+		.where = (uint64_t)SB_RUNTIME_PYTHON << SB_WHERE_RUNTIME_SHIFT,
+	};
+	struct sb_interp *interp = make_as(&space);
+	struct sb_interp_name name = {};
+	struct sb_interp_confs confs;
+	struct sb_interp_stats stats;
+
+	(void)state;
+	assert_int_equal(fetch(interp, &space, 1, 1), 0);
+	assert_int_equal(sb_interp_name(interp, &space, &one, 0, &name), 0);
+	assert_string_equal(name.name.s, "one");
+	sb_interp_find(interp, &space)->expected.start_ticks--;
+	assert_int_equal(sb_interp_look(interp, &space, &confs), 0);
+	assert_int_equal(sb_interp_find(interp, &space)->names.nr, 0);
+	sb_interp_stats(interp, &stats);
+	assert_int_equal(stats.nr_bytes, 0);
+	assert_int_equal(sb_interp_name(interp, &space, &one, 0, &name), 0);
+	assert_true(name.is_unnamed);
+	sb_interp_name_release(&name);
+	sb_interp_free(interp);
+}
+
 static int read_zero(void *arg, void *dst, size_t len, uint64_t addr)
 {
 	(void)arg;
@@ -382,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_readable),
 		cmocka_unit_test(test_one_readable),
 		cmocka_unit_test(test_read_later),
+		cmocka_unit_test(test_number_of_another),
 		cmocka_unit_test(test_reads_are_bounded),
 		cmocka_unit_test(test_recent_reads),
 		cmocka_unit_test(test_zombie),

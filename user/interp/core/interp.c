@@ -388,14 +388,16 @@ static int look_at_all(struct sb_interp *interp, struct space *space, struct map
 
 /* Set which process is meant by a number. What was found in another process or program under that
  * number is dropped. */
-static void expect(struct space *space, const struct sb_procfs_stat *now)
+static void expect(struct sb_interp *interp, struct space *space, const struct sb_procfs_stat *now)
 {
 	if (space->expected.start_ticks != now->start_ticks ||
 	    space->expected.stack_addr != now->stack_addr) {
 		while (space->nr_found)
 			sb_interp_drop_found(space, space->nr_found - 1);
 		free(sb_take(space->labels));
-		space->has_memory = space->is_go = false;
+		interp->stats.nr_bytes -= space->arena.nr_bytes;
+		sb_interp_release_names(space);
+		space->has_memory = space->is_go = space->is_full = false;
 		space->plain.nr = 0;
 	}
 	space->expected = *now;
@@ -453,7 +455,7 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *key,
 	if (!err) {
 		space->used = ++interp->clock;
 		if (!key->start_ns)
-			expect(space, &now);
+			expect(interp, space, &now);
 		err = space->has_memory && !list.maps.nr ? -ESRCH
 							 : look_at_all(interp, space, &list);
 		if (err != -ESRCH)
