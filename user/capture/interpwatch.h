@@ -66,8 +66,9 @@ void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *
  * is an array of struct sb_interp_frame, valid during the call, and stack->nr_frames counts its
  * words, two for each frame. Names that the thread has not read yet are read on the way, from the
  * processes' memory. @add must not call functions of @watch, whose lock is held; it returns 0 to go
- * on. Return: 0; -ENOMEM; or what @add returned, if not 0. After both, the remaining stacks are
- * dropped and not counted; the BPF side does not ship them again. */
+ * on. A stack for which it returns something else is lost, which is counted, and the BPF side ships
+ * it again. Return: 0, also if @add returned -ENOMEM; what else it returned first; -ENOMEM. After an
+ * error, too, @add was called for each stack. */
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 
@@ -97,8 +98,8 @@ int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *as
 /* For a thread that sleeps, too: labels() appends the values of its labels to @text, as in struct
  * sb_batch_labels; keep_labels() stores a copy of them for sb_interpwatch_take_labels(), by the ID
  * asleep->labels; without an ID (0) both do nothing. Pass an empty @text when the thread did not
- * sleep all the time. Return: 0; -ENOMEM: labels() may have appended a part, keep_labels() stored
- * nothing. */
+ * sleep all the time. Return: 0, also when the set is lost because too many wait, which is counted;
+ * -ENOMEM: labels() may have appended a part, keep_labels() stored nothing. */
 int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			  struct sb_str *text);
 int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,

@@ -37,6 +37,11 @@ static void lose_labels(struct sb_interpwatch *watch, uint64_t id)
 	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.labels_seen), &id);
 }
 
+static bool is_full(const struct labels *labels)
+{
+	return labels->at.nr >= LABELS_MAX || labels->texts.len >= LABELS_BYTES_MAX;
+}
+
 static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
 		      const struct sb_interp_frame *frames)
 {
@@ -86,7 +91,7 @@ static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_spac
 	size_t first = watch->labels.texts.len;
 	int ret, err = 0;
 
-	if (watch->labels.at.nr >= LABELS_MAX || first >= LABELS_BYTES_MAX) {
+	if (is_full(&watch->labels)) {
 		lose_labels(watch, id);
 		return 0;
 	}
@@ -199,7 +204,7 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 {
 	bool has_needs;
 	size_t i;
-	int err = 0;
+	int err = 0, ret;
 
 	pthread_mutex_lock(&watch->ring_lock);
 	ring_buffer__consume(watch->server.ring);
@@ -208,7 +213,7 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 		err = sb_interp_note_native(watch->interp, &watch->native.at[i]);
 		err = err == -E2BIG ? 0 : err;
 	}
-	for (i = 0; i < watch->waiting.nr && !err; i++) {
+	for (i = 0; i < watch->waiting.nr; i++) {
 		const struct waiting *stack = &watch->waiting.at[i];
 		const struct sb_batch_stack into = {
 			.id = stack->id,
@@ -221,7 +226,11 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 
 		if (i >= watch->nr_named)
 			name_late(watch, stack);
-		err = add(arg, &into);
+		ret = add(arg, &into);
+		if (ret)
+			lose_stack(watch, &stack->id);
+		if (ret && ret != -ENOMEM && !err)
+			err = ret;
 	}
 	sb_vec_clear(&watch->waiting);
 	sb_vec_clear(&watch->words);
@@ -323,6 +332,12 @@ int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asl
 	if (!asleep->labels)
 		return 0;
 	pthread_mutex_lock(&watch->ring_lock);
+	if (is_full(&watch->labels)) {
+		/* The BPF side did not note it as seen, so there is nothing to delete. */
+		__atomic_fetch_add(&watch->stats.nr_labels_lost, 1, __ATOMIC_RELAXED);
+		pthread_mutex_unlock(&watch->ring_lock);
+		return 0;
+	}
 	first = watch->labels.texts.len;
 	if (text->len)
 		err = sb_str_addn(&watch->labels.texts, text->s, text->len);
