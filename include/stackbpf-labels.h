@@ -23,8 +23,8 @@
  * this, set labels by that instead.
  *
  * Thread: any, each for its own labels; no lock is needed. A new thread has no labels; after fork()
- * the child has those of the thread that called it. Nothing is to be freed, initialized or
- * cleared.
+ * the child has those of the thread that called it, and can set labels whatever other threads were
+ * doing. Nothing is to be freed, initialized or cleared.
  */
 #ifndef STACKBPF_LABELS_H
 #define STACKBPF_LABELS_H
@@ -94,6 +94,7 @@ int sb_labels_clear(void);
 #define SB_LABELS_IMPLEMENTED
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -141,7 +142,7 @@ static SB_LABELS_THREAD struct sb_labels_thread {
 
 /* The keys of the process. They are added but never changed, so reading `nr` takes no lock. */
 static struct sb_labels_keys {
-	int lock;
+	const struct sb_labels_thread *owner; /* the thread that holds the lock, or NULL */
 	uint32_t nr;
 	char name[SB_LABEL_KEYS_LIMIT][SB_LABEL_KEY_LIMIT + 1];
 } sb_labels_keys;
@@ -220,7 +221,7 @@ static size_t sb_labels_payload(uint8_t *to, uint32_t nr)
 
 /*
  * Make the mapping sb_labels_context, with the name that readers look for: of a memfd, or else
- * anonymous. Called with sb_labels_keys.lock held, while there is none; it is never unmapped. A
+ * anonymous. Called with the lock of sb_labels_keys held, while there is none; it is never unmapped. A
  * child inherits it by fork(), with the same keys. Return: 0; or the errno of mmap(2), negative,
  * and sb_labels_context stays NULL.
  */
@@ -245,7 +246,7 @@ static int sb_labels_map(void)
 }
 
 /*
- * Publish the first @nr keys, with sb_labels_keys.lock held; the first call makes the mapping. The
+ * Publish the first @nr keys, with the lock of sb_labels_keys held; the first call makes the mapping. The
  * payload that readers may be reading is not changed. Return: as sb_labels_map().
  */
 static int sb_labels_publish(uint32_t nr)
@@ -276,6 +277,45 @@ static int sb_labels_publish(uint32_t nr)
 	return 0;
 }
 
+static void sb_labels_lock(void)
+{
+	const struct sb_labels_thread *nobody = NULL;
+
+	while (!__atomic_compare_exchange_n(&sb_labels_keys.owner, &nobody, &sb_labels_thread, 0,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		nobody = NULL;
+		usleep(50);
+	}
+}
+
+static void sb_labels_unlock(void)
+{
+	__atomic_store_n(&sb_labels_keys.owner, (const struct sb_labels_thread *)NULL,
+			 __ATOMIC_RELEASE);
+}
+
+/*
+ * In the child of a fork(), whose only thread is this one: if another held the lock, it does not
+ * exist here and will never give it back. The key that it was adding does not count yet, but the
+ * process context may be half written. If this thread holds the lock, a signal handler has called
+ * fork(), and the call that it interrupted goes on here, too.
+ */
+static void sb_labels_in_child(void)
+{
+	if (!sb_labels_keys.owner || sb_labels_keys.owner == &sb_labels_thread)
+		return;
+	if (sb_labels_context)
+		(void)sb_labels_publish(sb_labels_keys.nr);
+	sb_labels_unlock();
+}
+
+/* When the program or library is loaded: before anybody can take the lock. */
+__attribute__((constructor)) static void sb_labels_on_load(void)
+{
+	/* Without memory for the handler, a child that finds the lock taken waits for ever. */
+	(void)pthread_atfork(NULL, NULL, sb_labels_in_child);
+}
+
 /* Return: the number of @key, if it is one of the keys from number @from to below @nr; else -1. */
 static int sb_labels_find_key(const char *key, uint32_t from, uint32_t nr)
 {
@@ -297,8 +337,7 @@ static int sb_labels_add_key(const char *key)
 	uint32_t nr;
 	int number, err = 0;
 
-	while (__atomic_exchange_n(&sb_labels_keys.lock, 1, __ATOMIC_ACQUIRE))
-		usleep(50);
+	sb_labels_lock();
 	nr = sb_labels_keys.nr;
 	number = sb_labels_find_key(key, 0, nr);
 	if (number < 0 && nr == SB_LABEL_KEYS_LIMIT) {
@@ -310,7 +349,7 @@ static int sb_labels_add_key(const char *key)
 			__atomic_store_n(&sb_labels_keys.nr, nr + 1, __ATOMIC_RELEASE);
 		number = (int)nr;
 	}
-	__atomic_store_n(&sb_labels_keys.lock, 0, __ATOMIC_RELEASE);
+	sb_labels_unlock();
 	return err ? err : number;
 }
 

@@ -3,13 +3,18 @@
  * What a process says of its labels' keys: the header's implementation in this very process, read by the code
  * that reads others; and payloads made by hand, of the specification's other forms.
  */
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -249,12 +254,78 @@ static void test_names(void **state)
 	assert_false(sb_label_is_context("", 0));
 }
 
+/* A thread that stops while it adds a key, where the header asks for the time. */
+static __thread bool is_to_stop;
+static sem_t has_stopped, may_go_on;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	if (is_to_stop) {
+		is_to_stop = false;
+		sem_post(&has_stopped);
+		while (sem_wait(&may_go_on))
+			;
+	}
+	return __real_clock_gettime(clock, ret);
+}
+
+static void *add_key_and_stop(void *arg)
+{
+	is_to_stop = true;
+	*(int *)arg = sb_label_set("of the thread", "x");
+	return NULL;
+}
+
+/* In the child: what was published is whole, and a label can be set. Return: its exit status. */
+static int use_labels(void)
+{
+	if (!__atomic_load_n(&sb_labels_context->published_ns, __ATOMIC_SEQ_CST))
+		return 1;
+	if (sb_label_set("of the child", "y") || sb_label_set("of the thread", "z"))
+		return 2;
+	return sb_labels_known_key("of the child") < 0 || sb_labels_known_key("of the thread") < 0;
+}
+
+/* fork(), while another thread holds the lock of the keys and has half written them. */
+static void test_fork(void **state)
+{
+	pthread_t thread;
+	int err = 1, status = 0;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(sem_init(&has_stopped, 0, 0), 0);
+	assert_int_equal(sem_init(&may_go_on, 0, 0), 0);
+	assert_int_equal(sb_label_set("vehicle", "car"), 0);
+	assert_int_equal(pthread_create(&thread, NULL, add_key_and_stop, &err), 0);
+	while (sem_wait(&has_stopped))
+		;
+	__atomic_store_n(&sb_labels_context->published_ns, (uint64_t)0, __ATOMIC_SEQ_CST);
+	child = fork();
+	if (!child) {
+		alarm(20); /* would wait for ever otherwise */
+		_exit(use_labels());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	sem_post(&may_go_on);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(err, 0);
+	assert_int_equal(sb_labels_known_key("of the child"), -1);
+	assert_true(sb_labels_known_key("of the thread") >= 0);
+	assert_int_equal(sb_labels_clear(), 0);
+	assert_int_equal(sb_label_set("vehicle", "car"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_self),	cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_payload), cmocka_unit_test(test_other_forms),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_self),	    cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_payload),
+		cmocka_unit_test(test_other_forms), cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
