@@ -74,6 +74,16 @@ enum sb_memory_what {
 	SB_MEMORY_WHAT_MAX,
 };
 
+/* Kinds of pages, bits 1 << these: user space only. */
+enum sb_memory_kind {
+	SB_MEMORY_ANON,	 /* of no file, and not of the two last ones */
+	SB_MEMORY_FILE,	 /* of a file */
+	SB_MEMORY_SHMEM, /* of memory that processes share: memfd, /dev/shm, System V, MAP_SHARED */
+	SB_MEMORY_STACK, /* of no file, in the main thread's stack */
+	SB_MEMORY_HEAP,	 /* of no file, in what brk(2) has made */
+	SB_MEMORY_KIND_MAX,
+};
+
 /* sb_sample_key.op */
 enum sb_memory_op {
 	SB_MEMORY_OP_NONE,

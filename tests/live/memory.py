@@ -19,6 +19,7 @@ BINARY, SOURCE, SCRIPT = sys.argv[1:4]
 WORK = tempfile.TemporaryDirectory(dir='/var/tmp')  # of a file system whose files have a page cache
 PROGRAM, FILE = f'{WORK.name}/keeper', f'{WORK.name}/file'
 ROUNDS = 8
+KINDS = ('anon', 'file', 'shmem,stack', 'heap')
 HAS_SCAN = tuple(map(int, re.match(r'(\d+)\.(\d+)', os.uname().release).groups())) >= (6, 7)
 # Older kernels do not tell the page of zeros from others.
 ZEROS = ['read_zeros'] if HAS_SCAN else []
@@ -110,6 +111,38 @@ def held():
             check(process is program or known >= 99.9, f'{known} % of what came is accounted for')
 
 
+def kinds_of(pid):
+    """Bytes by kind, as smaps has them."""
+    found = dict.fromkeys(','.join(KINDS).split(','), 0)
+    with open(f'/proc/{pid}/smaps', encoding='ascii') as file:
+        for part in re.split(r'^(?=[0-9a-f]+-[0-9a-f]+ )', file.read(), flags=re.M)[1:]:
+            name = part.splitlines()[0][73:]
+            rss, of_none = (int(re.search(rf'^{field}: +(\d+) kB', part, re.M)[1]) * 1024 for field in ('Rss', 'Anonymous'))
+            # Of shared memory, smaps counts pages of no file only where they are copies, too.
+            found['shmem' if name.startswith('/dev/zero') else 'file'] += rss - of_none
+            found[name[1:-1] if name in ('[heap]', '[stack]') else 'anon'] += of_none
+    return found
+
+
+def kinds():
+    with keeping(PROGRAM, FILE, str(ROUNDS)) as program, contextlib.ExitStack() as stack:
+        before = kinds_of(program.pid)
+        runs = {kind: stack.enter_context(sampling(BINARY, 'memory', '-p', str(program.pid), '--kind', kind, '--stats'))
+                for kind in KINDS}
+        go(program)
+        after = kinds_of(program.pid)
+        stack.close()
+    after['shmem,stack'], before['shmem,stack'] = (sum(of[kind] for kind in ('shmem', 'stack')) for of in (after, before))
+    for kind, run in runs.items():
+        weight, came = sum(run.result.stacks.values()), after[kind] - before[kind]
+        resident = int(re.search(r'bytes resident +(\d+)', run.result.err)[1])
+        check(resident == after[kind] and 0 <= weight - came <= 16 * mmap.PAGESIZE and came,
+              f'{kind}: {resident} of {after[kind]} bytes are resident, {weight} of {came} came')
+    check(of(runs['shmem,stack'].result, 'keeper', 'share') == 90 * mmap.PAGESIZE, 'shared memory has its stack')
+    refused = stackbpf(BINARY, 'memory', '--churn', '--kind', 'anon', '-t', '1')
+    check(refused.status and 'do not go together' in refused.err, f'of what is gone no kind is known: {refused.err}')
+
+
 def churned():
     """Of a command that ends, everything came and went."""
     result = stackbpf(BINARY, 'memory', '--churn', '-s', '--', 'sh', '-c', f'yes "" | head -2 | {PROGRAM} {FILE} {ROUNDS} >&2')
@@ -120,5 +153,6 @@ def churned():
 
 
 held()
+kinds()
 churned()
 done()

@@ -19,6 +19,8 @@
 #define APART	     __attribute__((noinline))
 #define FILE_PAGES   256
 #define SPARSE_PAGES 700
+#define SHARED_PAGES 90
+#define DEEP_BYTES   (256 * 1024)
 #define EACH	     16 /* pages of which the kernel brings all when one is touched */
 
 static size_t page_bytes;
@@ -174,6 +176,27 @@ static APART char *later_holder(void)
 	return at;
 }
 
+/* Memory that a child would share. */
+static APART void share(void)
+{
+	char *at = mmap(NULL, SHARED_PAGES * page_bytes, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		exit(1);
+	touch(at, SHARED_PAGES);
+}
+
+static APART void deepen(void)
+{
+	volatile char room[DEEP_BYTES];
+	size_t i;
+
+	/* From above, as a stack grows. */
+	for (i = sizeof(room); i >= page_bytes; i -= page_bytes)
+		room[i - 1] = 1;
+}
+
 int main(int argc, char **argv)
 {
 	int fd = argc > 2 ? open(argv[1], O_RDONLY) : -1, rounds = argc > 2 ? atoi(argv[2]) : 0, i;
@@ -197,13 +220,15 @@ int main(int argc, char **argv)
 	populate();
 	sparse();
 	move_away();
+	share();
+	deepen();
 	first_toucher();
 	if (!later_holder())
 		return 1;
 	printf("keep_sixty %zu\nkeep_thirty %zu\nkeep_ten %zu\nchurn %zu\n", nr_sixty, nr_thirty,
 	       nr_ten, nr_churn);
-	printf("read_file %d\nmap_file %zu\npopulate 512\nread_zeros 0\nsparse %d\nmove_away 200\ndone\n",
-	       FILE_PAGES, nr_mapped, SPARSE_PAGES);
+	printf("read_file %d\nmap_file %zu\npopulate 512\nread_zeros 0\nsparse %d\nmove_away 200\nshare %d\ndone\n",
+	       FILE_PAGES, nr_mapped, SPARSE_PAGES, SHARED_PAGES);
 	fflush(stdout);
 	return !fgets(line, sizeof(line), stdin);
 }

@@ -45,6 +45,12 @@ static bool take_known(struct sb_addup *addup, const uint64_t *before, struct bl
 
 		if (!kind || kind & SB_PAGE_ZERO)
 			continue;
+		if (kind & SB_ADDUP_PASS) {
+			block->has_fault[i] =
+				sb_pagetab_find(addup->pages, addup->space, addup->first + i, true,
+						&block->fault[i]);
+			continue;
+		}
 		addup->sums.resident += is_present;
 		if (is_before(before, i)) {
 			addup->sums.before += is_present;

@@ -18,6 +18,8 @@
 
 /* Pages of a huge page of x86-64, and arm64 with pages of 4 KiB; a power of two. */
 #define SB_ADDUP_PAGES 512u
+/* A bit of sb_page_run.kind beside SB_PAGE_*: the pages are marked as seen, but not added up. */
+#define SB_ADDUP_PASS  (1u << 7)
 
 /* Numbers of pages. Those of faults are estimates when not all windows of pages are followed. */
 struct sb_sums {

@@ -53,6 +53,7 @@ struct sb_fault {
 struct sb_resident_opts {
 	struct sampler_bpf *skel; /* borrowed */
 	uint32_t what;		  /* enum sb_memory_what: what the counts are */
+	uint32_t kinds;		  /* bits 1 << enum sb_memory_kind, only these; 0: all */
 	/* The profile is of the whole run: a count is what changed since the last one, modulo 2^64. */
 	bool is_summed;
 	/* Weigh what is held by the time since the last look, in byte-seconds. */
@@ -110,7 +111,7 @@ uint64_t sb_resident_oldest_ns(const struct sb_resident *resident);
 struct sb_resident_process {
 	uint32_t tgid;
 	char comm[SB_COMM_LEN];
-	uint64_t rss; /* Rss of smaps_rollup */
+	uint64_t rss; /* Rss of smaps_rollup; of some kinds only, what of it is of them */
 	uint64_t before, held, unaccounted, swapped;
 	uint64_t along; /* of `held`: came with the fault of another page */
 };

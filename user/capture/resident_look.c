@@ -20,8 +20,6 @@
 #include "symbolizer/process/reader.h"
 #include "symbolizer/sb_sym.h"
 
-/* Runs of all processes together while they are looked at: 64 MiB. Processes beyond are left out. */
-#define RUNS_MAX	((size_t)4 << 20)
 #define ROLLUP_BYTES	4096u
 /* A mapping with more pages is not read as a whole, by words. */
 #define WHOLE_PAGES_MAX (1u << 20)
@@ -59,7 +57,7 @@ static int read_range(struct sb_resident *resident, struct space *space, uint64_
 			return nr;
 		if (!is_sound(resident, resident->buf, nr, before, end))
 			return -EPROTO;
-		if (resident->nr_runs + (size_t)nr > RUNS_MAX)
+		if (resident->nr_runs + (size_t)nr > SB_RESIDENT_RUNS_MAX)
 			return -E2BIG;
 		for (i = 0; i < nr && !err; i++)
 			err = sb_vec_push(&space->runs, resident->buf[i]);
@@ -296,6 +294,8 @@ int sb_resident_look(struct sb_resident *resident)
 			continue;
 		space->look_ns = sb_now_ns();
 		err = read_pages(resident, (uint32_t)i);
+		if (!err && resident->opts.kinds)
+			err = sb_resident_mark_kinds(resident, (uint32_t)i);
 		space->is_read = !err;
 		if (err == -ENOMEM)
 			return err;
@@ -303,10 +303,10 @@ int sb_resident_look(struct sb_resident *resident)
 			sb_resident_end_space(resident, (uint32_t)i);
 		else if (err)
 			leave_out(resident, space, err);
-		if (space->is_read)
-			space->rss_bytes = read_rss(space->key.tgid);
-		else
+		if (!space->is_read)
 			drop_runs(resident, space);
+		else if (!resident->opts.kinds)
+			space->rss_bytes = read_rss(space->key.tgid);
 	}
 	return 0;
 }

@@ -75,6 +75,12 @@ bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uin
 /* resident_look.c: note which pages are there at the first look. Return: 0, also if they cannot be
  * read; -ENOMEM. */
 int sb_resident_meet(struct sb_resident *resident, uint32_t space);
+/* resident_kinds.c: mark the pages of the space's runs that are of other kinds than those asked for
+ * (SB_ADDUP_PASS). Return: 0; a negative errno: the runs are as they were. */
+int sb_resident_mark_kinds(struct sb_resident *resident, uint32_t space);
+
+/* The bound of sb_resident.nr_runs: 64 MiB. Processes beyond are left out. */
+#define SB_RESIDENT_RUNS_MAX ((size_t)4 << 20)
 /* Note which processes have ended, by /proc: those that are gone or zombies, or whose number
  * another process has. */
 void sb_resident_find_ended(struct sb_resident *resident);

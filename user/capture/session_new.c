@@ -448,6 +448,7 @@ static int make_resident(struct sb_session *session)
 	const struct sb_resident_opts opts = {
 		.skel = session->skel,
 		.what = session->opts.view_opts.memory_what,
+		.kinds = session->opts.view_opts.memory_kinds,
 		.is_summed = session->opts.is_summed,
 		.is_of_time = session->opts.view_opts.is_of_time,
 	};

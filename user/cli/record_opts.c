@@ -246,6 +246,12 @@ static const struct sb_opt_word layer_words[] = {
 	{ "fsync", SB_LAYER_FSYNC },	 { "fault", SB_LAYER_FAULT }, {},
 };
 
+static const struct sb_opt_word memory_kind_words[] = {
+	{ "anon", 1u << SB_MEMORY_ANON },   { "file", 1u << SB_MEMORY_FILE },
+	{ "shmem", 1u << SB_MEMORY_SHMEM }, { "stack", 1u << SB_MEMORY_STACK },
+	{ "heap", 1u << SB_MEMORY_HEAP },   {},
+};
+
 static const struct sb_opt_word kind_words[] = {
 	{ "file", 1u << SB_FILE_REG },
 	{ "dir", 1u << SB_FILE_DIR },
@@ -577,6 +583,11 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view_opts.memory_what),
 	  .bits = SB_MEMORY_SWAPPED,
 	  .help = "memory that came during the run and is in swap at its end" },
+	{ .name = "kind", .metavar = "LIST", RESIDENT,
+	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view_opts.memory_kinds),
+	  .words = memory_kind_words,
+	  .help = "only memory of these kinds: anon (of no file), file, shmem (shared memory), "
+		  "stack (of the main thread), heap (of brk)" },
 	{ .name = "layer", .metavar = "NAME", FILES,
 	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_layer),
 	  .words = layer_words,

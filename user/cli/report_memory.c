@@ -10,7 +10,7 @@
 
 /* @is_estimate: not all pages were followed, so that they add up on average only. */
 static void add_process(struct sb_str *list, const struct sb_resident_process *process,
-			bool is_estimate)
+			bool is_estimate, bool is_of_kinds)
 {
 	const double held = (double)process->held;
 	double rest = (double)process->rss - (double)process->before - held;
@@ -18,10 +18,11 @@ static void add_process(struct sb_str *list, const struct sb_resident_process *p
 	if (is_estimate)
 		rest = (double)process->unaccounted;
 	(void)sb_str_addf(list,
-			  "%.1f MiB resident = %.1f before the run + %.1f held + %.1f "
+			  "%.1f MiB resident%s = %.1f before the run + %.1f held + %.1f "
 			  "unaccounted; %.2f %% of what came is accounted for",
-			  (double)process->rss / MIB, (double)process->before / MIB, held / MIB,
-			  rest / MIB, held + rest > 0 ? 100 * held / (held + rest) : 100);
+			  (double)process->rss / MIB, is_of_kinds ? " of the kinds asked for" : "",
+			  (double)process->before / MIB, held / MIB, rest / MIB,
+			  held + rest > 0 ? 100 * held / (held + rest) : 100);
 	if (process->along)
 		(void)sb_str_addf(list, "; %.1f MiB came along with another page's fault",
 				  (double)process->along / MIB);
@@ -33,6 +34,7 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 			    struct sb_str *list)
 {
 	const struct sb_resident_stats *stats = &figures->session.resident;
+	const bool is_of_kinds = run->config->view_opts.memory_kinds;
 	size_t i;
 
 	if (!run->config->views.at[figures->view]->follows_pages)
@@ -42,12 +44,12 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 			break;
 		(void)sb_str_addf(list, "%sprocess %u (%.*s): ", i ? "\n" : "", stats->top[i].tgid,
 				  SB_COMM_LEN, stats->top[i].comm);
-		add_process(list, &stats->top[i], stats->shift);
+		add_process(list, &stats->top[i], stats->shift, is_of_kinds);
 	}
 	if (stats->nr_processes > 1) {
 		(void)sb_str_addf(
 			list, "\nall %llu processes: ", (unsigned long long)stats->nr_processes);
-		add_process(list, &stats->sum, stats->shift);
+		add_process(list, &stats->sum, stats->shift, is_of_kinds);
 	}
 	(void)sb_str_addf(list, "%s%.1f MiB came and went", list->len ? "\n" : "",
 			  (double)stats->churn / MIB);

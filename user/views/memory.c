@@ -23,6 +23,16 @@ static bool has_tracepoints(void)
 	       sb_view_has_tracepoint("page_fault_kernel");
 }
 
+static int check(const struct sb_view_opts *opts, const char **ret_why)
+{
+	if (!opts->memory_kinds || opts->memory_what != SB_MEMORY_CHURN)
+		return 0;
+	*ret_why =
+		"--churn and --kind do not go together: of memory that has gone, nobody knows what "
+		"kind it was";
+	return -EINVAL;
+}
+
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	int err = bpf_map__set_max_entries(skel->maps.memory_owners, OWNERS_MAX);
@@ -116,8 +126,8 @@ static const char *const trim[] = { "bpf_trampoline_*",	  "bpf_trace_run*",
 		.kind = SB_VIEW_KIND(name), .slots = 1u << SB_SCRATCH_PAGE,                  \
 		.losses = 1ull << SB_STAT_FAULTS_FULL, .prefix = "memory_", .divisor = 1,    \
 		.follows_pages = true, .unit_of = unit_of, .op_name = op_name, .trim = trim, \
-		.prepare = prepare, .attach = attach, .attaches = attaches, .nests = nests,  \
-		.thin = thin                                                                 \
+		.check = check, .prepare = prepare, .attach = attach, .attaches = attaches,  \
+		.nests = nests, .thin = thin                                                 \
 	}
 
 const struct sb_view sb_view_memory = BY_PAGES(memory);

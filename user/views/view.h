@@ -72,6 +72,7 @@ struct sb_view_opts {
 	bool is_of_objects;	 /* of allocations: weigh each by 1, not by its bytes */
 	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
 	uint32_t memory_what;	 /* enum sb_memory_what */
+	uint32_t memory_kinds;	 /* bits 1 << enum sb_memory_kind; 0: all */
 	bool is_of_time;	 /* memory: weigh by how long it is held, so that blocks add up */
 };
 
