@@ -297,6 +297,13 @@ __u64 sb_ticks_ns(void);
  */
 __u64 sb_thin(__u64 weight);
 
+/*
+ * Of programs that are attached in slices of time. Return: what an event at @now_ns weighs, whose
+ * own weight is @weight: more, because a slice stands for the time before it, too; 0: it is in no
+ * slice. Without slices it is @weight. In core/thin.bpf.c.
+ */
+__u64 sb_slice(__u64 weight, __u64 now_ns);
+
 /* Return: the end (CLOCK_MONOTONIC) that user space has set, after which no sample is taken; 0: no
  * end yet. */
 __u64 sb_end_ns(void);

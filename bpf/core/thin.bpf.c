@@ -18,6 +18,11 @@ __u16 tick_weights[SB_TICK_CPUS] = {};
 /* Of events: the weight of a sample, in the unit of the view; 0: each event is one, by its own weight. */
 __u64 thin_weight = 0;
 
+/* Whether programs are attached in slices; when this one ends, 0: there is none; what a sample weighs in it,
+ * in units of 1 / 2^SB_SLICE_SHIFT. */
+const volatile __u32 cfg_slices = 0;
+__u64 slice_end_ns = 0, slice_weight = 0;
+
 /* Programs that were begun, on each CPU, which says which of them is measured. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -110,6 +115,18 @@ __noinline __u64 sb_thin(__u64 weight)
 		return weight;
 	random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
 	return random % unit < weight ? unit : 0;
+}
+
+/* Weights are less than the memory of a machine, times SB_ALLOC_OBJECT, and distances of slices less than a minute:
+ * the product fits if the weight is made smaller first where it is large. */
+__noinline __u64 sb_slice(__u64 weight, __u64 now_ns)
+{
+	if (!cfg_slices)
+		return weight;
+	if (now_ns >= slice_end_ns)
+		return 0;
+	return weight >> 32 ? (weight >> SB_SLICE_SHIFT) * slice_weight
+			    : weight * slice_weight >> SB_SLICE_SHIFT;
 }
 
 static bool is_turn(void)

@@ -47,7 +47,7 @@ static __always_inline void sample(void *ctx, __u32 slot, __u32 how)
 		weight = place->weight * each;
 	}
 	if (weight)
-		weight = sb_thin(weight);
+		weight = sb_slice(sb_thin(weight), capture->now_ns);
 	if (!weight) {
 		sb_spent_some(capture->now_ns);
 		return;

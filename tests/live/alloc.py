@@ -9,6 +9,7 @@ import glob
 import gzip
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,25 @@ def leak():
     check('a minute' in result.err, f'with its growth: {result.err}')
 
 
+def sliced():
+    """Under a limit probes are attached for a part of the time: sums are right on average, and little is trapped."""
+    with leaking(C, '500', '200', nr=3000) as target:
+        with sampling(BINARY, 'alloc', '-p', target.pid, '--max-overhead=1') as run:
+            target.work()
+        result = run.result
+    text = ' '.join(line.removeprefix('stackbpf:').strip() for line in result.err.splitlines())
+    part = float(result.facts.get('attached', 1))
+    if 'slices' not in text:
+        print('skip: sliced: this kernel attaches probes one by one')
+        return
+    error = float(re.search(r'standard error of the sum of ([\d.]+) %', text)[1]) / 100
+    hits = int(re.search(r'came to probes (\d+) times', text)[1])
+    check(part < 0.5 and hits < target.all[1] * part * 2, f'part of the time: {part}, {hits} of {target.all[1]} calls')
+    check(abs(result.total / target.all[0] - 1) < max(5 * error, 0.1), f'the sum: {result.total} of {target.all[0]}, {text}')
+    share = of(result, 'keep') / result.total / (target.leaked[0] / target.all[0])
+    check(abs(share - 1) < 0.2, f'a share: {of(result, "keep")} of {result.total}, {target.said}')
+
+
 def by_pages():
     """Without a source of allocations: what is told then, and that pages are right where a heap recycles nothing."""
     env = {'MALLOC_MMAP_THRESHOLD_': '65536'}
@@ -205,5 +225,5 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, sampled, leak, by_pages, formats), sys.argv[6:])
+run_parts((refused, exact, held, other_allocators, python, sampled, leak, by_pages, sliced, formats), sys.argv[6:])
 done()

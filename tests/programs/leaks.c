@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Leaks memory and keeps an account of it. For each line that it reads, "leaks NR BYTES" makes NR rounds: of ten pieces
+ * Leaks memory and keeps an account of it. For each line that it reads, "leaks NR BYTES PAUSE" makes NR rounds: of ten pieces
  * that it keeps forever six are of much(), three of some() and one of little(), each through five layers; ten
  * times as much is allocated and freed in churn(). Then it prints the bytes and pieces of each since it
  * began, and waits for the next line. As C++ (leaks.cc) it uses new and delete.
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef __cplusplus
 #define TAKE(size)  new char[size]
@@ -20,6 +21,7 @@
 #define DEEP __attribute__((noinline))
 
 static size_t piece_bytes = 200;
+static useconds_t pause_us;
 static volatile uint64_t bytes[4], pieces[4];
 static char *volatile kept;
 
@@ -128,6 +130,8 @@ static void work(int nr)
 #ifndef __cplusplus
 		others();
 #endif
+		if (pause_us)
+			usleep(pause_us);
 	}
 }
 
@@ -138,6 +142,8 @@ int main(int argc, char **argv)
 
 	if (argc > 2)
 		piece_bytes = (size_t)atoi(argv[2]);
+	if (argc > 3)
+		pause_us = (useconds_t)atoi(argv[3]);
 	setvbuf(stdout, text, _IOLBF, sizeof(text));
 	setvbuf(stdin, NULL, _IONBF, 0);
 	puts("ready");

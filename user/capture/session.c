@@ -61,6 +61,11 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 	return true;
 }
 
+static bool is_sliced(const struct sb_session *session, const struct sb_view *view)
+{
+	return view->is_sliced && view->is_sliced(session->skel);
+}
+
 static int attach_others(struct sb_session *session)
 {
 	const struct sb_views *views = &session->opts.views;
@@ -88,7 +93,7 @@ static int attach_others(struct sb_session *session)
 					     bpf_program__name(prog));
 	}
 	for (i = 0; i < views->nr && !err; i++)
-		if (views->at[i]->attach)
+		if (views->at[i]->attach && !is_sliced(session, views->at[i]))
 			err = views->at[i]->attach(session->skel, &session->opts.view_opts,
 						   &session->links, session->opts.reason);
 	return err;
@@ -167,7 +172,7 @@ static int iterate(struct sb_session *session, const struct bpf_program *prog,
 	return err ? sb_explain(session->opts.reason, err, "iterate over the existing threads") : 0;
 }
 
-static int sum_stats(const struct sb_session *session, uint64_t *stat)
+int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat)
 {
 	int nr_cpus = libbpf_num_possible_cpus(), cpu, i;
 	const uint64_t *vals = session->stats;
@@ -185,7 +190,7 @@ static uint64_t bpf_ns(const struct sb_session *session)
 {
 	uint64_t stat[SB_STAT_MAX] = {};
 
-	(void)sum_stats(session, stat); /* what cannot be read is said at the end */
+	(void)sb_session_sum_stats(session, stat); /* what cannot be read is said at the end */
 	return stat[SB_STAT_RUN_NS];
 }
 
@@ -270,7 +275,7 @@ int sb_session_start(struct sb_session *session)
 	if (session->interps)
 		sb_thinning_add_ration(&session->thinning, sb_interpwatch_ration(session->interps));
 	sb_thinning_start(&session->thinning, bpf_ns(session));
-	return 0;
+	return sb_session_begin_slices(session);
 }
 
 uint64_t sb_session_began_ns(const struct sb_session *session)
@@ -393,6 +398,7 @@ static void detach(struct sb_session *session)
 	for (i = 0; i < session->timers.nr; i++)
 		sb_view_destroy_link(&session->timers.at[i]);
 	session->timers.nr = session->timer_cpus.nr = 0;
+	sb_session_end_slices(session);
 	sb_links_release(&session->links, session->links_root);
 }
 
@@ -427,6 +433,8 @@ void sb_session_free(struct sb_session *session)
 	sb_vec_release(&session->timers);
 	sb_thinning_release(&session->thinning);
 	sb_vec_release(&session->links);
+	sb_vec_release(&session->slices.links);
+	sb_closep(&session->slices.fd);
 	sb_procwatch_free(session->procwatch);
 	/* First those whose threads call the ones that follow. */
 	sb_unwinder_free(session->unwinder);
@@ -510,7 +518,7 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 		.nr_cpus_came = session->nr_cpus_came,
 		.nr_cpus_refused = session->nr_cpus_refused,
 	};
-	ret_stats->err = sum_stats(session, ret_stats->stat);
+	ret_stats->err = sb_session_sum_stats(session, ret_stats->stat);
 	ret_stats->stat[SB_STAT_FORK_FULL] += session->nr_left_out;
 	if (session->spans)
 		sb_spans_stats(session->spans, &ret_stats->spans);
@@ -528,6 +536,7 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 		sb_interpwatch_stats(session->interps, &ret_stats->interps);
 	sb_drain_stats(session->drain, &ret_stats->drain);
 	sb_thinning_stats(&session->thinning, view, &ret_stats->thinning);
+	sb_slicer_stats(&session->slices.slicer, &ret_stats->slices);
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 	ret_stats->nr_sideband_skipped = watch.nr_skipped;

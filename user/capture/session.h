@@ -26,6 +26,7 @@
 #include "capture/interpwatch.h"
 #include "capture/procwatch.h"
 #include "capture/resident.h"
+#include "capture/slicer.h"
 #include "capture/spans.h"
 #include "capture/thinning.h"
 #include "capture/unwinder.h"
@@ -129,6 +130,13 @@ int sb_session_hotplug_fd(const struct sb_session *session);
  * A CPU that cannot be sampled is counted. Return: 0; or a negative errno, with opts->reason, when
  * the list of CPUs cannot be read, and then the same CPUs are sampled as before. */
 int sb_session_hotplug(struct sb_session *session);
+/* Return: a descriptor that is readable when sb_session_slice() should be called; -1: never. Owned by
+ * the session. */
+int sb_session_slice_fd(const struct sb_session *session);
+/* Attach or detach the programs of a view that is attached in slices of time (slicer.h), for which it
+ * may wait some 40 ms. Return: 0; or a negative errno, with opts->reason if it came from attaching:
+ * there will be no slice any more. */
+int sb_session_slice(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
  * once a second, from sb_session_start() to sb_session_stop().
@@ -189,6 +197,7 @@ struct sb_session_stats {
 	struct sb_unwinder_stats unwinder;   /* zero without SB_UNWIND_CFI */
 	struct sb_drain_stats drain;
 	struct sb_thinning_stats thinning; /* of the view */
+	struct sb_slicer_stats slices;	   /* zero unless programs are attached in slices */
 	struct sb_spans_stats spans;	   /* zero without spans */
 	struct sb_resident_stats resident; /* zero unless the view follows pages */
 };

@@ -479,6 +479,9 @@ static int load(struct sb_session *session)
 	err = make_resident(session);
 	if (err)
 		return sb_explain(session->opts.reason, err, "allocate memory for pages");
+	err = sb_session_prepare_slices(session);
+	if (err)
+		return sb_explain(session->opts.reason, err, "make a timer for slices");
 	err = sb_collector_new(session->drain, &session->collector);
 	if (err)
 		return sb_explain(session->opts.reason, err,
@@ -516,7 +519,7 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 	if (!session)
 		return sb_explain(opts->reason, -ENOMEM, "start");
 	session->opts = *opts;
-	session->hotplug_fd = -1;
+	session->hotplug_fd = session->slices.fd = -1;
 	session->links_root = -1;
 	if (!session->opts.view_opts.counter)
 		session->opts.view_opts.counter = &sb_counter_clock;

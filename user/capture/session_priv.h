@@ -8,10 +8,20 @@
 #include "capture/asleep.h"
 #include "capture/resident.h"
 #include "capture/session.h"
+#include "capture/slicer.h"
 #include "capture/spans.h"
 #include "capture/thinning.h"
 #include "capture/unwinder.h"
 #include "views/view.h"
+
+/* The view whose programs are attached in slices of time. */
+struct sb_slices {
+	const struct sb_view *view; /* NULL: there is none, or it has ended */
+	struct sb_slicer slicer;
+	sb_vec_link links; /* none between slices */
+	uint64_t own_ns;   /* CPU time for attaching and detaching */
+	int fd;		   /* timer: the slice ends, or begins; -1 */
+};
 
 struct sb_session {
 	struct sb_session_opts opts; /* a copy; pointers in it are borrowed */
@@ -31,6 +41,7 @@ struct sb_session {
 	struct sb_resident *resident; /* NULL: no view follows pages */
 	struct sb_spans *spans;	      /* NULL: samples are not restricted to spans */
 	struct sb_thinning thinning;
+	struct sb_slices slices;
 	struct sb_asleep_stacks asleep;
 	sb_vec_u32 cpus;	/* that are sampled */
 	sb_vec_u32 online_cpus; /* at the last look; they have perf events of the session */
@@ -47,5 +58,17 @@ struct sb_session {
  * Return: 0; or a negative errno, with the cause in opts.reason; timers attached before remain in
  * `timers`. */
 int sb_session_attach_timers(struct sb_session *session);
+
+/* Add the counters of all CPUs to the SB_STAT_MAX elements at @stat. Return: 0; or a negative errno,
+ * and they are unchanged. */
+int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat);
+
+/* session_slices.c: after load, find the view that is attached in slices, if there is one, and make
+ * its timer. Return: 0; or a negative errno. */
+int sb_session_prepare_slices(struct sb_session *session);
+/* Attach its programs, and begin the first slice; nothing, if there is no such view. Return: 0; or a negative errno, with the cause in opts.reason. */
+int sb_session_begin_slices(struct sb_session *session);
+/* Hand over to `links` what is attached, or detach it. */
+void sb_session_end_slices(struct sb_session *session);
 
 #endif

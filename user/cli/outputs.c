@@ -227,6 +227,9 @@ static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *
 		err = sb_profile_meta(profile, "accounted", "%.2f", sb_run_accounted(&figures));
 	if (!err)
 		err = add_governed(run, &figures.session.thinning, profile);
+	if (!err && figures.session.slices.nr)
+		err = sb_profile_meta(profile, "attached", "%.4f",
+				      sb_slicer_attached(&figures.session.slices));
 	if (!err && cut) {
 		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
 		sb_info("--limit omitted %llu of %llu %s; raise it to see them",
@@ -328,6 +331,11 @@ static int weigh(const struct sb_run *run, struct sb_profile *profile)
 	known = figures.resolve.weight + figures.resolve.idle_weight;
 	if (figures.session.expected > known)
 		err = sb_resolver_add_residual(profile, figures.session.expected - known);
+	/* The last slice does not stand for the time after it. */
+	if (!err && figures.session.slices.covered_ns)
+		return sb_profile_scale_by(profile, 1 + figures.wall_ns / 1000,
+					   (1 + figures.session.slices.covered_ns / 1000) *
+						   run->units[0].divisor);
 	/* Pages that were held at a snapshot can be gone now: their stacks have no weight left. */
 	if (!err && (run->units[0].divisor > 1 || run->config->views.at[0]->follows_pages))
 		err = sb_profile_scale(profile, run->units[0].divisor);

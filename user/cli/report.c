@@ -12,8 +12,8 @@
 #include "cli/wrap.h"
 #include "symbolizer/process/procfs.h"
 
-/* What a trap at a user function takes without a program, as measured (docs/performance.md). */
-#define TRAP_NS 600ull
+/* CPUs that probes take while they are attached, from which on programs are noticeably slower. */
+#define BUSY 0.1
 
 /* A list of what is not zero: "3 too deep, 1 no frame pointer". */
 static void add_item(struct sb_str *list, uint64_t nr, const char *name)
@@ -351,13 +351,40 @@ static void add_growth(const struct sb_run *run, const struct sb_run_figures *fi
 	(void)sb_str_add(line, " a minute, as long as nothing of it is given back later");
 }
 
+static void add_slices(const struct sb_run *run, const struct sb_run_figures *figures,
+		       struct sb_str *list)
+{
+	const struct sb_slicer_stats *stats = &figures->session.slices;
+
+	if (!stats->nr || !run->config->views.at[figures->view]->is_sliced)
+		return;
+	(void)sb_str_addf(
+		list,
+		"probes were attached for %.2f %% of the time, in %llu slices at random times, "
+		"to stay below %.4g %% of all CPUs (--max-overhead); samples stand for the rest",
+		100 * sb_slicer_attached(stats), (unsigned long long)stats->nr,
+		100 * figures->session.thinning.limit);
+	if (stats->error > 0)
+		(void)sb_str_addf(list, ", with a standard error of the sum of %.1f %%",
+				  100 * stats->error);
+	if (stats->busy >= BUSY)
+		(void)sb_str_addf(
+			list,
+			"\n"
+			"in these slices probes took the time of %.2f CPUs: programs that are busy "
+			"all the time allocated less then than they do otherwise, so that shares are "
+			"right and sums too low",
+			stats->busy);
+}
+
 /* Of allocations: what it cost the programs, beside what our programs took. */
 static void add_probe_cost(const struct sb_run *run, const struct sb_run_figures *figures,
 			   struct sb_str *line)
 {
 	const struct sb_view *view = run->config->views.at[figures->view];
 	const uint64_t *stat = figures->session.stat;
-	double seconds = (double)(stat[SB_STAT_RUN_NS] + TRAP_NS * stat[SB_STAT_PROBE_HITS]) / 1e9;
+	double seconds =
+		(double)(stat[SB_STAT_RUN_NS] + SB_TRAP_NS * stat[SB_STAT_PROBE_HITS]) / 1e9;
 
 	if (view->kind->options & SB_VIEW_ALLOCS && !view->follows_pages)
 		(void)sb_str_addf(
@@ -387,6 +414,7 @@ static const struct {
 	{ "spans: ", sb_report_span_lines },
 	{ "", sb_report_interp_lines },
 	{ "", add_growth },
+	{ "", add_slices },
 	{ "", add_probe_cost },
 	{ "", add_own_cost },
 };

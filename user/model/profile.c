@@ -534,7 +534,21 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
 	return err;
 }
 
+/* Return: weight * factor / divisor, rounded half up. */
+static uint64_t scale(uint64_t weight, uint64_t factor, uint64_t divisor)
+{
+	const unsigned __int128 product = (unsigned __int128)weight * factor + divisor / 2;
+	const unsigned __int128 scaled = product / divisor;
+
+	return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
+}
+
 int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
+{
+	return sb_profile_scale_by(profile, 1, divisor);
+}
+
+int sb_profile_scale_by(struct sb_profile *profile, uint64_t factor, uint64_t divisor)
 {
 	size_t i, nr_kept = 0;
 
@@ -543,10 +557,8 @@ int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
 	profile->weight = 0;
 	for (i = 0; i < profile->stacks.nr; i++) {
 		struct stack stack = profile->stacks.at[i];
-		uint64_t rest = stack.weight % divisor;
 
-		/* Round half up; twice the rest might overflow. */
-		stack.weight = stack.weight / divisor + (rest >= divisor - rest);
+		stack.weight = scale(stack.weight, factor, divisor);
 		if (!stack.weight) {
 			profile->nr_tiny += profile->stacks.at[i].weight > 0;
 			profile->tiny_weight += profile->stacks.at[i].weight;

@@ -205,6 +205,12 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
 	__attribute__((format(printf, 3, 4)));
 
 /*
+ * As sb_profile_scale(), in place of it, by any factor: multiply all weights by @factor and divide them
+ * by @divisor. A weight that does not fit becomes UINT64_MAX.
+ */
+int sb_profile_scale_by(struct sb_profile *profile, uint64_t factor, uint64_t divisor);
+
+/*
  * Divide all weights by @divisor, rounded to nearest, such as to make us from ns. Call it once,
  * after all stacks were added and before the seal. Stacks whose weight becomes 0 are removed; their
  * durations stay in the total. Return: 0; -EINVAL if the divisor is 0.

@@ -26,7 +26,7 @@
 	"and try again"
 
 /* What woke us; the low half of epoll's word, above it the number of the target. */
-enum source { SIGNAL, TIME, TICK, SESSION, CPUS, COMMAND, CHILD, TARGET, SINK_TIME, SINK };
+enum source { SIGNAL, TIME, TICK, SESSION, CPUS, SLICE, COMMAND, CHILD, TARGET, SINK_TIME, SINK };
 
 static void set_signals(sigset_t *set)
 {
@@ -112,6 +112,8 @@ static int watch_all(struct sb_run *run)
 		err = watch(run, sb_session_poll_fd(run->session), SESSION, 0);
 	if (!err)
 		err = watch(run, sb_session_hotplug_fd(run->session), CPUS, 0);
+	if (!err)
+		err = watch(run, sb_session_slice_fd(run->session), SLICE, 0);
 	if (!err && run->child)
 		err = watch(run, sb_child_answer_fd(run->child), COMMAND, 0);
 	if (!err && run->child)
@@ -345,6 +347,8 @@ static int handle(struct sb_run *run, uint64_t what)
 		return sb_run_drain(run);
 	case CPUS:
 		return sb_session_hotplug(run->session);
+	case SLICE:
+		return sb_session_slice(run->session);
 	case COMMAND:
 		return on_command(run);
 	case CHILD:

@@ -1,8 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The view "alloc": what programs allocate, by the stack of the allocation. The programs are those of the view
  * "trace", at the places that events/allocator.h finds. */
+#include <bpf/libbpf.h>
+
 #include "views/skel.h"
 #include "views/views.h"
+
+/* A trap takes as long whether its sample is taken or not. So under a limit probes are attached in slices, where
+ * that takes some milliseconds only. Producers fire for samples alone. */
+static bool can_slice(const struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	size_t i;
+
+	for (i = 0; i < opts->probes->places.nr; i++)
+		if (opts->probes->places.at[i].kind != SB_PROBE_USER)
+			return false;
+	return opts->is_governed && sb_probe_multi_is_on(skel->progs.trace_user);
+}
+
+static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	int err = sb_trace_prepare(skel, opts);
+
+	if (!err)
+		skel->rodata->cfg_slices = can_slice(skel, opts);
+	return err;
+}
+
+static bool is_sliced(const struct sampler_bpf *skel)
+{
+	return skel->rodata->cfg_slices;
+}
 
 const struct sb_view sb_view_alloc = {
 	.kind = SB_VIEW_KIND(alloc),
@@ -13,8 +41,9 @@ const struct sb_view sb_view_alloc = {
 	.unit_of = sb_held_unit_of,
 	.trim = sb_io_layer_trim,
 	.check = sb_held_check,
-	.prepare = sb_trace_prepare,
+	.prepare = prepare,
 	.attach = sb_trace_attach,
+	.is_sliced = is_sliced,
 	.attaches = sb_trace_attaches,
 	.thin = sb_view_thin_events,
 };

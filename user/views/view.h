@@ -143,6 +143,10 @@ struct sb_view {
 	 */
 	int (*attach)(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		      struct sb_reason *reason);
+	/* After prepare(): whether attach() can be called again and again, each time after its
+	 * links were destroyed, because the programs are to be attached in slices of time
+	 * (capture/slicer.h). NULL: they are not. */
+	bool (*is_sliced)(const struct sampler_bpf *skel);
 	/* Whether attach() attaches this program, so that the session does not. NULL: it attaches
 	 * none. */
 	bool (*attaches)(struct sampler_bpf *skel, const struct bpf_program *prog);

@@ -487,6 +487,21 @@ static void test_counted_weigh(void **state)
 	cfg_oncpu_counts = false;
 }
 
+/* In a slice samples weigh more, outside of it there are none. */
+static void test_slice(void **state)
+{
+	assert_int_equal(sb_slice(7, 1000), 7);
+	cfg_slices = 1;
+	slice_weight = 50ull << SB_SLICE_SHIFT | 1ull << (SB_SLICE_SHIFT - 1);
+	slice_end_ns = 1000;
+	assert_int_equal(sb_slice(2, 999), 101);
+	assert_int_equal(sb_slice(2, 1000), 0);
+	assert_int_equal(sb_slice(1ull << 40, 999), 101ull << 39);
+	slice_end_ns = 0;
+	assert_int_equal(sb_slice(2, 999), 0);
+	cfg_slices = 0;
+}
+
 /* Heavy ones as they are; the others by chance, and right on average. */
 static void test_thin(void **state)
 {
@@ -551,6 +566,7 @@ int main(void)
 		cmocka_unit_test_setup(test_skipped_ticks, setup),
 		cmocka_unit_test_setup(test_skipped_are_counted, setup),
 		cmocka_unit_test_setup(test_thin, setup),
+		cmocka_unit_test(test_slice),
 		cmocka_unit_test_setup(test_spent, setup),
 	};
 

@@ -473,6 +473,32 @@ static void test_scale(void **state)
 }
 
 /* What is left out is not counted away: its number, its weight, its durations. */
+static void test_scale_by(void **state)
+{
+	static const struct {
+		uint64_t factor, divisor, weight, scaled;
+	} cases[] = {
+		{ 3, 2, 5, 8 },
+		{ 10, 9000, 1800, 2 },
+		{ UINT64_MAX, 2, 4, UINT64_MAX },
+		{ UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX },
+	};
+	struct sb_profile *profile;
+	size_t i;
+	uint32_t f;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(sb_profile_new(&profile), 0);
+		f = frame(profile, "f", SB_FRAME_USER);
+		assert_int_equal(sb_profile_add(profile, &f, 1, cases[i].weight), 0);
+		assert_int_equal(sb_profile_scale_by(profile, cases[i].factor, cases[i].divisor),
+				 0);
+		assert_int_equal(sb_profile_seal(profile), 0);
+		assert_int_equal(sb_profile_weight(profile), cases[i].scaled);
+		sb_profile_free(profile);
+	}
+}
+
 static void test_scale_keeps_account(void **state)
 {
 	static const uint32_t left[][2] = { { 8, 1 } }, all[][2] = { { 5, 2 }, { 8, 1 } };
@@ -563,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_pushed),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_scale_by),
 		cmocka_unit_test(test_scale_keeps_account),
 		cmocka_unit_test(test_clear),
 		cmocka_unit_test(test_meta),

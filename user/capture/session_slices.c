@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The view whose programs are attached in slices of time, when slicer.h says so. */
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "capture/session_priv.h"
+#include "views/skel.h"
+
+/* Of the limit: the rest is for what the run costs beside. */
+#define PART_OF_LIMIT 0.7
+
+static uint64_t thread_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* What slices have cost so far: that of traps and programs, and of attaching and detaching, @own_ns. */
+static struct sb_slicer_reading read_cost(const struct sb_session *session, uint64_t own_ns)
+{
+	uint64_t stat[SB_STAT_MAX] = {};
+
+	(void)sb_session_sum_stats(session, stat);
+	return (struct sb_slicer_reading){
+		.now_ns = sb_now_ns(),
+		.hits = stat[SB_STAT_PROBE_HITS],
+		.cost_ns = stat[SB_STAT_RUN_NS] + stat[SB_STAT_PROBE_HITS] * SB_TRAP_NS + own_ns,
+	};
+}
+
+static int set_timer(struct sb_slices *slices, uint64_t ns)
+{
+	const struct itimerspec spec = {
+		.it_value.tv_sec = (time_t)(ns / SB_NS_PER_SEC),
+		.it_value.tv_nsec = (long)(ns % SB_NS_PER_SEC) + 1,
+	};
+
+	return timerfd_settime(slices->fd, 0, &spec, NULL) ? -errno : 0;
+}
+
+/* The probes are attached. */
+static int begin_slice(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	uint64_t now_ns = sb_now_ns(), weight, end_ns;
+
+	end_ns = sb_slicer_begin(&slices->slicer, now_ns, &weight);
+	session->skel->bss->slice_weight = weight;
+	/* The BPF side takes samples as soon as there is an end, by the weight. */
+	__atomic_store_n(&session->skel->bss->slice_end_ns, end_ns, __ATOMIC_RELEASE);
+	return set_timer(slices, end_ns - now_ns);
+}
+
+static int attach(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	const struct sb_slicer_reading now = read_cost(session, slices->own_ns);
+	uint64_t since_ns = thread_ns();
+	int err;
+
+	sb_slicer_prepare(&slices->slicer, &now);
+	err = slices->view->attach(session->skel, &session->opts.view_opts, &slices->links,
+				   session->opts.reason);
+	slices->own_ns += thread_ns() - since_ns;
+	return err;
+}
+
+static void detach(struct sb_slices *slices)
+{
+	uint64_t since_ns = thread_ns();
+	size_t i;
+
+	for (i = 0; i < slices->links.nr; i++)
+		sb_view_destroy_link(&slices->links.at[i]);
+	slices->links.nr = 0;
+	slices->own_ns += thread_ns() - since_ns;
+}
+
+int sb_session_prepare_slices(struct sb_session *session)
+{
+	const struct sb_views *views = &session->opts.views;
+	struct sb_slices *slices = &session->slices;
+	size_t i;
+
+	for (i = 0; i < views->nr; i++)
+		if (views->at[i]->is_sliced && views->at[i]->is_sliced(session->skel))
+			slices->view = views->at[i];
+	if (!slices->view)
+		return 0;
+	slices->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return slices->fd < 0 ? -errno : 0;
+}
+
+int sb_session_begin_slices(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	struct sb_slicer_reading now;
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int err;
+
+	if (!slices->view)
+		return 0;
+	now = read_cost(session, 0);
+	now.now_ns = session->began_ns;
+	sb_slicer_init(&slices->slicer,
+		       PART_OF_LIMIT * session->opts.overhead_max *
+			       (double)(nr_cpus > 0 ? nr_cpus : 1),
+		       session->skel->rodata->cfg_hash_seed[0], &now);
+	err = attach(session);
+	if (err)
+		return err;
+	err = begin_slice(session);
+	return err ? sb_reason_set(session->opts.reason, err, "cannot set a timer") : 0;
+}
+
+int sb_session_slice_fd(const struct sb_session *session)
+{
+	return session->slices.fd;
+}
+
+int sb_session_slice(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	struct sb_slicer_reading now;
+	uint64_t nr_expired;
+	int err;
+
+	if (read(slices->fd, &nr_expired, sizeof(nr_expired)) < 0 || !slices->view)
+		return 0;
+	if (!slices->links.nr) {
+		err = attach(session);
+		/* The process may have ended. */
+		if (err == -ESRCH) {
+			slices->view = NULL;
+			return 0;
+		}
+		return err ? err : begin_slice(session);
+	}
+	now = read_cost(session, slices->own_ns);
+	if (sb_slicer_stays(&slices->slicer, &now))
+		return begin_slice(session);
+	detach(slices);
+	now = read_cost(session, slices->own_ns);
+	return set_timer(slices, sb_slicer_gap(&slices->slicer, &now));
+}
+
+/* With the others nobody waits for them: detach.h. */
+void sb_session_end_slices(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	size_t nr = slices->links.nr;
+
+	while (nr && !sb_vec_push(&session->links, slices->links.at[nr - 1]))
+		nr--;
+	slices->links.nr = nr;
+	detach(slices);
+	slices->view = NULL;
+}

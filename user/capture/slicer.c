@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/slicer.h"
+
+#include <math.h>
+
+#include "base/time.h"
+#include "bpf/abi/sb_abi.h"
+
+/* To attach and detach takes 30 to 60 ms, most of it waiting. */
+#define SLICE_NS   (20ull * SB_NS_PER_MS)
+#define STAYING_NS (100ull * SB_NS_PER_MS)
+/* Slices whose cost counts: a half of it goes after 22 of them. */
+#define MEMORY	   (31.0 / 32)
+/* No run waits longer than this for what it may find out then. */
+#define GAP_NS_MAX (30ull * SB_NS_PER_SEC)
+/* Of the distance; the rest is by chance, so that slices are in no step with what comes in turn. */
+#define GAP_FIXED  0.5
+
+/* xorshift64*, by Vigna. Return: from 0 to 1. */
+static double random_part(struct sb_slicer *slicer)
+{
+	slicer->random ^= slicer->random >> 12;
+	slicer->random ^= slicer->random << 25;
+	slicer->random ^= slicer->random >> 27;
+	return (double)(slicer->random * 2685821657736338717ull >> 11) / 9007199254740992.0;
+}
+
+void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,
+		    const struct sb_slicer_reading *now)
+{
+	*slicer = (struct sb_slicer){
+		.allowed = allowed,
+		.random = seed | 1,
+		.covered_to = now->now_ns,
+		.first_ns = now->now_ns,
+	};
+}
+
+void sb_slicer_prepare(struct sb_slicer *slicer, const struct sb_slicer_reading *now)
+{
+	slicer->began_cost_ns = now->cost_ns;
+	slicer->began_hits = now->hits;
+	slicer->began_ns = now->now_ns;
+}
+
+uint64_t sb_slicer_begin(struct sb_slicer *slicer, uint64_t now_ns, uint64_t *ret_weight)
+{
+	const uint64_t ns = slicer->is_staying ? STAYING_NS : SLICE_NS;
+	const double stands_for = (double)(now_ns + ns - slicer->covered_to);
+
+	slicer->end_ns = now_ns + ns;
+	slicer->stats.attached_ns += ns;
+	*ret_weight = (uint64_t)(stands_for / (double)ns * (1u << SB_SLICE_SHIFT) + 0.5);
+	return slicer->end_ns;
+}
+
+/* Take what was spent since the last reading into the sums. */
+static void account(struct sb_slicer *slicer, const struct sb_slicer_reading *now)
+{
+	const double cost = (double)(now->cost_ns - slicer->began_cost_ns);
+
+	slicer->cost += cost;
+	slicer->span += (double)(now->now_ns - slicer->began_ns);
+	slicer->stats.cost_ns += now->cost_ns - slicer->began_cost_ns;
+	sb_slicer_prepare(slicer, now);
+}
+
+bool sb_slicer_stays(struct sb_slicer *slicer, const struct sb_slicer_reading *now)
+{
+	const double ns = (double)(now->now_ns - slicer->began_ns);
+	const double rate = ns > 0 ? (double)(now->hits - slicer->began_hits) / ns : 0;
+
+	slicer->rates += rate;
+	slicer->squares += rate * rate;
+	slicer->stats.nr++;
+	slicer->stats.covered_ns = slicer->end_ns - slicer->first_ns;
+	slicer->covered_to = slicer->end_ns;
+	slicer->cost *= MEMORY;
+	slicer->span *= MEMORY;
+	slicer->each = slicer->each * MEMORY + 1;
+	account(slicer, now);
+	slicer->is_staying = slicer->cost <= slicer->allowed * slicer->span;
+	return slicer->is_staying;
+}
+
+uint64_t sb_slicer_gap(struct sb_slicer *slicer, const struct sb_slicer_reading *now)
+{
+	double ns, gap_ns;
+
+	account(slicer, now);
+	/* The time of a slice and of the gap behind it has to pay for the slice. */
+	ns = slicer->cost / slicer->allowed / slicer->each;
+	gap_ns = ns - slicer->span / slicer->each;
+	gap_ns *= GAP_FIXED + 2 * (1 - GAP_FIXED) * random_part(slicer);
+	if (gap_ns > (double)GAP_NS_MAX)
+		gap_ns = (double)GAP_NS_MAX;
+	return gap_ns < (double)SB_NS_PER_MS ? SB_NS_PER_MS : (uint64_t)gap_ns;
+}
+
+void sb_slicer_stats(const struct sb_slicer *slicer, struct sb_slicer_stats *ret_stats)
+{
+	const double nr = (double)slicer->stats.nr;
+	double mean, variance;
+
+	*ret_stats = slicer->stats;
+	if (slicer->stats.attached_ns)
+		ret_stats->busy = (double)slicer->stats.cost_ns / (double)slicer->stats.attached_ns;
+	if (slicer->stats.nr < 2 || slicer->rates <= 0)
+		return;
+	mean = slicer->rates / nr;
+	variance = (slicer->squares / nr - mean * mean) * nr / (nr - 1);
+	/* Of a finite time, of which a part was seen. */
+	variance *= 1 - (double)slicer->stats.attached_ns / (double)slicer->stats.covered_ns;
+	ret_stats->error = sqrt(variance > 0 ? variance / nr : 0) / mean;
+}

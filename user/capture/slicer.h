@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Decides when probes are attached whose traps alone would cost more than --max-overhead: in short
+ * slices of time, at random distances that what the slices cost so far determines. A slice stands
+ * for the time from the end of the one before to its own end, and its samples weigh as much more.
+ * The distance does not depend on what a slice will see, so that sums are unbiased, but for the
+ * time after the last slice, which sb_slicer_stats() says. It is a function of readings, without
+ * clock and kernel. Not thread-safe. No pointer may be NULL.
+ */
+#ifndef SB_CAPTURE_SLICER_H
+#define SB_CAPTURE_SLICER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a trap at a user function takes without a program, as measured (docs/performance.md). */
+#define SB_TRAP_NS 600ull
+
+struct sb_slicer_stats {
+	uint64_t nr;	      /* slices that have ended */
+	uint64_t attached_ns; /* their time, without gaps */
+	uint64_t covered_ns;  /* the time that they stand for */
+	uint64_t cost_ns;     /* CPU time, as read */
+	double error;	      /* relative standard error of the number of events; 0: not known */
+	double busy;	      /* CPUs that probes took during slices */
+};
+
+/* Return: the part of the time for which probes were attached; 0: there was no slice. */
+static inline double sb_slicer_attached(const struct sb_slicer_stats *stats)
+{
+	return stats->covered_ns ? (double)stats->attached_ns / (double)stats->covered_ns : 0;
+}
+
+struct sb_slicer {
+	double allowed;		   /* CPUs */
+	uint64_t random;	   /* state of the generator; not 0 */
+	uint64_t covered_to;	   /* end of the last slice, or the beginning of the run */
+	uint64_t began_ns, end_ns; /* of this slice, or the last one */
+	uint64_t began_hits, began_cost_ns;
+	uint64_t first_ns; /* beginning of the run */
+	double cost, span,
+		each;	       /* sums that decay: cost, time it was caused in, number of slices */
+	bool is_staying;       /* the probes stay attached from the slice before */
+	double rates, squares; /* sums of events per ns, and of the squares */
+	struct sb_slicer_stats stats;
+};
+
+/* Sums that only grow. */
+struct sb_slicer_reading {
+	uint64_t now_ns;
+	uint64_t hits;	  /* events that came to probes */
+	uint64_t cost_ns; /* CPU time: traps, programs, and our own for attaching and detaching */
+};
+
+/* Start. @allowed: CPUs that slices may cost on average, above 0. @seed: any number. @now: the
+ * beginning of the run. */
+void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,
+		    const struct sb_slicer_reading *now);
+
+/*
+ * Before probes are attached, note what was spent until then, so that attaching is part of the
+ * slice's cost.
+ */
+void sb_slicer_prepare(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
+
+/* Begin a slice, when probes are attached. Return: when it ends. *@ret_weight: of a sample, in units
+ * of 1 / 2^SB_SLICE_SHIFT (bpf/abi/sb_abi.h). */
+uint64_t sb_slicer_begin(struct sb_slicer *slicer, uint64_t now_ns, uint64_t *ret_weight);
+
+/* The slice has ended, and nothing is detached yet. Return: whether the probes can stay, because all
+ * the time costs no more than is allowed: then begin the next slice at once. */
+bool sb_slicer_stays(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
+
+/* The probes are detached. Return: the time to wait before sb_slicer_prepare(). */
+uint64_t sb_slicer_gap(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
+
+/* Get the figures so far. */
+void sb_slicer_stats(const struct sb_slicer *slicer, struct sb_slicer_stats *ret_stats);
+
+#endif
