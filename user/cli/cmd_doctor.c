@@ -177,8 +177,11 @@ static int examine(uint32_t tgid)
 		return say_process_error(-ESRCH, tgid);
 	err = tgid ? make_readers() : 0;
 	if (err)
-		return sb_fail(SB_EXIT_FAILED, err,
-			       "cannot start the helper process that reads other processes");
+		return sb_fail(
+			SB_EXIT_FAILED, err,
+			"cannot check process %u, because the helper process that reads other "
+			"processes cannot be started",
+			tgid);
 	/* Without it, it is said below. */
 	(void)sb_parser_new(&sb_privileges_of_parsers, &doctor.parser);
 	sb_doctor_kernel(&doctor);

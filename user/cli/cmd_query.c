@@ -37,7 +37,8 @@ const struct sb_opt sb_query_rows[] = {
 		  "speedscope, firefox, callgrind, json, bt" },
 	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,
 	  .group = SB_OPT_OUTPUT, .offset = offsetof(struct query_opts, path), .complete = sb_complete_file,
-	  .help = "write to FILE in the format of its extension; '-' is stdout" },
+	  .help = "write to FILE in the format of its extension: .folded, .svg, .html, .pb.gz, .otlp, "
+		  ".speedscope.json, .firefox.json.gz, .callgrind, .json, .bt; '-' is stdout" },
 	{ .name = "limit", .letters = "l", .metavar = "N", .type = SB_OPT_U32, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct query_opts, limit), .min = 1, .max = UINT32_MAX,
 	  .help = "print only the N heaviest stacks; in the format top: functions (default "

@@ -112,8 +112,8 @@ static void show(int fd, const char *path)
 		find_screen(&who);
 	}
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
-		sb_info("--open: there is no display: neither $DISPLAY nor $WAYLAND_DISPLAY "
-			"is set");
+		sb_info("--open: the file is written, but not shown, because neither $DISPLAY nor "
+			"$WAYLAND_DISPLAY is set");
 	else if (execlp(OPENER, OPENER, path, (char *)NULL))
 		sb_info("--open: cannot run '" OPENER "': %s", strerror(errno));
 	_exit(SB_EXIT_FAILED);

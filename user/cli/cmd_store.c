@@ -43,7 +43,7 @@ const struct sb_opt sb_store_rows[] = {
 	{ .name = "older", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, older),
 	  .help = "prune: delete files of all resolutions that are older than TIME: 30d, "
-		  "2026-01-01, -1y" },
+		  "1y, 2026-01-01" },
 	{ .name = "retain", .metavar = "LIST", .type = SB_OPT_PARSED, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, retain), .parse = sb_recorder_parse_retain,
 	  .help = "prune: how long to keep blocks of each resolution: "

@@ -454,9 +454,9 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_PARSED, .group = SB_OPT_WINDOW, FIELD(run.overhead_max_ppm),
 	  .parse = parse_percent, .suggest = "1 0.5 off",
 	  .help = "CPU time that stackbpf itself may use, in percent of all CPUs (default 1; off: no "
-		  "limit); above it, fewer samples are taken, by a lower rate of -F or of only a part "
-		  "of the events, and each sample weighs more to make up for it; if that is not "
-		  "possible or does not help, a message says so" },
+		  "limit); above it, fewer samples are taken, at a lower rate or of only a part of the "
+		  "events, and each sample weighs more to make up for it; if that is not possible or "
+		  "does not help, a message says so" },
 
 	{ .name = "list", EVENTS,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(list),
@@ -620,10 +620,10 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "only the file with this inode number" },
 	{ .name = "distr", .views = SB_VIEW_LASTING | SB_VIEW_SPANS,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view_opts.distr),
-	  .help = "add histograms with a row for each power of two: of the durations of waits, calls or "
-		  "pairs, for all together, for each measured function, and for each stack. Views "
-		  "without durations show those of the spans of --in, and trace also the values of "
-		  "--weight" },
+	  .help = "also print histograms, with a row for each power of two, of how long each wait, I/O or "
+		  "measured call took: one for all together, and one for each stack. oncpu and trace, "
+		  "where nothing takes time, show how long the spans of --in took, or the values of "
+		  "--weight (trace)" },
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,

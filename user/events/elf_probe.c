@@ -312,8 +312,9 @@ int sb_resolve_user(struct sb_resolving *to)
 	else if (!err && (!to->nr_found || (search.nr_ifuncs && !sb_event_is_glob(to->spec->name))))
 		err = no_function(&search);
 	else if (!err && search.nr_ifuncs && !to->is_list)
-		sb_warn("of the functions of '%s', %zu are left out, such as '%s', because '%s' "
-			"chooses among several when it is loaded (IFUNC)",
+		sb_warn("of the functions of '%s', %zu are left out, such as '%s', because '%s' has "
+			"one for each kind of CPU (IFUNC); 'stackbpf trace --list' with a pattern "
+			"shows those",
 			to->text, search.nr_ifuncs, search.ifunc, search.path);
 	release(&search);
 	return err;
