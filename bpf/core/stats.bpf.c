@@ -19,6 +19,7 @@ __noinline int sb_stat_add(__u32 stat, __u64 val)
 	struct sb_stats *mine = bpf_map_lookup_elem(&stats, &zero);
 
 	if (mine && stat < SB_STAT_MAX)
-		mine->val[stat] += val;
+		/* An interrupt of this CPU may count the same. */
+		__sync_fetch_and_add(&mine->val[stat], val);
 	return 0;
 }

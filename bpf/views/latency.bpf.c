@@ -763,16 +763,20 @@ static __always_inline void take_kernel_event(void *ctx)
 		end_pair(&event, now_ns);
 	if (!(event.place->roles & SB_EVENT_BEGINS))
 		return;
-	/* This interrupts a program that takes stacks, or the one before was not called. */
-	if ((beginning->is_taking || beginning->nr) && sb_is_asked_for())
-		sb_stat_add(SB_STAT_TRACE_BUSY, 1);
-	if (beginning->is_taking)
+	/* This interrupts a program that takes stacks. */
+	if (beginning->is_taking) {
+		if (sb_is_asked_for())
+			sb_stat_add(SB_STAT_TRACE_BUSY, 1);
 		return;
+	}
 	beginning->nr = 0;
 	beginning->tid = (__u32)bpf_get_current_pid_tgid();
 	note_pair(&event, beginning, SB_SCRATCH_BEGIN);
 	if (!(event.place->roles & SB_EVENT_LATER))
 		begin_now(ctx, beginning);
+	else if (beginning->nr)
+		/* Until its stacks are taken: whatever comes in between, it is counted. */
+		sb_stat_add(SB_STAT_TRACE_BUSY, 1);
 }
 
 SEC("?tracepoint")
@@ -795,8 +799,10 @@ int latency_later(void *ctx)
 	struct beginning *beginning = beginning_of(SB_SCRATCH_BEGIN);
 
 	if (beginning && !beginning->is_taking && beginning->nr &&
-	    beginning->tid == (__u32)bpf_get_current_pid_tgid())
+	    beginning->tid == (__u32)bpf_get_current_pid_tgid()) {
+		sb_stat_add(SB_STAT_TRACE_BUSY, -1);
 		begin_now(ctx, beginning);
+	}
 	return 0;
 }
 

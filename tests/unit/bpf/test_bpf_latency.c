@@ -506,7 +506,7 @@ static void test_pair_interrupted(void **state)
 	event_at(3000, SB_EVENT_ENDS, 7);
 	assert_int_equal(weight_of(0), 2000);
 	event_at(4000, SB_EVENT_BEGINS | SB_EVENT_LATER, 9);
-	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 1);
+	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 2);
 	later_at(4000);
 	assert_int_equal(shim_map_nr(&latency_calls), 0);
 	beginning->is_taking = 0;
@@ -526,6 +526,9 @@ static void test_pair_without_later(void **state)
 	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 1);
 	event_at(4000, SB_EVENT_ENDS, 8);
 	assert_int_equal(weight_of(0), 1000);
+	/* Also when none comes behind it. */
+	event_at(5000, SB_EVENT_BEGINS | SB_EVENT_LATER, 9);
+	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 2);
 	expect_nothing_open();
 }
 
