@@ -3,7 +3,7 @@
  * Threads with labels. labels HOW [LIBRARY]: with the library's functions, or those linked in.
  *
  *	shares		threads that are "car" for 70 % of their time, "bike" for 20 %, "scooter" for 10 %
- *	waits		the same of their time asleep
+ *	waits		the same of their time asleep, for 1.5 s; then it says how long each took, in ns
  *	asleep		one that set its labels before, and sleeps
  *	torn		changes between two sets of labels as fast as it can
  *	keys		a new key now and then
@@ -79,31 +79,40 @@ static void must(int err)
 	exit(1);
 }
 
-static void take_turns(void (*spend_ms)(uint64_t ms))
+static const struct {
+	const char *vehicle;
+	uint64_t ms;
+} turns[] = { { "car", 35 }, { "bike", 10 }, { "scooter", 5 } };
+#define NR_TURNS (sizeof(turns) / sizeof(turns[0]))
+#define NR_WAITS (30 * NR_TURNS)
+static uint64_t spent_ns[NR_TURNS]; /* of all threads */
+
+static void take_turns(void (*spend_ms)(uint64_t ms), size_t nr)
 {
 	const char *slowness = getenv("LABELS_SLOWNESS");
 	uint64_t times = slowness ? strtoull(slowness, NULL, 10) : 1;
+	uint64_t from_ns = now_ns(CLOCK_MONOTONIC), to_ns;
+	size_t i;
 
 	must(set("region", "eu-north"));
-	for (;;) {
-		must(set("vehicle", "car"));
-		spend_ms(35 * times);
-		must(set("vehicle", "bike"));
-		spend_ms(10 * times);
-		must(set("vehicle", "scooter"));
-		spend_ms(5 * times);
+	for (i = 0; i < nr; i++) {
+		must(set("vehicle", turns[i % NR_TURNS].vehicle));
+		spend_ms(turns[i % NR_TURNS].ms * times);
+		to_ns = now_ns(CLOCK_MONOTONIC);
+		__atomic_fetch_add(&spent_ns[i % NR_TURNS], to_ns - from_ns, __ATOMIC_RELAXED);
+		from_ns = to_ns;
 	}
 }
 
 static void *shares(void *arg)
 {
-	take_turns(work_ms);
+	take_turns(work_ms, SIZE_MAX);
 	return arg;
 }
 
 static void *waits(void *arg)
 {
-	take_turns(sleep_ms);
+	take_turns(sleep_ms, NR_WAITS);
 	return arg;
 }
 
@@ -290,8 +299,14 @@ int main(int argc, char **argv)
 	for (i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, ways[way].run, NULL))
 			return 1;
-	puts("ready");
-	fflush(stdout);
-	pause();
+	if (ways[way].run != waits) {
+		puts("ready");
+		fflush(stdout);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (i = 0; i < NR_TURNS; i++)
+		fprintf(stderr, "spent %s %llu\n", turns[i].vehicle,
+			(unsigned long long)spent_ns[i]);
 	return 0;
 }
