@@ -72,6 +72,8 @@ static __always_inline void sb_unwind_user(__u32 slot)
  */
 extern __u32 uw_is_busy;
 extern const volatile __u32 cfg_unwind;
+/* --depth: frames of a user stack, at most SB_USTACK_DEPTH_MAX. */
+extern const volatile __u32 cfg_ustack_depth_max;
 
 /*
  * Ship the registers and a piece of the user stack (struct sb_event_raw), which user space unwinds,

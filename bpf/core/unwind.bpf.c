@@ -9,6 +9,7 @@
  * they take only numbers, and the state is in the record.
  */
 #include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_last.bpf.h"
 #include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_stack.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
@@ -29,7 +30,6 @@
 /* First address that no user code can have: sb_sym_user_end(). */
 const volatile __u64 cfg_user_end = 1ull << 47;
 
-/* --depth: frames of a user stack, at most SB_USTACK_DEPTH_MAX. */
 const volatile __u32 cfg_ustack_depth_max = SB_USTACK_DEPTH_MAX;
 /* --unwind: SB_UNWIND_*. */
 const volatile __u32 cfg_unwind = SB_UNWIND_FP;
@@ -649,6 +649,7 @@ static void begin(struct sb_scratch *s)
 	s->map.nr_by_fp = s->map.is_cut_off = s->map.is_raw = s->map.is_known = 0;
 	s->map.modes = cfg_unwind;
 	s->map.bin = SB_UW_BINS_MAX;
+	s->map.is_last_on = 0;
 }
 
 /*
@@ -701,6 +702,8 @@ __noinline int sb_unwind_begin(__u32 slot)
 	if (!(cfg_unwind & SB_UNWIND_CFI))
 		return SB_STEP_GO_ON;
 	find_proc(s);
+	if (cfg_last)
+		sb_last_begin(slot);
 	if (s->interp.has_hook || !sb_memo_is_on(slot) || !sb_memo_find(slot))
 		return SB_STEP_GO_ON;
 	s->map.is_known = 1;
@@ -709,8 +712,15 @@ __noinline int sb_unwind_begin(__u32 slot)
 
 __noinline int sb_unwind_round(__u32 slot)
 {
+	struct sb_scratch *s = sb_scratch_get(slot);
 	__u32 i;
 
+	if (cfg_last && s && s->map.is_last_on) {
+		for (i = 0; i < SB_UNWIND_ROUND; i++)
+			if (sb_last_after(slot, sb_unwind_step(slot)) != SB_STEP_GO_ON)
+				return SB_STEP_END;
+		return SB_STEP_GO_ON;
+	}
 	for (i = 0; i < SB_UNWIND_ROUND; i++)
 		if (sb_unwind_step(slot) != SB_STEP_GO_ON)
 			return SB_STEP_END;
@@ -723,5 +733,7 @@ __noinline int sb_unwind_end(__u32 slot)
 
 	if (s && !s->map.is_raw)
 		finish(s, slot);
+	if (cfg_last && s && !s->map.is_raw && s->map.is_last_on)
+		sb_last_keep(slot);
 	return 0;
 }

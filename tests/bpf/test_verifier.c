@@ -133,6 +133,7 @@ int main(void)
 	/* And each view: with walks of all kinds. */
 	skel->rodata->cfg_unwind = SB_UNWIND_CFI | SB_UNWIND_FP;
 	skel->rodata->cfg_memo = true;
+	skel->rodata->cfg_last = true;
 	skel->rodata->cfg_interp = true;
 	skel->rodata->cfg_interp_lines = true;
 	skel->rodata->cfg_labels = true;

@@ -161,6 +161,8 @@ static void forget(void)
 	shim_map_clear(&raw_full_ns);
 	shim_map_clear(&stacks_seen);
 	shim_map_clear(&memos);
+	shim_map_clear(&last_walks);
+	shim_map_clear(&this_walks);
 	shim_map_clear(&uw_procs);
 	shim_map_clear(&uw_asked);
 	shim_map_clear(&uw_needs);
@@ -282,7 +284,7 @@ static bool input_take(const uint8_t *data, size_t size)
 	cfg_unwind = head.how & (HOW_CFI | HOW_FP);
 	cfg_interp = head.how & HOW_INTERP;
 	cfg_interp_lines = head.how & HOW_LINES;
-	cfg_memo = head.how & HOW_MEMO;
+	cfg_memo = cfg_last = head.how & HOW_MEMO;
 	cfg_ustack_depth_max = head.depth == 255 ? SB_USTACK_DEPTH_MAX : 1u + head.depth;
 	return true;
 }

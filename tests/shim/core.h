@@ -17,6 +17,7 @@
 #include "core/filter.bpf.c"
 #include "core/interp.bpf.c"
 #include "core/label.bpf.c"
+#include "core/last.bpf.c"
 #include "core/memo.bpf.c"
 #include "core/object.bpf.c"
 #include "core/proc.bpf.c"
@@ -51,6 +52,10 @@ static inline void shim_core_maps(uint32_t ring_bytes)
 	SHIM_MAP(stacks_seen);
 	shim_map_add((struct shim_map_def){ &memos, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t),
 					    sizeof(struct memo), NR_PLACES });
+	shim_map_add((struct shim_map_def){ &last_walks, BPF_MAP_TYPE_PERCPU_ARRAY,
+					    sizeof(uint32_t), sizeof(struct last_walk),
+					    LAST_PLACES });
+	SHIM_MAP(this_walks);
 	SHIM_MAP(uw_bins);
 	SHIM_MAP(uw_procs);
 	SHIM_MAP(uw_asked);

@@ -37,6 +37,8 @@
 #define STACKS_MAX_DEFAULT    65536u
 /* NR_PLACES of memo.bpf.c: 300 KB for each CPU. */
 #define MEMOS_PER_SLOT	      128u
+/* Threads whose last walk is remembered for each CPU: core/last.bpf.c. */
+#define LAST_WALKS	      32u
 /* Programs that a run can go without: see sb_view_do_without(). The object is opened again for each
  * one. */
 #define NR_WITHOUT_MAX	      4u
@@ -161,6 +163,15 @@ static int prepare_memos(struct sb_session *session)
 	return bpf_map__set_max_entries(session->skel->maps.memos, nr ? MEMOS_PER_SLOT * nr : 1);
 }
 
+/* Timers see most frames of a thread again. */
+static int prepare_last_walks(struct sb_session *session)
+{
+	bool has_timer = slots_of(&session->opts.views) & (1u << SB_SCRATCH_TIMER);
+
+	session->skel->rodata->cfg_last = has_timer;
+	return bpf_map__set_max_entries(session->skel->maps.last_walks, has_timer ? LAST_WALKS : 1);
+}
+
 /* Set up what only the walk by unwind tables needs. */
 static int prepare_tables(struct sb_session *session)
 {
@@ -177,6 +188,8 @@ static int prepare_tables(struct sb_session *session)
 	if (session->opts.command)
 		skel->rodata->cfg_first_tgid = session->opts.command_tgid;
 	err = prepare_memos(session);
+	if (!err)
+		err = prepare_last_walks(session);
 	if (err)
 		return sb_reason_set(session->opts.reason, err,
 				     "cannot set the size of the "

@@ -186,6 +186,7 @@ static void report_unwinding(const struct sb_run_figures *figures)
 	row_nr("frames by unwind tables", stat[SB_STAT_CFI_FRAMES]);
 	row_nr("frames by frame pointer", stat[SB_STAT_FP_FRAMES]);
 	row_nr("walks reused", stat[SB_STAT_KNOWN]);
+	row_nr("frames as they were before", stat[SB_STAT_SAME_FRAMES]);
 	row_nr("first stacks copied raw", stat[SB_STAT_RAW]);
 	row_nr("not copied: over budget", stat[SB_STAT_RAW_LIMIT]);
 	row_nr("not copied: ring full", stat[SB_STAT_RAW_FULL]);
