@@ -34,7 +34,8 @@ int sb_interp_ship(const void *event, __u64 nr_bytes);
 
 /*
  * Return: the thread pointer of @task (the base of fs, tpidr_el0), which leads to its thread-local
- * variables, as the kernel has last saved it in the task. @task need not be the current one.
+ * variables, as the kernel has last saved it in the task; 0 if it cannot be read, or user code has
+ * not set one yet. Of a kernel thread it means nothing. @task need not be the current one.
  */
 __u64 sb_interp_thread_pointer(const struct task_struct *task);
 

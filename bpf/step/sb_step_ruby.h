@@ -102,7 +102,8 @@ static __always_inline __u64 sb_ruby_check(__u64 addr)
 	return (addr >> 4) ^ (addr >> 15);
 }
 
-/* Return: the thread's execution context; 0: it is not a thread of Ruby. */
+/* Return: the address of the thread's execution context; 0: it is not a thread of Ruby, or what
+ * leads to the context cannot be read. */
 static __always_inline __u64 sb_ruby_context(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_ruby_conf *conf = sb_ruby_conf(w);
@@ -124,8 +125,8 @@ static __always_inline __u64 sb_ruby_context(struct sb_interp_walk *w, void *mem
 /*
  * Find the state of the thread, and store the array of its control frames in w->at, all of which
  * must be 0 before. Return: SB_STEP_GO_ON: call step(); SB_STEP_END with w->status:
- * SB_STACK_COMPLETE when the thread does not run Ruby; FAULT when its state cannot be read; BAD_FP
- * when it is not valid.
+ * SB_STACK_COMPLETE when the thread does not run Ruby or its execution context is not found; FAULT
+ * when the context cannot be read; BAD_FP when what it says of the stack is not valid.
  */
 static __always_inline enum sb_step sb_ruby_begin(struct sb_interp_walk *w, void *mem)
 {

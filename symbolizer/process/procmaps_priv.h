@@ -21,9 +21,11 @@ int sb_procgen_insert(struct sb_procmaps *pm, struct sb_procgen *gen, struct sb_
 /* Put the mappings in order that came since the last lookup. Cannot fail: without memory it is
  * slower. */
 void sb_procgen_settle(struct sb_procgen *gen);
-/* Keep only the first @nr mappings, which are in order. The caller corrects nr_mappings of @pm. */
+/* Keep only the first @nr mappings, which are in order. A mapping holds nothing that needs a
+ * release: its file is only a number. The caller corrects nr_mappings of @pm. */
 void sb_procgen_truncate(struct sb_procgen *gen, size_t nr);
-/* Remove the mappings that one later mapping hides from @time_ns on. */
+/* Remove the mappings that one later mapping hides from @time_ns on, and correct nr_mappings of
+ * @pm. */
 void sb_procgen_forget_hidden(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t time_ns);
 
 #endif

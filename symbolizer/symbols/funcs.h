@@ -10,7 +10,7 @@
  * has one for all its stubs.
  *
  * No pointer is NULL unless a contract says so. Thread: any for reading a list; one at a time for
- * each file and each seat that makes one.
+ * each file and each seat that makes one. Any thread may release it, when no other one uses it.
  */
 #ifndef SB_FUNCS_H
 #define SB_FUNCS_H

@@ -163,8 +163,10 @@ int sb_modcache_get(struct sb_modcache *cache, uint32_t file, const struct sb_ma
 int sb_modcache_get_path(struct sb_modcache *cache, const char *path,
 			 struct sb_cached_module **ret_module);
 /*
- * Get the module of an image of @len bytes that was read from memory; it is copied, as is @name;
- * equal images share a module. Return: 0; -ENOEXEC (no ELF file); -EFBIG; -ENOMEM.
+ * Get the module of an image of @len bytes that was read from memory; it is copied. Equal images
+ * share a module. @name: what frames call the module, copied; if there is a module of an equal
+ * image, it keeps the name that it has, and @name is not used. Return: 0; -ENOEXEC (no ELF file);
+ * -EFBIG; -ENOMEM.
  */
 int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t len,
 			  const char *name, struct sb_cached_module **ret_module);

@@ -75,7 +75,8 @@ bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint
  * from the first of these that has any: .symtab of the file; .symtab of its debug file
  * (debugfile.h); .dynsym together with .gnu_debugdata or, without it, .gopclntab.
  *
- * @max: size of @frames, at least 1. The strings of frames live as long as opts.strings.
+ * @max: size of @frames, at least 1; of more frames the outermost @max are returned. The strings of
+ * frames live as long as opts.strings.
  * Return: 0; -ENOMEM: @frames is undefined, *@ret_nr is untouched, and it may be tried again. A
  * bound is no error, but the reason of a frame.
  */

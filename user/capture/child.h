@@ -59,9 +59,10 @@ int sb_child_answer(struct sb_child *child);
 bool sb_child_has_run(const struct sb_child *child);
 
 /* Send the signal @sig to it, through a process of ours that forwards signals and whose answer it
- * waits for; never to another process with the same ID. It may not be started yet. Return: 0;
- * -ESRCH when it has ended; -ECHILD when the process that forwards has died; or another negative
- * errno of pidfd_send_signal(2), such as -EPERM or -EINVAL. */
+ * waits for; never to another process with the same ID. It can be called at any time, also before
+ * sb_child_start() and after the end. Return: 0; -ESRCH when it has ended; -ECHILD when the process
+ * that forwards has died; or another negative errno of pidfd_send_signal(2), such as -EPERM or
+ * -EINVAL. */
 int sb_child_kill(const struct sb_child *child, int sig);
 
 /* Return: whether the process has ended, so that sb_child_wait() does not block. */

@@ -92,8 +92,9 @@ int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_k
 void *sb_interpwatch_serve(void *arg);
 /*
  * Tell the walkers which configurations the address space @key has: those of @proc, which is not
- * kept; a zeroed one has none. A failure is only logged, because they ask for a process that is
- * missing. Thread: any.
+ * kept, and of which conf_at, nr_confs, hook and labels are used; a zeroed one has none. The caller
+ * has written the configurations to the map interp_confs before. A failure is only logged, because
+ * the walkers ask for a process that is missing. Thread: any; it takes no lock and needs none.
  */
 void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_key *key,
 			    const struct proc_walkers *proc);

@@ -72,7 +72,8 @@ void sb_resident_free(struct sb_resident *resident);
 int sb_resident_expect(struct sb_resident *resident, uint32_t tgid);
 
 /* Take owners, before their faults. The array is not kept; it may be NULL when it is empty. Return:
- * 0; -ENOMEM: the rest was not taken. */
+ * 0, also if there is no room for one, whose faults are then counted in nr_unowned; -ENOMEM: the
+ * rest was not taken. */
 int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_owner *owners,
 			   size_t nr);
 /*

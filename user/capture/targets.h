@@ -13,7 +13,8 @@ struct sampler_bpf;
 /* Compile a glob for names of threads, which has to match the whole name: * stands for any number
  * of bytes, ? for one, every other byte for itself. @glob is not kept. @rule: SB_RULE_ALLOW or
  * SB_RULE_DENY. Return: 0; -E2BIG when it has more than SB_GLOB_POSITIONS_MAX bytes, repeated * not
- * counted: @matcher is undefined. */
+ * counted: @matcher is undefined. A matcher owns no memory and needs no release; it is one of the
+ * settings of the BPF side (cfg_comm_rules), where sb_targets_prepare() makes it. */
 int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule);
 
 /* Write the settings and map sizes, between open and load. @targets is not kept, here and below.

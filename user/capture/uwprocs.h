@@ -76,14 +76,16 @@ int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event 
 bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
 		       uint32_t *ret_bin);
 /*
- * Read a process again whose mappings changed, or that ended, if its list is published; the list of
- * one that ended is unpublished. Return: 0, also when nothing was published or reading failed;
- * -EAGAIN when it was read just now: call it again at *ret_when_ns (clock of now_ns(); otherwise
- * untouched), even if nothing else happens.
+ * Read a process again whose mappings changed, or that ended, if its list is published. The list of
+ * one that ended, or that cannot be read, is unpublished; without memory the old list stays.
+ * Return: 0, also when nothing was published or reading failed; -EAGAIN when it was read just now:
+ * call it again at *ret_when_ns (clock of now_ns(); otherwise untouched), even if nothing else
+ * happens.
  */
 int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns);
 
-/* Unpublish and free the list of @tgid, if there is one. */
+/* Unpublish the list of @tgid, if there is one, and give back all that it has: its words in the
+ * pool, the bins, and the reference to the address space. */
 void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid);
 
 /* Return: whether a list of @tgid is published whose reading began after @time_ns (clock of

@@ -3,7 +3,8 @@
  * Brings in pages of user stacks that were not in memory, so that the next walk in the kernel finds
  * them. It has a thread of its own, because a page may come from a slow disk, or never, if the
  * process serves it by userfaultfd(2) or FUSE and does not. Then only this thread waits. No pointer
- * may be NULL unless a contract says so.
+ * may be NULL unless a contract says so. Thread: any; the unwinder calls new and free on the
+ * session's.
  */
 #ifndef SB_CAPTURE_UWTOUCH_H
 #define SB_CAPTURE_UWTOUCH_H
@@ -23,11 +24,11 @@ int sb_uwtouch_new(struct sb_uwtouch **ret_touch);
  * other thread may use @touch any more. Accepts NULL. */
 void sb_uwtouch_free(struct sb_uwtouch *touch);
 
-/* Request the page that has the address @addr of process @tgid. Any thread; does not block. Return:
- * 0, whether it will come or not; -EAGAIN when the queue is full. */
+/* Request the page that has the address @addr of process @tgid. Does not block. Return: 0, whether
+ * it will come or not; -EAGAIN when the queue is full. */
 int sb_uwtouch_ask(struct sb_uwtouch *touch, uint32_t tgid, uint64_t addr);
 
-/* Return: how many pages were brought in so far. Any thread. */
+/* Return: how many pages were brought in so far. */
 uint64_t sb_uwtouch_nr_touched(struct sb_uwtouch *touch);
 
 #endif

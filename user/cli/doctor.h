@@ -46,7 +46,7 @@ void sb_doctor_kernel(struct sb_doctor *doctor);
 void sb_doctor_privileges(struct sb_doctor *doctor);
 /* Check a process, with trial samples, and print what was found. Return: 0, also if the trial
  * failed, which was logged; -ESRCH when there is no such process; -ETIMEDOUT when reading it hangs;
- * or another negative errno of reading it, and a part may have been printed. Call
+ * -ENOMEM; or another negative errno of reading it, and a part may have been printed. Call
  * sb_reader_begin() before. */
 int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid);
 

@@ -6,9 +6,9 @@
  * record->opts, sb_record_find_events(), sb_record_go(), sb_record_release(). Pointers are not NULL
  * unless it says so. The caller zeroes @reason before; with a negative errno it has a sentence for
  * the user, and sb_record_explain_events() takes both. Such an errno is -EINVAL for what the user
- * said wrong, -ENOENT for a file or event that does not exist, -ESRCH for a process, -EACCES or
- * -EPERM without privilege, -EOPNOTSUPP for what the kernel cannot do, -ENOMEM, or of reading a
- * file.
+ * said wrong, -ENOENT for a file or event that does not exist, -ENOEXEC for a file that is not ELF,
+ * -ESRCH for a process, -EACCES or -EPERM without privilege, -EOPNOTSUPP for what the kernel cannot
+ * do, -ENOMEM, or of reading a file.
  *
  * Functions that append lines for the closing report append to @list, whose lines are separated by
  * '\n' without one at the end, and nothing if there is nothing to report. They return no error:
@@ -75,10 +75,12 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
  */
 int sb_record_span_label(const char *in, const char *until, const char **ret_key,
 			 struct sb_reason *reason);
-/* In record_events.c: find the places where spans begin and end, in opts->in_probes and
- * opts->until_probes, whose earlier contents are freed, and which *view_opts borrows; or the label,
- * a part of @in, which it borrows, too. @until: NULL: that of the preset @in; if it is none or has
- * none, spans are calls. Return: 0; a negative errno with @reason. */
+/* In record_events.c: find the label that @in names, a part of @in, which view_opts->in_label
+ * borrows; else, with in_label NULL, the places where spans begin, in opts->in_probes, and where
+ * they end, in opts->until_probes, which view_opts->in and view_opts->until borrow. What is filled
+ * in is freed before. @until: NULL: that of the preset @in; if it is none or has none, spans are
+ * calls, and view_opts->until is NULL. Return: 0; a negative errno with @reason: `in` and `until`
+ * are set then, too, but not to be used; they are untouched if @in names a label. */
 int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const char *until,
 			    struct sb_view_opts *view_opts, struct sb_reason *reason);
 /* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in
@@ -97,8 +99,8 @@ uint32_t sb_record_tgid(const struct sb_record_opts *opts);
  * be sampled: no other rule, no command, no children, not the whole machine. */
 bool sb_record_is_only_tgid(const struct sb_record_opts *opts);
 /* Log why events cannot be traced. @err: the negative errno that came with @reason. Return: the
- * exit status that fits it: SB_EXIT_USAGE, SB_EXIT_NO_TARGET, SB_EXIT_PRIVILEGE or
- * SB_EXIT_FAILED. */
+ * exit status that fits it: SB_EXIT_USAGE for -EINVAL, -ENOENT and -ENOEXEC, SB_EXIT_NO_TARGET for
+ * -ESRCH, SB_EXIT_PRIVILEGE for -EPERM, -EACCES and -EOPNOTSUPP, SB_EXIT_FAILED for all others. */
 int sb_record_explain_events(const struct sb_reason *reason, int err);
 /*
  * Sample according to record->opts, and log how it ended.

@@ -71,9 +71,10 @@ struct sb_series_table {
 
 /*
  * Find the process of a sample, or look at it for the first time. *ret_owner is who it belongs to,
- * also after an error. Return: 0 and its index in table->procs, valid until the next block; -E2BIG:
- * its owner has no share left, or the registry of processes is full; -ENOMEM; *ret_proc is
- * untouched then.
+ * an index in table->owner, also after an error. Return: 0 and its index in table->procs, valid
+ * until the next block; -E2BIG: its owner has no share left, or the registry of processes is full:
+ * the caller counts the sample in the series "(other)" of its kind; -ENOMEM; *ret_proc is untouched
+ * then.
  */
 int sb_series_find_proc(struct sb_series_table *table, const struct sb_sample_key *key,
 			uint32_t *ret_proc, uint32_t *ret_owner);

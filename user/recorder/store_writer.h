@@ -27,7 +27,8 @@
  * sb_store_writer_end(). Return: 0; -EBUSY if another process writes; -ENOTEMPTY if the directory
  * is not a store, but has files; -EPROTO if the store is of another version; -ECHILD; -ENOMEM;
  * other negative errnos of making or opening the store, dropping privileges, or fork(2). On error
- * the process has ended, and @ret_peer needs no sb_store_writer_end(). */
+ * the process has ended, and *ret_peer, which is untouched or zeroed, needs no
+ * sb_store_writer_end(). */
 int sb_store_writer_new(const struct sb_recorder_config *opts, const struct sb_watch *watch,
 			struct sb_peer *ret_peer);
 /* The kinds of profiles of one sampler, indexed by sb_block_head.kind. */

@@ -135,7 +135,8 @@ int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stac
 int sb_assembly_push_kernel(struct assembly *assembly, struct sb_stack_cache *stacks,
 			    struct sb_stack_id id);
 /* Find when the mappings below @count's user stack change next after @from_ns (ns of the samples'
- * clock); *ret_ns is UINT64_MAX if not before its last sample. Return: 0 or -ENOMEM. */
+ * clock). *ret_ns is UINT64_MAX if they do not before its last sample, if the stack is not in
+ * @stacks, and after an error. Return: 0 or -ENOMEM. */
 int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *stacks,
 			    const struct sb_batch_count *count, uint64_t from_ns, uint64_t *ret_ns);
 /*

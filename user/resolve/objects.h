@@ -52,8 +52,8 @@ int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_obj
 struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id);
 /* At the end of a batch: if there are many objects, evict the wakers whose process has ended. The
  * ID of a waker contains its process, so no later sample references it, and the BPF side need not
- * be told. @ended: the batch's answers on which processes have ended, which more are added to.
- * Return: 0; -ENOMEM, and then the cache can only be released. */
+ * be told. @ended: the batch's answers on which processes have ended, which more are added to; it
+ * can be used further in any case. Return: 0; -ENOMEM, and then the cache can only be released. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
 /* Overwrite @text with the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]", or of one

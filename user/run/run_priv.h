@@ -5,24 +5,28 @@
  * command is forked, sb_run_block_signals(), sb_run_begin_privileges(), sb_run_make_resolver(), the
  * session is made, sb_run_loop_init(), sampling starts, sb_run_settle_privileges(), sb_run_loop(),
  * sb_run_arm_give_up(), sampling stops, the last take. Each returns SB_RUN_OK to go on, or how the
- * run ended, with run->reason; none is called again then. What they make is in struct sb_run, and
- * is freed by sb_run_release(), also after an error. @run is initialised and not NULL. Called on
- * the thread of the run.
+ * run ended, with run->reason; none is called again then. That is SB_RUN_FAILED unless a function
+ * says otherwise. What they make is in struct sb_run, and is freed by sb_run_release(), also after
+ * an error. @run is initialised and not NULL. Called on the thread of the run.
  */
 #ifndef SB_RUN_RUN_PRIV_H
 #define SB_RUN_RUN_PRIV_H
 
 #include "run/run.h"
 
-/* targets.c: check targets that can be checked before the run, and open those that may end. */
+/* targets.c: check that the CPUs of the configuration are online, and open its processes and
+ * threads, of which those to be sampled stay open, so that the loop learns when they end. The
+ * session checks all other targets. Return: SB_RUN_OK; SB_RUN_WRONG: a CPU is not online;
+ * SB_RUN_NO_TARGET: there is no such process or thread, or a thread was given as a process;
+ * SB_RUN_FAILED. */
 enum sb_run_status sb_run_check_targets(struct sb_run *run);
 
 /* privileges.c: fork the process that parses files, and those that read memory and files of other
  * processes. */
 enum sb_run_status sb_run_make_parser(struct sb_run *run);
 enum sb_run_status sb_run_make_readers(struct sb_run *run);
-/* Become the user of the run; and when all is attached, keep only what is needed:
- * workers/privileges.h. */
+/* Become the user of the run, which cannot fail: root that may not change its user stays root; and
+ * when all is attached, keep only what is needed: workers/privileges.h. */
 enum sb_run_status sb_run_begin_privileges(struct sb_run *run);
 enum sb_run_status sb_run_settle_privileges(struct sb_run *run);
 
@@ -31,7 +35,8 @@ enum sb_run_status sb_run_settle_privileges(struct sb_run *run);
 enum sb_run_status sb_run_block_signals(struct sb_run *run);
 /* Open what the loop polls. */
 enum sb_run_status sb_run_loop_init(struct sb_run *run);
-/* Poll until something ends the sampling. */
+/* Poll until something ends the sampling. Return: SB_RUN_OK; SB_RUN_NO_COMMAND or SB_RUN_NO_EXEC:
+ * the command does not exist, or cannot be executed; SB_RUN_FAILED. */
 enum sb_run_status sb_run_loop(struct sb_run *run);
 /* From here on SIGINT and SIGTERM call sb_run_sink.give_up(). */
 enum sb_run_status sb_run_arm_give_up(struct sb_run *run);

@@ -53,15 +53,31 @@ int sb_asked_fail(struct sb_asked *asked, int status, const char *fmt, ...)
  * 0; -EINVAL after sb_asked_fail(). */
 int sb_asked_all(struct sb_asked *asked);
 
-/* The functions of the table: see sb_route.answer. */
+/*
+ * The functions of the table, called through it only: see sb_route.answer. "A query" is the
+ * parameters from, to, tag (any number of them), kind and by.
+ */
+/* /api/info, without parameters: what is in the store (kinds and their time ranges, hosts), the
+ * version and the time now, and the formats of /api/profile. */
 int sb_api_info(struct sb_asked *asked);
+/* /api/tags: the keys of tags and their values, with weights, that the series of a query have. */
 int sb_api_tags(struct sb_asked *asked);
+/* /api/timeline: the weight of a query over time, in at most `points` steps. */
 int sb_api_timeline(struct sb_asked *asked);
+/* /api/flame: the call tree of a query, of at most `nodes` nodes, and a table of at most `table`
+ * functions, none without that parameter. */
 int sb_api_flame(struct sb_asked *asked);
+/* /api/diff: the call tree of a query compared with that of vs_from, vs_to and vs_tag, of at most
+ * `nodes` nodes; `norm`: share, which is the default, rate or raw. */
 int sb_api_diff(struct sb_asked *asked);
+/* /api/profile: the profile of a query as a file in `format`, pprof by default. */
 int sb_api_profile(struct sb_asked *asked);
+/* /render and /render-diff: the call tree of one query, or of two compared, in the form of
+ * Pyroscope and by its parameters: query, from and until, or leftQuery, leftFrom, leftUntil,
+ * rightQuery, rightFrom, rightUntil; both have max-nodes. */
 int sb_api_render(struct sb_asked *asked);
 int sb_api_render_diff(struct sb_asked *asked);
+/* /metrics, without parameters: figures of the store, the server and exports for Prometheus. */
 int sb_api_metrics(struct sb_asked *asked);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Serves a store over HTTP: a web page, JSON for it and for others, profiles as files, metrics.
- * Read-only. Thread: the main thread of a process that has no other.
+ * Read-only. Thread: the main thread of a process that has no other. No pointer may be NULL unless
+ * a contract says so.
  *
  * Processes:
  *	front	this process: connections, heads of requests, access control. A single-threaded
@@ -88,8 +89,9 @@ enum sb_serve_reach {
 /* Return: the enum sb_serve_reach of @listen; -EINVAL if it is not a valid address. This and the
  * next one only look at text: any thread. */
 int sb_serve_reach(const char *listen);
-/* Return: 0; -EINVAL if the token is shorter than SB_SERVE_TOKEN_MIN, longer than
- * SB_SERVE_TOKEN_MAX, or has other characters than letters, digits and "-._~". */
+/* Check a token before it becomes opts.token. Return: 0; -EINVAL if it is shorter than
+ * SB_SERVE_TOKEN_MIN, longer than SB_SERVE_TOKEN_MAX, or has other characters than letters, digits
+ * and "-._~". */
 int sb_serve_check_token(const char *token);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the views share: their definitions, and helpers for the functions of struct sb_view. Used in
- * this folder only. Thread: the session's, for all that take a skel, a program or a list of links;
- * any for the others. Pointers are not NULL unless it says so. "A negative errno" is -ENOMEM, or
- * what libbpf or bpf(2) returned; after it the caller destroys the BPF object, with all links. What
- * is for prepare() is called after the BPF object was opened and before it is loaded; what is for
- * attach(), after it was loaded.
+ * this folder only. Thread: the session's, for all that take a skel, a program, a list of links or
+ * a struct sb_attaching; any for the others. Pointers are not NULL unless it says so. "A negative
+ * errno" is -ENOMEM, or what libbpf or bpf(2) returned; after it the caller destroys the BPF
+ * object, with all links. What is for prepare() is called after the BPF object was opened and
+ * before it is loaded; what is for attach(), after it was loaded.
  */
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
@@ -182,7 +182,7 @@ int sb_attach_prepare(const struct sb_attaching *job);
 int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *reason);
 
 /* Warn of functions that sb_attach() left out; after it has succeeded. Return: 0; -EOPNOTSUPP with
- * @reason if all were. */
+ * @reason, and without a warning, if all were. */
 int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason);
 
 /* probes.c, for attach.c and probe_multi.c. */

@@ -45,7 +45,7 @@ enum sb_privileges_role {
  *
  * Return: user and group 0x70000000 + the process ID of the caller. No distribution assigns IDs
  * from there on, and user namespaces of containers end below (systemd's "Users, Groups, UIDs and
- * GIDs").
+ * GIDs"). Thread: any; the same for all threads of a process.
  */
 struct sb_owner sb_privileges_own_user(void);
 

@@ -110,7 +110,9 @@ struct sb_hotspot {
 };
 
 /* Read the layout from the tables that libjvm.so exports. Return: 0; -EAGAIN when they are not
- * initialised yet; -ENOTSUP with rt->why; -ENOMEM; or what sb_memory_read() returned. */
+ * initialised yet; -ENOTSUP: it does not export one of them, and the end of a sentence that says so
+ * is appended to rt->why, which belongs to @rt; -EBADMSG: a table is not valid; -ENOMEM; or what
+ * sb_memory_read() returned. */
 int sb_hotspot_read_layout(struct sb_runtime *rt, struct sb_hotspot_layout *ret);
 
 /* Read the name of a Method ("Class.method") and its file, and the line if @bci is not negative. A
