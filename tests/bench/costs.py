@@ -9,6 +9,28 @@ import threading
 import time
 
 STATS = '/proc/sys/kernel/bpf_stats_enabled'
+PROGRAMS = (['/bin/true'], ['/bin/ls', '/'], ['/bin/sh', '-c', ':'], ['/usr/bin/python3', '-c', 'pass'],
+            ['/bin/date'], ['/usr/bin/perl', '-e', '1'], ['/usr/bin/env', 'true'], ['/bin/cat', '/etc/passwd'])
+
+
+class Load(threading.Thread):
+    """RATE short programs a second are started, in turns; 0: none."""
+
+    def __init__(self, rate):
+        super().__init__(daemon=True)
+        self.rate, self.nr, self.is_ending = rate, 0, False
+
+    def run(self):
+        null = os.open('/dev/null', os.O_RDWR)
+        actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
+        start = time.monotonic()
+        running = set()
+        while self.rate and not self.is_ending:
+            command = PROGRAMS[self.nr % len(PROGRAMS)]
+            running.add(os.posix_spawn(command[0], command, os.environ, file_actions=actions))
+            self.nr += 1
+            running -= {pid for pid in running if os.waitpid(pid, os.WNOHANG)[0]}
+            time.sleep(max(0, start + self.nr / self.rate - time.monotonic()))
 
 
 @contextlib.contextmanager

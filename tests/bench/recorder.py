@@ -15,33 +15,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
-from costs import family
+from costs import Load, family
 
 TICKS = os.sysconf('SC_CLK_TCK')
 SETTLE_SECONDS = 12
-PROGRAMS = (['/bin/true'], ['/bin/ls', '/'], ['/bin/sh', '-c', ':'], ['/usr/bin/python3', '-c', 'pass'],
-            ['/bin/date'], ['/usr/bin/perl', '-e', '1'], ['/usr/bin/env', 'true'], ['/bin/cat', '/etc/passwd'])
-
-
-class Load(threading.Thread):
-    def __init__(self, rate):
-        super().__init__(daemon=True)
-        self.rate, self.nr, self.is_ending = rate, 0, False
-
-    def run(self):
-        null = os.open('/dev/null', os.O_RDWR)
-        actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
-        start = time.monotonic()
-        running = set()
-        while self.rate and not self.is_ending:
-            command = PROGRAMS[self.nr % len(PROGRAMS)]
-            running.add(os.posix_spawn(command[0], command, os.environ, file_actions=actions))
-            self.nr += 1
-            running -= {pid for pid in running if os.waitpid(pid, os.WNOHANG)[0]}
-            time.sleep(max(0, start + self.nr / self.rate - time.monotonic()))
 
 
 def stat(path):
