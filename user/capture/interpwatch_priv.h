@@ -111,10 +111,10 @@ void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc_walkers
  */
 int sb_interpwatch_on_event(void *arg, void *data, size_t len);
 /*
- * Take the next stack whose names nobody has read. Its frames are copied to @ret_frames, which has
- * room for SB_INTERP_FRAMES_MAX, because their memory may be reallocated. Thread: any; it takes
- * ring_lock, which the caller must not hold. Return: false if there is none; then nothing is
- * written.
+ * Take the next stack whose names nobody has read, and those of the same address space that follow
+ * it directly. Their frames are copied to @ret_frames, which has room for SB_INTERP_FRAMES_MAX,
+ * because their memory may be reallocated. Thread: any; it takes ring_lock, which the caller must
+ * not hold. Return: false if there is none; then *@ret_nr is 0 and the others are untouched.
  */
 bool sb_interpwatch_take_unnamed(struct sb_interpwatch *watch, struct sb_space_key *ret_space,
 				 struct sb_interp_frame *ret_frames, size_t *ret_nr);

@@ -166,21 +166,26 @@ int sb_interpwatch_on_event(void *arg, void *data, size_t len)
 bool sb_interpwatch_take_unnamed(struct sb_interpwatch *watch, struct sb_space_key *ret_space,
 				 struct sb_interp_frame *ret_frames, size_t *ret_nr)
 {
-	bool is_there;
+	size_t nr = 0, first;
 
 	pthread_mutex_lock(&watch->ring_lock);
-	is_there = watch->nr_named < watch->waiting.nr;
-	if (is_there) {
-		const struct waiting *stack = &watch->waiting.at[watch->nr_named++];
+	for (first = watch->nr_named; watch->nr_named < watch->waiting.nr; watch->nr_named++) {
+		const struct waiting *stack = &watch->waiting.at[watch->nr_named];
 
-		*ret_space = stack->space;
-		*ret_nr = stack->nr_frames;
-		if (*ret_nr)
-			memcpy(ret_frames, watch->words.at + stack->first,
-			       *ret_nr * sizeof(*ret_frames));
+		if (watch->nr_named == first)
+			*ret_space = stack->space;
+		else if (!sb_space_key_is(ret_space, &stack->space) ||
+			 nr + stack->nr_frames > SB_INTERP_FRAMES_MAX)
+			break;
+		if (stack->nr_frames)
+			memcpy(ret_frames + nr, watch->words.at + stack->first,
+			       stack->nr_frames * sizeof(*ret_frames));
+		nr += stack->nr_frames;
 	}
+	*ret_nr = nr;
+	first = watch->nr_named - first;
 	pthread_mutex_unlock(&watch->ring_lock);
-	return is_there;
+	return first > 0;
 }
 
 /* Read names in the drain, because the thread has not done it yet. */

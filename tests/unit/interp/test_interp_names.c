@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "interp/core/interp_priv.h"
+#include "interp/core/pages.h"
 
 #define NR_FRAMES 200u
 /* As many as are remembered. */
@@ -404,6 +405,94 @@ static void test_expected_another(void **state)
 	sb_interp_free(interp);
 }
 
+/* A frame is a pointer to a pointer to its name, and each lies on a page of its own. */
+static int name_of_pointer(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+			   struct sb_runtime_text *text)
+{
+	uint64_t addr;
+	int err = sb_memory_u64(rt->memory, frame->obj, &addr);
+
+	return err ? err : sb_memory_cstr(rt->memory, addr, 16, &text->name);
+}
+
+static const struct sb_runtime_ops pointers = {
+	.runtime = SB_RUNTIME_PYTHON,
+	.name = "python",
+	.describes_purely = true,
+	.describe = name_of_pointer,
+};
+
+static uint64_t nr_requests(void)
+{
+	struct sb_reader_stats stats;
+
+	sb_reader_stats(&stats);
+	return stats.nr_requests;
+}
+
+/* The names of a stack are read by few requests, however many frames it has. */
+static void test_read_ahead(void **state)
+{
+	static struct {
+		uint64_t name_at;
+		char more[SB_PAGE_BYTES - sizeof(uint64_t)], name[SB_PAGE_BYTES];
+	} objects[30] __attribute__((aligned(SB_PAGE_BYTES)));
+	struct sb_interp_frame frames[30] = {};
+	struct sb_interp_name name = {};
+	struct sb_space_key space;
+	struct sb_interp *interp;
+	uint64_t before;
+	char expected[16];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(sb_reader_begin(&(struct sb_reader_opts){}), 0);
+	interp = make(&space);
+	sb_interp_find(interp, &space)->found[0]->rt.ops = &pointers;
+	for (i = 0; i < 30; i++) {
+		objects[i].name_at = (uint64_t)(uintptr_t)objects[i].name;
+		snprintf(objects[i].name, sizeof(objects[i].name), "name %zu", i);
+		frames[i] = (struct sb_interp_frame){
+			.obj = (uint64_t)(uintptr_t)&objects[i],
+			.where = (uint64_t)SB_RUNTIME_PYTHON << SB_WHERE_RUNTIME_SHIFT,
+		};
+	}
+	before = nr_requests();
+	assert_int_equal(sb_interp_fetch(interp, &space, frames, 30), 0);
+	assert_in_range(nr_requests() - before, 1, 6);
+	before = nr_requests();
+	for (i = 0; i < 30; i++) {
+		snprintf(expected, sizeof(expected), "name %zu", i);
+		assert_int_equal(sb_interp_name(interp, &space, &frames[i], 0, &name), 0);
+		assert_string_equal(name.name.s, expected);
+	}
+	assert_int_equal(nr_requests(), before);
+	sb_interp_name_release(&name);
+	sb_interp_free(interp);
+	sb_reader_end();
+}
+
+/* When a process has ended, a task that reads much of it asks for it once. */
+static void test_ended(void **state)
+{
+	struct sb_memory_recent recent = { .nr = 0 };
+	struct sb_memory memory = { .recent = &recent };
+	uint64_t before, word;
+	pid_t pid = fork();
+	size_t i;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	memory.tgid = (uint32_t)pid;
+	before = nr_requests();
+	for (i = 0; i < 100; i++)
+		assert_int_equal(sb_memory_u64(&memory, 0x10000 * (i + 1), &word), -ESRCH);
+	assert_int_equal(nr_requests() - before, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -413,6 +502,8 @@ int main(void)
 		cmocka_unit_test(test_number_of_another),
 		cmocka_unit_test(test_reads_are_bounded),
 		cmocka_unit_test(test_recent_reads),
+		cmocka_unit_test(test_read_ahead),
+		cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_zombie),
 		cmocka_unit_test(test_glue),
 		cmocka_unit_test(test_many_files),

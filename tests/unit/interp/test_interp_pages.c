@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -106,6 +107,33 @@ static void test_unreadable(void **state)
 	assert_false(sb_pages_fetch(&pages));
 }
 
+/* A process that has ended is asked for one page, and not for all of them. */
+static void test_ended(void **state)
+{
+	struct sb_reader_stats stats;
+	uint64_t before;
+	pid_t pid = fork();
+	size_t i;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	pages.tgid = (uint32_t)pid;
+	for (i = 0; i < 20; i++) {
+		pages.is_short = false;
+		byte_at(page_at(i));
+	}
+	sb_reader_stats(&stats);
+	before = stats.nr_requests;
+	assert_true(sb_pages_fetch(&pages));
+	pages.is_noting = pages.is_short = false;
+	for (i = 0; i < 40; i++)
+		assert_int_equal(byte_at(page_at(i)), -EFAULT);
+	sb_reader_stats(&stats);
+	assert_int_equal(stats.nr_requests - before, 1);
+}
+
 /* A page that several need is noted once; what is beyond one request is left for the next one. */
 static void test_many(void **state)
 {
@@ -145,6 +173,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_across, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreadable, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 	};

@@ -12,8 +12,11 @@
 
 static int read_now(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr)
 {
+	struct sb_memory_recent *recent = memory->recent;
 	ssize_t nr_bytes;
 
+	if (recent && recent->has_ended)
+		return -ESRCH;
 	if (memory->nr_left && !*memory->nr_left)
 		return -EFAULT;
 	if (memory->nr_left)
@@ -21,6 +24,8 @@ static int read_now(const struct sb_memory *memory, void *dst, size_t len, uint6
 	if (memory->read)
 		return memory->read(memory->arg, dst, len, addr);
 	nr_bytes = sb_reader_memory(memory->tgid, addr, dst, len);
+	if (recent)
+		recent->has_ended = nr_bytes == -ESRCH;
 	if (nr_bytes < 0)
 		return nr_bytes == -ESRCH || nr_bytes == -EPERM ? (int)nr_bytes : -EFAULT;
 	return (size_t)nr_bytes == len ? 0 : -EFAULT;

@@ -8,6 +8,7 @@
 #ifndef SB_INTERP_MEMORY_H
 #define SB_INTERP_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,11 +17,13 @@
 /*
  * A cache of the pages that were read last. Fields of an object are read one by one, and each read
  * costs a system call. Use it for one task only (a name, say) and for data that does not change
- * meanwhile. With nr and next 0 it is empty.
+ * meanwhile. Zeroed it is empty. When a read finds that the process has ended, all later ones fail
+ * without asking again.
  */
 #define SB_MEMORY_PIECES      8u
 #define SB_MEMORY_PIECE_BYTES 4096u
 struct sb_memory_recent {
+	bool has_ended; /* a read returned -ESRCH */
 	uint32_t nr, next;
 	struct {
 		uint64_t addr;

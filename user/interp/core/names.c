@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "interp/core/interp.h"
 #include "interp/core/interp_priv.h"
+#include "interp/core/pages.h"
 
 /* Functions inlined into one another at one place. */
 #define INLINED_MAX 64u
@@ -18,6 +19,9 @@
 #define NAMES_MAX   1000000u
 /* Names that could not be read, and not one that could: then the layout is another one. */
 #define NR_BAD_MAX  32u
+/* Rounds of reading ahead for names: a name in Python is two pointers away from its frame, in Ruby
+ * four. */
+#define ROUNDS_MAX  6u
 
 bool sb_interp_is_unreadable(const struct found *found)
 {
@@ -195,24 +199,66 @@ static bool has_gone_bad(struct space *space)
 	return is_new;
 }
 
-int sb_interp_fetch(struct sb_interp *interp, const struct sb_space_key *key,
-		    const struct sb_interp_frame *frames, size_t nr)
+/* Describe a frame with the pages that are there, or note which one it lacks. */
+static void note_pages(struct sb_interp *interp, struct space *space,
+		       const struct sb_interp_frame *frame, struct sb_pages *pages)
 {
+	struct found *found = sb_interp_found_of(space, sb_where_runtime(frame->where));
+
+	pages->is_short = false;
+	if (!found || !found->rt.ops->describes_purely)
+		return;
+	found->rt.wants_lines = interp->opts.lines;
+	clear_text(&interp->text);
+	(void)found->rt.ops->describe(&found->rt, frame, &interp->text);
+}
+
+/* Each page that a name needs is one access to the process: read those of all names at once. What
+ * is not read here is read when the name is. */
+static void read_ahead(struct sb_interp *interp, struct space *space,
+		       const struct sb_interp_frame *frames, size_t nr, struct sb_pages *pages)
+{
+	size_t round, i;
+
+	pages->is_noting = true;
+	for (round = 0; round < ROUNDS_MAX && (!round || sb_pages_fetch(pages)); round++)
+		for (i = 0; i < nr; i++)
+			if (needs_name(space, &frames[i]))
+				note_pages(interp, space, &frames[i], pages);
+	pages->is_noting = pages->is_short = false;
+}
+
+static int read_names(struct sb_interp *interp, struct space *space,
+		      const struct sb_interp_frame *frames, size_t nr)
+{
+	const struct sb_memory before = space->memory;
+	struct sb_pages pages = { .tgid = before.tgid };
 	struct sb_memory_recent recent = { .nr = 0 };
-	uint64_t start_ns = sb_now_ns();
-	struct space *space;
 	size_t i;
 	int err = 0;
 
-	pthread_mutex_lock(&interp->lock);
-	space = sb_interp_find(interp, key);
-	if (space)
-		space->memory.recent = &recent;
-	for (i = 0; space && i < nr && !err; i++)
+	space->memory.read = sb_pages_read;
+	space->memory.arg = &pages;
+	read_ahead(interp, space, frames, nr, &pages);
+	space->memory.recent = &recent;
+	for (i = 0; i < nr && !err; i++)
 		if (needs_name(space, &frames[i]))
 			err = read_name(interp, space, &frames[i]);
-	if (space)
-		space->memory.recent = NULL;
+	space->memory = before;
+	sb_pages_release(&pages);
+	return err;
+}
+
+int sb_interp_fetch(struct sb_interp *interp, const struct sb_space_key *key,
+		    const struct sb_interp_frame *frames, size_t nr)
+{
+	uint64_t start_ns = sb_now_ns();
+	struct space *space;
+	int err;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	err = space ? read_names(interp, space, frames, nr) : 0;
 	if (!err && space && has_gone_bad(space))
 		err = -ENOTSUP;
 	interp->stats.fetch_ns += sb_now_ns() - start_ns;

@@ -16,6 +16,7 @@ void sb_pages_clear(struct sb_pages *pages)
 	sb_vec_clear(&pages->at);
 	sb_index_release(&pages->index);
 	pages->nr_wants = 0;
+	pages->ended_tgid = 0;
 	pages->is_short = false;
 }
 
@@ -60,11 +61,17 @@ static void note(struct sb_pages *pages, uint64_t addr)
 		pages->wants[pages->nr_wants++] = want;
 }
 
-static int read_now(const struct sb_pages *pages, void *dst, size_t len, uint64_t addr)
+/* Each read of a process that has ended would ask its reader again. */
+static bool read_now(struct sb_pages *pages, uint32_t tgid, void *dst, size_t len, uint64_t addr)
 {
-	ssize_t nr_bytes = sb_reader_memory(pages->tgid, addr, dst, len);
+	ssize_t nr_bytes;
 
-	return nr_bytes >= 0 && (size_t)nr_bytes == len ? 0 : -EFAULT;
+	if (tgid == pages->ended_tgid)
+		return false;
+	nr_bytes = sb_reader_memory(tgid, addr, dst, len);
+	if (nr_bytes == -ESRCH)
+		pages->ended_tgid = tgid;
+	return nr_bytes >= 0 && (size_t)nr_bytes == len;
 }
 
 int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr)
@@ -85,7 +92,7 @@ int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr)
 			continue;
 		}
 		if (!pages->is_noting)
-			return read_now(pages, dst, len, addr);
+			return read_now(pages, pages->tgid, dst, len, addr) ? 0 : -EFAULT;
 		if (!pages->is_short)
 			note(pages, addr - from);
 		return -EFAULT;
@@ -116,7 +123,7 @@ static int keep(struct sb_pages *pages, const struct sb_reader_want *want)
 
 	if (!bytes)
 		return -ENOMEM;
-	if (sb_reader_memory(want->tgid, want->addr, bytes, SB_PAGE_BYTES) == SB_PAGE_BYTES)
+	if (read_now(pages, want->tgid, bytes, SB_PAGE_BYTES, want->addr))
 		page.bytes = bytes;
 	err = add_page(pages, &page);
 	if (!err && page.bytes)

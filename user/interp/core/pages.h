@@ -38,9 +38,11 @@ struct sb_pages {
 	at;
 	struct sb_reader_want wants[SB_READER_AHEAD_MAX];
 	uint32_t nr_wants;
+	uint32_t ended_tgid; /* a process of which a read returned -ESRCH; 0: none */
 };
 
-/* Remove all pages and all that were noted, and reset is_short; tgid and is_noting stay. */
+/* Remove all pages and all that were noted, and reset is_short and ended_tgid; tgid and is_noting
+ * stay. */
 void sb_pages_clear(struct sb_pages *pages);
 /* The same, and free the memory of the list; it can be used again. */
 void sb_pages_release(struct sb_pages *pages);

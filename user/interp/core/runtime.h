@@ -85,6 +85,10 @@ struct sb_runtime_ops {
 	/* attach() and the walker read memory only, no code and no registers, so they work on any
 	 * machine. Other rows work on x86-64 only. */
 	bool is_for_any_machine;
+	/* describe() changes nothing but its text, also when reads fail, and does not read again
+	 * what may have changed meanwhile; there is no describe_inlined(). So it can be called to
+	 * find out which pages it needs. */
+	bool describes_purely;
 	/* attach() or look_again() needs rt->maps to have data mappings, too, not only code. */
 	bool needs_all_maps;
 	/* Until a process is so old (ns), -ENOTSUP from attach() is taken as -EAGAIN: the dynamic

@@ -422,6 +422,7 @@ static const char *const glue[] = { "luaV_*", "luaD_*", "lua_call*", "lua_pcall*
 const struct sb_runtime_ops sb_runtime_lua = {
 	.runtime = SB_RUNTIME_LUA,
 	.name = "lua",
+	.describes_purely = true,
 	.markers = { "lua_ident" },
 	.attach = attach,
 	.describe = describe,

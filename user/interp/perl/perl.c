@@ -306,6 +306,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_perl = {
 	.runtime = SB_RUNTIME_PERL,
 	.name = "perl",
+	.describes_purely = true,
 	.markers = { "PL_thr_key", "PL_curstackinfo" },
 	.attach = attach,
 	.detach = sb_runtime_free_state,

@@ -140,6 +140,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_python = {
 	.runtime = SB_RUNTIME_PYTHON,
 	.name = "python",
+	.describes_purely = true,
 	.is_for_any_machine = true,
 	.settles_ns = SB_NS_PER_SEC,
 	.markers = { "_PyRuntime", "_PyThreadState_Current" },
