@@ -131,16 +131,17 @@ int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len);
 
 /*
  * Return: 1 if user space was asked for @need (enum sb_uw_need) for this address space less than 20
- * ms before the sample in the record @s; 0: not, and this counts as asking, so ask now. @about:
- * tells needs of one kind apart: the binary's number for NEED_BIN, the number of the list of
- * mappings for NEED_PROC, otherwise 0.
+ * ms before the sample in the record @s, or if it is not to be asked, because the process has just
+ * been forked and may call exec in a moment; 0: neither, and this counts as asking, so ask now.
+ * @about: tells needs of one kind apart: the binary's number for NEED_BIN, the number of the list
+ * of mappings for NEED_PROC, otherwise 0.
  */
 int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 about);
 /* Take sb_unwind_was_asked() back, because user space could not be asked. */
 void sb_unwind_not_asked(struct sb_scratch *s, __u32 need, __u32 about);
 
 /*
- * Ask user space for @need (enum sb_uw_need), unless it was asked less than 20 ms ago. @addr: the
+ * Ask user space for @need (enum sb_uw_need), unless sb_unwind_was_asked(). @addr: the
  * address that NEED_BIN and NEED_TOUCH are about; otherwise a hint or 0. The binary of NEED_BIN is
  * map.bin of the record. A full ring is counted (SB_STAT_NEEDS_FULL), and the next sample asks
  * again. Return: 0.

@@ -23,8 +23,9 @@
 #endif
 
 /* <linux/sched.h> */
-#define PF_IO_WORKER 0x00000010
-#define PF_KTHREAD   0x00200000
+#define PF_IO_WORKER  0x00000010
+#define PF_FORKNOEXEC 0x00000040
+#define PF_KTHREAD    0x00200000
 
 /*
  * Return: @hash, the hash of all words before, combined with @word. For IDs and for places in

@@ -16,6 +16,9 @@
 
 /* Ask again for what was asked for already only after this long. */
 #define ASK_AGAIN_NS	 20000000ull
+/* See is_about_to_exec(): fork(2) and execve(2) take a tenth of the latter. */
+#define FORKED_AGE_NS	 10000000ull
+#define FORKED_RUN_NS	 1000000ull
 /*
  * An address in no mapping may mean that the list is old, or that the stack is garbage. The list is
  * doubted until it was read anew so many times, and was the same: how many samples fall into that
@@ -110,12 +113,28 @@ static struct asked asked_key(const struct sb_scratch *s, __u32 need, __u32 what
 	};
 }
 
+/*
+ * Most processes that fork are another program a moment later, before user space could make use of
+ * their mappings. So nobody is asked about a process that has not called exec before it is
+ * FORKED_AGE_NS old or has had the CPU for FORKED_RUN_NS. Until then its stacks are shipped raw.
+ */
+static bool is_about_to_exec(const struct sb_scratch *s)
+{
+	const struct task_struct *leader = BPF_CORE_READ(bpf_get_current_task_btf(), group_leader);
+
+	return (BPF_CORE_READ(leader, flags) & PF_FORKNOEXEC) &&
+	       BPF_CORE_READ(leader, se.sum_exec_runtime) < FORKED_RUN_NS &&
+	       bpf_ktime_get_boot_ns() - s->capture.key.start_ns < FORKED_AGE_NS;
+}
+
 __hidden int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 what)
 {
 	struct asked key = asked_key(s, need, what);
 	__u64 now_ns = s->capture.now_ns, *asked_ns = bpf_map_lookup_elem(&uw_asked, &key);
 
 	if (asked_ns && now_ns - *asked_ns < ASK_AGAIN_NS)
+		return 1;
+	if (need != SB_UW_NEED_TOUCH && is_about_to_exec(s))
 		return 1;
 	/* Where this fails, it is asked for once too often. */
 	bpf_map_update_elem(&uw_asked, &key, &now_ns, BPF_ANY);

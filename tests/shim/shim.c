@@ -289,6 +289,12 @@ __u64 bpf_ktime_get_ns(void)
 	return shim.now_ns++;
 }
 
+/* Since it booted, this machine has not been suspended. */
+__u64 bpf_ktime_get_boot_ns(void)
+{
+	return shim.now_ns;
+}
+
 long bpf_get_stack(void *ctx, void *buf, __u32 size, __u64 flags)
 {
 	long nr_bytes = shim.kstack_bytes;

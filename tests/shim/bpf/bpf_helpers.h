@@ -39,6 +39,7 @@ long bpf_task_pt_regs(struct task_struct *task);
 long bpf_current_task_under_cgroup(void *map, __u32 index);
 __u32 bpf_get_smp_processor_id(void);
 __u64 bpf_ktime_get_ns(void);
+__u64 bpf_ktime_get_boot_ns(void);
 __u32 bpf_get_prandom_u32(void);
 struct bpf_perf_event_data;
 struct bpf_perf_event_value;

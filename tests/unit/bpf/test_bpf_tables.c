@@ -30,6 +30,7 @@ static uint64_t memory[NR_WORDS];
 static const uint32_t zero;
 static struct mm_struct mm;
 static struct task_struct task = { .mm = &mm };
+static struct task_struct leader;
 
 static struct sb_uw_bin *bin(void)
 {
@@ -96,6 +97,8 @@ static int setup(void **state)
 
 	shim_reset();
 	mm = (struct mm_struct){ .exec_vm = EXEC_VM };
+	task.group_leader = &leader;
+	leader = (struct task_struct){};
 	shim.task = &task;
 	shim_core_maps(ring_bytes);
 	memset(memory, 0, sizeof(memory));
@@ -187,6 +190,36 @@ static void test_unknown_process(void **state)
 		assert_int_equal(need->need, SB_UW_NEED_PROC);
 		assert_int_equal(need->tgid, TGID);
 		assert_int_equal(need->addr, CODE + 0x10);
+	}
+}
+
+/* A process that has just been forked, and ran little, is asked about when it calls exec or goes on;
+ * its stacks are complete meanwhile. */
+static void test_just_forked(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		uint64_t ran_ns, age_ns;
+		bool is_asked;
+	} rows[] = {
+		{ PF_FORKNOEXEC, 0, 0, false },
+		{ PF_FORKNOEXEC, 999999, 9000000, false },
+		{ PF_FORKNOEXEC, 1000000, 0, true },
+		{ PF_FORKNOEXEC, 0, 10000000, true },
+		{ 0, 0, 0, true },
+	};
+	uint32_t tgid = TGID;
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		setup(NULL);
+		bpf_map_delete_elem(&uw_procs, &tgid);
+		leader.flags = rows[i].flags;
+		leader.se.sum_exec_runtime = rows[i].ran_ns;
+		shim.now_ns = 7 + rows[i].age_ns; /* it began at 7 */
+		assert_int_equal(walk()->map.is_raw, 1);
+		if (!next_need() == rows[i].is_asked)
+			fail_msg("row %zu: asked: %d", i, !rows[i].is_asked);
 	}
 }
 
@@ -748,6 +781,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_by_table, setup),
 		cmocka_unit_test_setup(test_unknown_process, setup),
+		cmocka_unit_test_setup(test_just_forked, setup),
 		cmocka_unit_test_setup(test_raw, setup),
 		cmocka_unit_test_setup(test_raw_to_root, setup),
 		cmocka_unit_test_setup(test_reach, setup),
