@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/report.h"
 #include "cli/result.h"
 #include "workers/privileges.h"
 
@@ -144,6 +145,7 @@ static uint64_t weight_cut(const struct sb_profile *profile, size_t limit)
 static int add_governed(const struct sb_run *run, const struct sb_thinning_stats *stats,
 			struct sb_profile *profile)
 {
+	char every[SB_REPORT_EVERY_BYTES];
 	int err;
 
 	if (!stats->governor.lowered_ns)
@@ -153,8 +155,8 @@ static int add_governed(const struct sb_run *run, const struct sb_thinning_stats
 	if (err)
 		return err;
 	if (stats->weight)
-		return sb_profile_meta(profile, "every", "%llu",
-				       (unsigned long long)(stats->weight / run->units[0].divisor));
+		return sb_profile_meta(profile, "every", "%s",
+				       sb_report_every(&run->units[0], stats->weight, every));
 	return sb_profile_meta(profile, "rate_hz", "%.4g..%u", stats->rate_hz,
 			       run->config->freq_hz);
 }

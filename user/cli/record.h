@@ -132,8 +132,10 @@ void sb_report_empty(const struct sb_run *run);
  * figures. */
 void sb_report_span_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_str *list);
-/* Log why a run whose samples are restricted to spans has none. */
-void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures);
+/* Log why a run whose samples are restricted to spans has none. @lost: why samples were lost, if
+ * some were. */
+void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures,
+			   const char *lost);
 void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 		     void (*row)(const char *name, const char *value));
 

@@ -531,7 +531,7 @@ void sb_report_empty(const struct sb_run *run)
 	sb_run_figures(run, 0, &figures);
 	add_lost(&lost, &figures.session);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
-	if (figures.nr_lost)
+	if (figures.nr_lost && !sb_view_has_spans(&run->config->view_opts))
 		sb_err(0, "nothing was recorded: all %llu samples were lost: %s",
 		       (unsigned long long)figures.nr_lost, lost.len ? lost.s : "their stacks");
 	else if (figures.session.stat[SB_STAT_WHEN_FALSE] +
@@ -543,7 +543,7 @@ void sb_report_empty(const struct sb_run *run)
 		       (unsigned long long)figures.session.stat[SB_STAT_WHEN_FALSE],
 		       (unsigned long long)figures.session.stat[SB_STAT_WEIGHT_NONE]);
 	else if (sb_view_has_spans(&run->config->view_opts))
-		sb_report_empty_spans(run, &figures);
+		sb_report_empty_spans(run, &figures, lost.len ? lost.s : "their stacks");
 	else if (run->config->views.at[0]->kind->empty)
 		sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
 	else if (run->config->view_opts.counter)

@@ -17,6 +17,11 @@ static inline double sb_report_percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+#define SB_REPORT_EVERY_BYTES 24
+/* In report_stats.c: set @text to a weight of the BPF side in @unit: "4000"; less than 1 with three
+ * digits: "0.512". Return: @text. */
+const char *sb_report_every(const struct sb_run_unit *unit, uint64_t weight,
+			    char text[SB_REPORT_EVERY_BYTES]);
 /* In report_stats.c: write the lowest rate or longest period to which sampling was lowered into
  * @text: "24.75 Hz", "one sample per 4000 us". It is cut to @nr_bytes with its NUL. */
 void sb_report_lowest(const struct sb_run *run, const struct sb_run_figures *figures, char *text,

@@ -115,7 +115,28 @@ static uint64_t longest_ns(const struct sb_spans_stats *spans)
 	return sb_spans_percentile_ns(spans, 1);
 }
 
-void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures)
+/* What was left out because it was in no slow span is not lost, so it is not "all samples". */
+static void say_lost(const struct sb_run *run, const struct sb_run_figures *figures,
+		     const char *lost)
+{
+	sb_cleanup(sb_str_release) struct sb_str what = {};
+	const struct sb_view_opts *opts = &run->config->view_opts;
+	uint64_t nr_full = figures->session.stat[SB_STAT_SPANS_FULL];
+
+	if (figures->nr_lost)
+		(void)sb_str_addf(&what, "%llu samples were lost: %s",
+				  (unsigned long long)figures->nr_lost, lost);
+	if (nr_full)
+		(void)sb_str_addf(&what,
+				  "%s%llu spans of --in were not followed, because the table of "
+				  "spans was full",
+				  what.len ? ", and " : "", (unsigned long long)nr_full);
+	sb_err(0, "nothing was recorded: %s; choose fewer targets%s", what.s ? what.s : lost,
+	       opts->slower_than_ns ? " or a longer --slower-than" : "");
+}
+
+void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures,
+			   const char *lost)
 {
 	const struct sb_spans_stats *spans = &figures->session.spans;
 	const struct sb_view_opts *opts = &run->config->view_opts;
@@ -126,7 +147,9 @@ void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures
 
 	add_time(&bound, opts->slower_than_ns);
 	add_time(&longest, longest_ns(spans));
-	if (!nr && opts->in_label)
+	if (figures->nr_lost || stat[SB_STAT_SPANS_FULL])
+		say_lost(run, figures, lost);
+	else if (!nr && opts->in_label)
 		sb_err(0,
 		       "nothing was sampled: no thread of the targets was seen with a label '%s'; "
 		       "'stackbpf oncpu --label %s' shows which threads have one",

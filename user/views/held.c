@@ -123,7 +123,8 @@ int sb_held_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)
 uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
 		      uint64_t mean)
 {
-	(void)opts;
 	skel->bss->thin_weight = step ? 1ull << step : 0;
-	return step ? mean << step : 0;
+	if (!step)
+		return 0;
+	return (opts->is_of_objects ? SB_ALLOC_OBJECT : mean) << step;
 }

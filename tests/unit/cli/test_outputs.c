@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What becomes of an output that cannot be written. */
+/* What becomes of an output that cannot be written; how sentences of the report show numbers. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "cli/outputs.h"
+#include "cli/record.h"
+#include "cli/report.h"
 
 /* An output that is missing is an error of the run, though it is the format that does not fit. */
 static void test_no_durations(void **state)
@@ -29,9 +34,83 @@ static void test_no_durations(void **state)
 	sb_profile_free(profile);
 }
 
+/* No period is 0, however small the weight of a sample is. */
+static void test_lowest(void **state)
+{
+	static const struct {
+		uint64_t divisor, weight;
+		const char *text;
+	} cases[] = {
+		{ 1000, 8, "one sample per 0.008 objects" },
+		{ 1000, 999, "one sample per 0.999 objects" },
+		{ 1000, 8000, "one sample per 8 objects" },
+		{ 1, 1ull << 40, "one sample per 1099511627776 objects" },
+	};
+	static struct sb_run run;
+	static struct sb_run_figures figures;
+	char text[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		run.units[0].name = "objects";
+		run.units[0].divisor = cases[i].divisor;
+		figures.session.thinning.weight = cases[i].weight;
+		sb_report_lowest(&run, &figures, text, sizeof(text));
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+/* What sb_report_empty_spans() says. */
+static const char *said(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	static char text[1024];
+	char path[] = "/tmp/sb-outputs-XXXXXX";
+	int fd = mkstemp(path), saved = dup(STDERR_FILENO);
+	ssize_t len;
+
+	assert_true(fd >= 0 && !unlink(path));
+	assert_true(saved >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+	sb_report_empty_spans(run, figures, "3 in too many open spans");
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	close(saved);
+	len = pread(fd, text, sizeof(text) - 1, 0);
+	close(fd);
+	assert_true(len > 0);
+	text[len] = '\0';
+	return text;
+}
+
+/* Spans that were not followed are no lost samples, and samples of fast spans are not lost. */
+static void test_full_spans(void **state)
+{
+	static struct sb_run_config config;
+	static struct sb_run run = { .config = &config };
+	static struct sb_run_figures figures;
+	const char *text;
+
+	(void)state;
+	config.view_opts.slower_than_ns = 1000;
+	figures.session.spans.nr_ended = 5;
+	figures.session.stat[SB_STAT_SPANS_FULL] = 7;
+	text = said(&run, &figures);
+	assert_non_null(strstr(
+		text, "nothing was recorded: 7 spans of --in were not followed, because the "
+		      "table of spans was full; choose fewer targets or a longer --slower-than"));
+	figures.nr_lost = 3;
+	text = said(&run, &figures);
+	assert_non_null(
+		strstr(text, "nothing was recorded: 3 samples were lost: 3 in too many open spans, "
+			     "and 7 spans"));
+	figures.session.stat[SB_STAT_SPANS_FULL] = figures.nr_lost = 0;
+	assert_non_null(strstr(said(&run, &figures), "none of 5 spans took 1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lowest),
+		cmocka_unit_test(test_full_spans),
 		cmocka_unit_test(test_no_durations),
 	};
 
