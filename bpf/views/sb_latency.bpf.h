@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What latency.bpf.c knows about an open call or pair, and how it is accounted. Only latency.bpf.c and
+ * the headers beside it include this: it defines maps.
+ */
+#ifndef SB_LATENCY_BPF_H
+#define SB_LATENCY_BPF_H
+
+#include "bpf/abi/sb_abi_latency.h"
+#include "bpf/core/sb_expr.bpf.h"
+#include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
+
+/* --min, --max. */
+const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
+
+/* Only what is older than half of the run, in place of --min. */
+const volatile __u32 cfg_latency_half = 0;
+
+/* --slowest: how many; how long the slowest calls took so far, in no order. */
+const volatile __u32 cfg_latency_slowest = 0;
+__u64 latency_slowest[SB_LATENCY_SLOWEST_MAX] = {};
+
+/* Begins with the capture, for sb_pending_of_map(). */
+struct latency_record {
+	struct sb_capture capture; /* of the beginning */
+	__u64 begin_ns, from_ns;
+	__u64 nr;     /* calls that it stands for, see sb_thin() */
+	__u64 weight; /* of --weight; 0: the time that passes */
+	__u32 tid;
+	__u32 idx;		 /* of a call, or of memory that is held: its place */
+	__u64 outer;		 /* value of the next older call of the list; 0: there is none */
+	__u64 arg[SB_CALL_ARGS]; /* of a call */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct sb_latency_call);
+	__type(value, struct latency_record);
+} latency_calls SEC(".maps");
+
+/* struct list.caller -> value of its newest call; 0: it has none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct sb_latency_caller);
+	__type(value, __u64);
+} latency_newest SEC(".maps");
+
+/* Processes that have had calls of goroutines; the values mean nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u32);
+} latency_go_processes SEC(".maps");
+
+/* A list of calls that are open. */
+struct list {
+	struct sb_latency_caller caller;
+	__u64 stack; /* of functions of the kernel: the lowest address of the thread's own stack */
+	__u64 is_of_kernel;
+};
+
+/* A call that begins or ends. */
+struct call {
+	struct sb_call_context context; /* what its expressions read */
+	struct list list;		/* where it is, or will be */
+	__u64 value;			/* sb_latency_call.value */
+};
+
+/* Where a call or an event is, and the record for its sample. */
+struct event {
+	void *ctx; /* of expressions */
+	const struct sb_trace_place *place;
+	__u32 idx, slot;
+};
+
+/* struct event.ctx of calls: of functions of programs, and of the kernel. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct call);
+} latency_contexts SEC(".maps");
+
+/* Scratch memory for an object, by slot. The room is for the verifier: sb_object_ship() gets the size
+ * at run time. */
+struct call_object {
+	struct sb_event_object event;
+	union {
+		struct sb_object_call call;
+		__u8 room[SB_OBJECT_BYTES_MAX];
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SB_SCRATCH_MAX);
+	__type(key, __u32);
+	__type(value, struct call_object);
+} latency_objects SEC(".maps");
+
+/* Return: 0: the calls of the caller will be forgotten when it ends. */
+static int note_process(const struct sb_latency_caller *caller)
+{
+	__u32 tgid = caller->tgid, one = 1;
+
+	if (!tgid || bpf_map_lookup_elem(&latency_go_processes, &tgid))
+		return 0;
+	return bpf_map_update_elem(&latency_go_processes, &tgid, &one, BPF_ANY);
+}
+
+/* Return: whether --when and --weight take the event, as far as they are evaluated here. *@ret_weight
+ * is overwritten if it is. */
+static bool choose(const struct event *event, bool is_end, __u64 *ret_weight)
+{
+	const struct sb_trace_place *place = event->place;
+	__u32 here = is_end ? place->at_end : ~place->at_end;
+
+	if (here & SB_AT_END_WHEN &&
+	    !sb_event_is_wanted(event->ctx, event->idx, place->when, event->slot))
+		return false;
+	if (!(here & SB_AT_END_WEIGH) || !place->weigh)
+		return true;
+	*ret_weight = sb_event_weight(event->ctx, event->idx, place->weigh, event->slot);
+	return *ret_weight;
+}
+
+static bool is_held(const struct sb_trace_place *place)
+{
+	return place->roles & SB_EVENT_HELD;
+}
+
+/* @nr: of the expression of --key at this end of the pair. */
+static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	ret_key->value = sb_event_word(event->ctx, event->idx, nr, event->slot);
+	ret_key->caller = (struct sb_latency_caller){
+		.id = nr ? 0 : (__u32)pid_tgid,
+		.tgid = is_held(event->place) ? pid_tgid >> 32 : 0,
+	};
+}
+
+static bool is_out_of_bounds(__u64 ns)
+{
+	if (cfg_latency_half)
+		return ns < (sb_end_ns() - sb_begin_ns()) / 2;
+	if (ns < cfg_latency_min_ns)
+		sb_stat_add(SB_STAT_UNDER_MIN, 1);
+	else if (ns > cfg_latency_max_ns)
+		sb_stat_add(SB_STAT_OVER_MAX, 1);
+	else
+		return false;
+	return true;
+}
+
+/* Return: whether --when or --weight are not known before the call ends. */
+static bool needs_end(const struct latency_record *call)
+{
+	const struct sb_trace_place *place = sb_event_place(call->idx);
+
+	return place && place->at_end & (SB_AT_END_WHEN | SB_AT_END_WEIGH);
+}
+
+/* Return: whether an open call is not accounted. A snapshot leaves it as it is if it is not known yet
+ * on which side of --min and --max it will be, or if it weighs the same whenever it ends. */
+static bool is_for_its_end(const struct latency_record *call, __u64 all_ns)
+{
+	if (needs_end(call))
+		return true;
+	return !sb_end_ns() &&
+	       (call->weight || all_ns < cfg_latency_min_ns || cfg_latency_max_ns != ~0ull);
+}
+
+/*
+ * Return: whether a call is among the slowest so far; then it takes the place of the fastest of them.
+ * Global, so that the verifier examines it once. If several CPUs take one place at once, one of them
+ * is lost, and the fastest is faster than it should be: so a call may be taken for a slow one, but no
+ * slow call is missed. User space has the last word.
+ */
+__noinline int sb_latency_is_slow(__u64 ns)
+{
+	__u64 fastest_ns = ~0ull;
+	__u32 at = 0, i;
+
+	for (i = 0; i < SB_LATENCY_SLOWEST_MAX && i < cfg_latency_slowest; i++) {
+		if (latency_slowest[i] < fastest_ns) {
+			fastest_ns = latency_slowest[i];
+			at = i;
+		}
+	}
+	if (ns <= fastest_ns)
+		return 0;
+	sb_opaque(at);
+	latency_slowest[at & (SB_LATENCY_SLOWEST_MAX - 1)] = ns;
+	return 1;
+}
+
+/* Ship what --slowest lists of a call. Return: the ID of the object. */
+static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_ns)
+{
+	struct call_object *object = bpf_map_lookup_elem(&latency_objects, &slot);
+	__u64 id = SB_OBJECT_CALL;
+
+	if (!object)
+		return 0;
+	object->call.elapsed_ns = now_ns - call->begin_ns;
+	object->call.end_ns = now_ns;
+	object->call.tid = call->tid;
+	object->call.reserved = 0;
+	id = sb_hash_word(id, object->call.elapsed_ns);
+	id = sb_hash_word(id, now_ns) ^ call->tid;
+	object->event.kind = SB_OBJECT_CALL;
+	object->event.nr_bytes = sizeof(object->call);
+	object->event.id = id | 1;
+	sb_object_ship(&object->event);
+	return object->event.id;
+}
+
+/* Account the time from from_ns on, or the weight at once. --min and --max are about the whole call.
+ * @op: 0 or SB_LATENCY_OP_OPEN */
+static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
+{
+	struct sb_capture *capture = sb_capture_of(slot);
+	__u64 from_ns = call->from_ns, all_ns = now_ns - call->begin_ns;
+
+	if (op == SB_LATENCY_OP_OPEN && is_for_its_end(call, all_ns))
+		return;
+	if (!capture || from_ns >= now_ns || (call->weight && from_ns != call->begin_ns) ||
+	    __sync_val_compare_and_swap(&call->from_ns, from_ns, now_ns) != from_ns ||
+	    is_out_of_bounds(all_ns))
+		return;
+	*capture = call->capture;
+	capture->now_ns = now_ns;
+	if (op)
+		capture->key.op = op;
+	capture->key.log2_ns = sb_log2_of(all_ns);
+	/* What is open is one of them at the end only. */
+	if (cfg_latency_slowest && (!op || sb_end_ns()) && sb_latency_is_slow(all_ns))
+		capture->key.object = describe(call, slot, now_ns);
+	sb_account(capture, (call->weight ? call->weight : now_ns - from_ns) * call->nr);
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The lists of open calls, one for each thread, goroutine, and idle task of a CPU: which list a call
+ * belongs to, which of its calls have been left, and which one returns. See the essay of
+ * latency.bpf.c. Only that file includes this.
+ */
+#ifndef SB_LATENCY_LISTS_BPF_H
+#define SB_LATENCY_LISTS_BPF_H
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/core/sb_returns.bpf.h"
+#include "bpf/views/sb_latency.bpf.h"
+
+/* Bits of sb_latency_caller.id beside a thread or CPU. */
+#define LIST_OF_KERNEL (1ull << 32)
+#define LIST_OF_IDLE   (1ull << 33)
+
+/* Calls that one event can drop: as many as can be pending. */
+#define DROPS_MAX      SB_RETURNS_MAX
+
+/* Take the call at *@newest out of the list. Return: 0; -ENOENT: it is not in the table. */
+static int remove_newest(const struct sb_latency_caller *caller, __u64 *newest)
+{
+	struct sb_latency_call key = { .value = *newest, .caller = *caller };
+	struct latency_record *call = bpf_map_lookup_elem(&latency_calls, &key);
+
+	*newest = call ? call->outer : 0;
+	return bpf_map_delete_elem(&latency_calls, &key);
+}
+
+/* Bytes of the kernel's stacks; there may be more. */
+#define KERNEL_STACK_BYTES 16384
+
+/* Return: whether a call at @newest is over, now that another one begins or ends at @value. */
+static __always_inline bool has_left(const struct list *list, __u64 newest, __u64 value)
+{
+	if (!list->is_of_kernel)
+		return newest < value;
+	if (value - list->stack < KERNEL_STACK_BYTES)
+		return newest < value || newest - list->stack >= KERNEL_STACK_BYTES;
+	return newest < value && value - newest < KERNEL_STACK_BYTES;
+}
+
+/* Drop the newest call of a list if its caller has left it, now that another one begins or ends at @value.
+ * Global, so that the verifier examines it once. Return: whether there may be another one. */
+__noinline int sb_latency_drop(const struct list *list, __u64 value)
+{
+	struct sb_latency_caller caller;
+	__u64 *newest;
+
+	if (!list)
+		return 0;
+	caller = list->caller; /* on the stack: Linux 5.15 takes no keys from arguments */
+	newest = bpf_map_lookup_elem(&latency_newest, &caller);
+	if (!newest || !*newest || !has_left(list, *newest, value))
+		return 0;
+	if (!remove_newest(&caller, newest))
+		sb_stat_add(SB_STAT_CALLS_JUMPED, 1);
+	return 1;
+}
+
+/* Drop the calls that the caller of @now has left. Return: the newest one of the others, 0 if there is
+ * none; NULL: there is no such list. */
+static __u64 *newest_of(const struct call *now)
+{
+	__u32 i;
+
+	for (i = 0; i < DROPS_MAX; i++)
+		if (!sb_latency_drop(&now->list, now->value))
+			break;
+	return bpf_map_lookup_elem(&latency_newest, &now->list.caller);
+}
+
+/* Find the list of the goroutine that runs, and what tells its calls apart. @sp: at the return address.
+ * Return: 0; -EFAULT: no goroutine runs. */
+static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, struct call *ret)
+{
+	struct sb_go_stack stack;
+
+	ret->list.caller.id = sb_regs_goroutine(regs);
+	ret->list.caller.tgid = bpf_get_current_pid_tgid() >> 32;
+	if (bpf_probe_read_user(&stack, sizeof(stack), (const void *)ret->list.caller.id) ||
+	    sp <= stack.lo || sp + SB_RETURN_BYTES >= stack.hi)
+		return -EFAULT;
+	/* Further down is less, as it is of threads. */
+	ret->value = sp + SB_RETURN_BYTES - stack.hi;
+	return 0;
+}
+
+/*
+ * Find the list of the current thread, of its goroutine, or of this CPU's idle task, and what tells its
+ * calls apart. @above: how many bytes the stack pointer is below that of the caller after the return;
+ * at a function of Go it is always at the return address. Return: 0; -EFAULT: no goroutine runs.
+ */
+static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 above, struct call *ret)
+{
+	const struct sb_regs *regs = (const struct sb_regs *)ctx;
+	__u64 sp = sb_regs_sp(regs);
+	struct list *list = &ret->list;
+
+	list->stack = 0;
+	list->is_of_kernel = slot == SB_SCRATCH_TRACE;
+	list->caller.reserved = 0;
+	if (bpf_get_attach_cookie(ctx) & SB_COOKIE_GO)
+		return find_goroutine(regs, sp, ret);
+	ret->value = sp + above;
+	list->caller.id = (__u32)bpf_get_current_pid_tgid();
+	list->caller.tgid = 0;
+	if (!list->is_of_kernel)
+		return 0;
+	list->stack = (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), stack);
+	list->caller.id = list->caller.id ? LIST_OF_KERNEL | list->caller.id
+					  : LIST_OF_IDLE | bpf_get_smp_processor_id();
+	return 0;
+}
+
+/* Make room for the first call of a list. Return: as newest_of(). */
+static __u64 *newest_of_new(const struct sb_latency_caller *caller)
+{
+	__u64 none = 0;
+
+	if (note_process(caller) ||
+	    bpf_map_update_elem(&latency_newest, caller, &none, BPF_NOEXIST))
+		return NULL;
+	return bpf_map_lookup_elem(&latency_newest, caller);
+}
+
+/* Return: whether the call at @newest is the one that returns at @now. */
+static __always_inline bool is_returning(const struct call *now, __u64 newest)
+{
+	if (newest == now->value || !now->list.is_of_kernel)
+		return newest == now->value;
+#if defined(__TARGET_ARCH_x86)
+	/* Since Linux 6.14 many functions are hooked by the function graph tracer (commit a3ed4157b7d8),
+	 * whose return_to_handler() saves registers with the stack pointer below them. */
+	return newest - now->value == sizeof(struct sb_regs) + SB_RETURN_BYTES;
+#else
+	/* There it does not save it. */
+	return true;
+#endif
+}
+
+/* Return: the open call that returns, the newest one of its list, which becomes *@ret_newest; NULL:
+ * there is none. */
+static struct latency_record *find_open(const struct event *event, __u64 **ret_newest)
+{
+	const struct call *now = event->ctx;
+	struct sb_latency_call key = { .caller = now->list.caller };
+	__u64 *newest = newest_of(now);
+	struct latency_record *call;
+
+	if (!newest || !is_returning(now, *newest))
+		return NULL;
+	key.value = *newest;
+	*ret_newest = newest;
+	call = bpf_map_lookup_elem(&latency_calls, &key);
+	return call && (call->idx == event->idx || !now->list.is_of_kernel) ? call : NULL;
+}
+
+static void drop_all(const struct sb_latency_caller *caller)
+{
+	__u64 *newest = bpf_map_lookup_elem(&latency_newest, caller);
+	__u32 i;
+
+	if (!newest)
+		return;
+	for (i = 0; i < DROPS_MAX && *newest; i++)
+		if (!remove_newest(caller, newest))
+			sb_stat_add(SB_STAT_CALLS_EXITED, 1);
+	bpf_map_delete_elem(&latency_newest, caller);
+}
+
+#endif
