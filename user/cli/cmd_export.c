@@ -74,7 +74,7 @@ const struct sb_opt sb_export_rows[] = {
 	  .help = "start of the time range, which is sent even if it was sent before; with "
 		  "--follow: where the first export begins" },
 	{ .name = "kind", .metavar = "KIND", .type = SB_OPT_STRING, .group = SB_OPT_STORE,
-	  .offset = offsetof(struct export_opts, store.kind), .complete = sb_complete_kind,
+	  .offset = offsetof(struct export_opts, store.kind), .complete = sb_complete_stored_kind,
 	  .help = "send only this kind of profile (default: all):", .help_values = sb_view_kind_names },
 	{ .name = "tag", .metavar = "RULE", .type = SB_OPT_STRINGS, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct export_opts, store.tags),

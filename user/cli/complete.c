@@ -133,6 +133,13 @@ void sb_complete_kind(struct sb_completion *to)
 			sb_complete_add(to, sb_view_kinds[i].name, sb_view_kinds[i].summary);
 }
 
+void sb_complete_stored_kind(struct sb_completion *to)
+{
+	for (size_t i = 0; i < SB_VIEW_KIND_MAX; i++)
+		if (!sb_view_kinds[i].takes_events && sb_view_kind_is_recorded(&sb_view_kinds[i]))
+			sb_complete_add(to, sb_view_kinds[i].name, sb_view_kinds[i].summary);
+}
+
 void sb_complete_roots(struct sb_completion *to)
 {
 	size_t i;

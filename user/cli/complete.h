@@ -47,6 +47,7 @@ void sb_complete_roots(struct sb_completion *to);
 /* Single values: */
 void sb_complete_comm(struct sb_completion *to);
 void sb_complete_kind(struct sb_completion *to);
+void sb_complete_stored_kind(struct sb_completion *to); /* that can be recorded */
 void sb_complete_format(struct sb_completion *to);
 void sb_complete_filesystem(struct sb_completion *to);
 void sb_complete_device(struct sb_completion *to);

@@ -173,7 +173,7 @@ void sb_complete_kinds(struct sb_completion *to)
 	for (kind = 0; kind < SB_VIEW_KIND_MAX; kind++) {
 		const struct sb_view_kind *view = &sb_view_kinds[kind];
 
-		if (!view->takes_events)
+		if (!view->takes_events && sb_view_kind_is_recorded(view))
 			sb_complete_add(to, view->name, view->summary);
 		for (i = 0; i < list.at.nr; i++) {
 			const struct sb_definition *definition = &list.at.at[i];

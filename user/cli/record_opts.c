@@ -77,6 +77,33 @@ static int add_id(void *field, const char *element, uint32_t rule, const char **
 	return sb_vec_push(ids, (struct sb_pid_rule){ .pid = (uint32_t)id, .rule = rule });
 }
 
+/* The terms of a PMU are between slashes: cpu/event=0xa8,umask=1/. */
+static bool is_list_of_events(const char *text)
+{
+	bool is_of_pmu = false;
+
+	for (; *text && (*text != ',' || is_of_pmu); text++)
+		is_of_pmu ^= *text == '/';
+	return *text;
+}
+
+/* perf(1) takes several events. */
+static int parse_event(void *field, const char *value, const char **ret_why)
+{
+	const char **event = field;
+
+	if (*event)
+		*ret_why = "is a second event, and a run samples one; sample it with another "
+			   "stackbpf at the same time";
+	else if (is_list_of_events(value))
+		*ret_why = "names several events, and a run samples one; sample each with a "
+			   "stackbpf of its own";
+	if (*ret_why)
+		return -EINVAL;
+	*event = value;
+	return 0;
+}
+
 static int parse_pids(void *field, const char *value, const char **ret_why)
 {
 	struct sb_targets *targets = field;
@@ -342,24 +369,23 @@ static int parse_inode(void *field, const char *value, const char **ret_why)
 }
 
 /* The views that need no events, which only the commands of those take. */
-#define NAMES_BYTES 160
+static bool needs_no_events(const struct sb_view_kind *kind)
+{
+	return !kind->takes_events;
+}
+
 static const char *own_kind_names(void)
 {
-	static char names[NAMES_BYTES];
-	size_t i, len = 0;
+	static char names[SB_VIEW_KIND_LIST_BYTES];
 
-	for (i = 0; i < SB_VIEW_KIND_MAX && len < sizeof(names); i++)
-		if (!sb_view_kinds[i].takes_events)
-			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-						len ? ", " : "", sb_view_kinds[i].name);
-	return names;
+	return sb_view_kind_list(needs_no_events, names);
 }
 
 /* The name of a view that needs no events. */
 static int parse_kind(void *field, const char *value, const char **ret_why)
 {
 	const struct sb_view *view = sb_view_find(value);
-	static char why[NAMES_BYTES + 32];
+	static char why[SB_VIEW_KIND_LIST_BYTES + 32];
 
 	if (view && !view->kind->takes_events) {
 		*(const char **)field = value;
@@ -440,7 +466,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_U32, .group = SB_OPT_WINDOW, FIELD(run.freq_hz), .min = 1, .max = SB_FREQ_HZ_MAX,
 	  .help = "samples per second on each CPU (default 99)" },
 	{ .name = "event", .letters = "e", .metavar = "EVENT", SAMPLED,
-	  .type = SB_OPT_STRING, .group = SB_OPT_WINDOW, FIELD(event),
+	  .type = SB_OPT_PARSED, .group = SB_OPT_WINDOW, FIELD(event), .parse = parse_event,
 	  .complete = sb_complete_counters,
 	  .help = "counter that triggers samples of running threads: cpu-clock (default), "
 		  "page-faults, cycles, cache-misses:u, r1a8, cpu/event=0xa8/, as perf and bpftrace "

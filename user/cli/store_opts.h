@@ -57,7 +57,7 @@ struct sb_store_args {
 		  .type = SB_OPT_STRING,                                                 \
 		  .group = SB_OPT_STORE,                                                 \
 		  .offset = offsetof(fields, member.kind),                               \
-		  .complete = sb_complete_kind,                                          \
+		  .complete = sb_complete_stored_kind,                                   \
 		  .help = "kind of profile, as --kinds of record names it; with a "      \
 			  "NAME that stackbpf-record(8) was given for events or spans: " \
 			  "trace:NAME, oncpu:NAME; the first is the default:",           \

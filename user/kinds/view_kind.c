@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "kinds/view_kind.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -10,14 +11,6 @@ const struct sb_view_kind sb_view_kinds[SB_VIEW_KIND_MAX] = {
 #include "kinds/views.def"
 #undef SB_VIEW
 };
-
-/* Each after the separator, which the first one does not need. */
-#define SEPARATOR ", "
-static const char names[] =
-#define SB_VIEW(id, ...) SEPARATOR #id
-#include "kinds/views.def"
-#undef SB_VIEW
-	;
 
 static const struct sb_view_kind *find(const char *name, size_t len)
 {
@@ -50,9 +43,24 @@ static const struct sb_view_kind *find_itself(const char *name)
 	return name ? find(name, strlen(name)) : NULL;
 }
 
+const char *sb_view_kind_list(bool (*is_in)(const struct sb_view_kind *kind),
+			      char names[SB_VIEW_KIND_LIST_BYTES])
+{
+	size_t i, len = 0;
+
+	names[0] = '\0';
+	for (i = 0; i < SB_VIEW_KIND_MAX && len < SB_VIEW_KIND_LIST_BYTES; i++)
+		if (is_in(&sb_view_kinds[i]))
+			len += (size_t)snprintf(names + len, SB_VIEW_KIND_LIST_BYTES - len, "%s%s",
+						len ? ", " : "", sb_view_kinds[i].name);
+	return names;
+}
+
 const char *sb_view_kind_names(void)
 {
-	return names + strlen(SEPARATOR);
+	static char names[SB_VIEW_KIND_LIST_BYTES];
+
+	return sb_view_kind_list(sb_view_kind_is_recorded, names);
 }
 
 const char *sb_view_kind_pprof(const char *name)

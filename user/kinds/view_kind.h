@@ -97,7 +97,20 @@ const struct sb_view_kind *sb_view_kind_find(const char *name);
  * durations; true if there is no such view, or @name is NULL. */
 bool sb_view_kind_is_lasting(const char *name);
 
-/* Return: the names of all views, "oncpu, offcpu, ..."; a constant. */
+/* Return: whether there can be profiles of the kind in a store. What is held is known at the end of
+ * a run only. */
+static inline bool sb_view_kind_is_recorded(const struct sb_view_kind *kind)
+{
+	return !(kind->options & SB_VIEW_HELD);
+}
+
+#define SB_VIEW_KIND_LIST_BYTES 160
+/* Set @names to the names of the views for which @is_in() is true, "oncpu, offcpu, ...". Return:
+ * @names. */
+const char *sb_view_kind_list(bool (*is_in)(const struct sb_view_kind *kind),
+			      char names[SB_VIEW_KIND_LIST_BYTES]);
+/* Return: the names of the views that can be recorded, in a static buffer that is filled anew by
+ * each call, with the same. Thread: the main one. */
 const char *sb_view_kind_names(void);
 
 /* Return: what pprof, OTLP and Pyroscope call the values of profiles of the view @name, a constant.

@@ -165,6 +165,10 @@ def cases(pid):
     yield 'io', '--file=b', {'--file=base'}
     yield 'io --file', '', options()['io'] | {'--file='}  # no next word is its value
     yield 'record --kinds', 'oncpu,off', {'oncpu,offcpu', 'oncpu,offwake'}
+    # What is held is known at the end of a run, and is in no store.
+    for before in 'record --kinds', 'query --kind', 'export --kind':
+        for name in 'hea', 'lea':
+            yield before, name, {name}
     yield 'oncpu --by', 'pid,c', {'pid,comm', 'pid,cpu', 'pid,cgroup', 'pid,container'}
     yield 'query --from', '-', {'-1h', '-1d', '-7d', '-30d'}
     yield 'timeline --step', '1', {'10s', '1m', '10m', '1h', '1d'}

@@ -204,6 +204,14 @@ static void test_wrong_values(void **state)
 	refused("option '-F': '100001' is not a number from 1 to 100000", "-F", "100001");
 	refused("option '-t': '5x' is not a time such as 5 (seconds), 500ms or 2m", "-t5x");
 	refused("option '-t': '0' is not a time such as 5 (seconds), 500ms or 2m", "-t", "0");
+	assert_non_null(strstr(sb_view_kind_names(), "oncpu, offcpu, "));
+	assert_non_null(strstr(sb_view_kind_names(), ", alloc, trace, latency, memory"));
+	refused("option '-e': 'page-faults' is a second event, and a run samples one; sample it with "
+		"another stackbpf at the same time",
+		"-e", "cycles", "-e", "page-faults");
+	refused("option '--event': 'cycles,page-faults' names several events, and a run samples one; "
+		"sample each with a stackbpf of its own",
+		"--event=cycles,page-faults");
 	refused("option '-p': 'nginx' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p", "nginx");
 	refused("option '--pid': '' is not a list of process IDs such as 1302,1400 (use -n for names)",
