@@ -93,6 +93,15 @@ static bool is_of_arena(const void *pointer)
 	return (uintptr_t)pointer - (uintptr_t)arena < ARENA_BYTES;
 }
 
+/*
+ * Nothing is known of how long memory of the arena is. Return: how long it can be at most. What
+ * was not taken from the arena is not asked about: while dlsym() runs there is nothing else.
+ */
+static size_t rest_of_arena(const void *old)
+{
+	return (size_t)(arena + ARENA_BYTES - (const char *)old);
+}
+
 /* Never given back. Zeroed. Return: NULL with errno: there is none left. */
 static void *of_arena(size_t size)
 {
@@ -145,7 +154,8 @@ static void *first_calloc(size_t nr, size_t size)
 {
 	if (look_up() && next.calloc != first_calloc)
 		return next.calloc(nr, size);
-	return size && nr > ARENA_BYTES / size ? NULL : of_arena(nr * size);
+	/* Also where the product has no number. */
+	return of_arena(size && nr > ARENA_BYTES / size ? SIZE_MAX : nr * size);
 }
 
 static void *first_realloc(void *old, size_t size)
@@ -156,7 +166,7 @@ static void *first_realloc(void *old, size_t size)
 		return next.realloc(old, size);
 	pointer = of_arena(size);
 	if (pointer && old)
-		memcpy(pointer, old, size);
+		memmove(pointer, old, size < rest_of_arena(old) ? size : rest_of_arena(old));
 	return pointer;
 }
 
@@ -249,12 +259,14 @@ static bool is_heard(void)
 	return !LIKELY(!otel_memory_alloc_semaphore);
 }
 
-/* Before it is given back: another thread may get it at once. */
-static inline __attribute__((always_inline)) void gave(void *pointer)
+/* Before it is given back: another thread may get it at once. Return: whether it was a sample. */
+static inline __attribute__((always_inline)) bool gave(void *pointer)
 {
-	if (!LIKELY(sb_followed_lacks(&followed, pointer)) &&
-	    sb_followed_remove(&followed, pointer))
-		SB_USDT_FREE(pointer);
+	if (LIKELY(sb_followed_lacks(&followed, pointer)) ||
+	    !sb_followed_remove(&followed, pointer))
+		return false;
+	SB_USDT_FREE(pointer);
+	return true;
 }
 
 PUBLIC void *malloc(size_t size)
@@ -271,7 +283,7 @@ PUBLIC void *calloc(size_t nr, size_t size)
 /* Memory of the arena is copied as if it were as long as it can be. */
 static __attribute__((noinline, cold)) void *leave_arena(const void *old, size_t size)
 {
-	size_t there = (size_t)(arena + ARENA_BYTES - (const char *)old);
+	size_t there = rest_of_arena(old);
 	void *pointer = next.malloc(size);
 
 	if (pointer)
@@ -279,14 +291,33 @@ static __attribute__((noinline, cold)) void *leave_arena(const void *old, size_t
 	return pointer;
 }
 
-/* The old memory counts as freed even if there is no new one, which is rare. */
+/*
+ * A sample that was told to be freed is there still. Tell of it again, with the length that its
+ * allocator knows: it is allocated here once more for those who add up what is allocated, and right
+ * for those who add up what is held.
+ */
+static __attribute__((noinline, cold)) void keeps(void *old)
+{
+	int saved = errno;
+	size_t size = malloc_usable_size(old);
+
+	if (is_heard() && sb_followed_add(&followed, old))
+		SB_USDT_ALLOC(old, size, sb_weight_of(size, mean_bytes));
+	errno = saved;
+}
+
+/* Whether the old memory is given back is known only when another thread may have it already. */
 PUBLIC void *realloc(void *old, size_t size)
 {
-	if (old)
-		gave(old);
+	bool was_sample = old && gave(old);
+	void *pointer;
+
 	if (!LIKELY(!is_of_arena(old)))
 		return leave_arena(old, size);
-	return is_heard() ? took(next.realloc(old, size), size) : next.realloc(old, size);
+	pointer = next.realloc(old, size);
+	if (!LIKELY(!was_sample) && !pointer && size)
+		keeps(old);
+	return is_heard() ? took(pointer, size) : pointer;
 }
 
 PUBLIC void *reallocarray(void *old, size_t nr, size_t size)

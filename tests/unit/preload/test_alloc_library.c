@@ -253,6 +253,34 @@ static void test_failed(void **state)
 	assert_int_equal(nr_told, 0);
 }
 
+/* Memory that realloc() could not move is still held: it is told again. */
+static void test_not_moved(void **state)
+{
+	void *pointer;
+
+#ifdef SB_SANITIZED
+	skip(); /* as test_failed() */
+#endif
+	sample_at(1);
+	pointer = malloc(100);
+	errno = 0;
+	assert_null(realloc(pointer, PTRDIFF_MAX));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(followed.nr, 1);
+	assert_int_equal(nr_told, 3);
+	assert_int_equal(told[1].weight, 0);
+	assert_ptr_equal(told[2].pointer, pointer);
+	assert_true(told[2].size >= 100 && told[2].size < 200 && told[2].weight >= 100);
+	free(pointer);
+	assert_int_equal(nr_told, 4);
+	assert_int_equal(followed.nr, 0);
+	/* With 0 it is given back. */
+	pointer = malloc(100);
+	assert_null(realloc(pointer, 0));
+	assert_int_equal(followed.nr, 0);
+	assert_int_equal(nr_told, 6);
+}
+
 /* Nobody listens: nothing is told, but what was sampled before leaves the set as it is freed. */
 static void test_unheard(void **state)
 {
@@ -317,7 +345,18 @@ static void test_early(void **state)
 	errno = 0;
 	assert_null(malloc(2 * ARENA_BYTES));
 	assert_int_equal(errno, ENOMEM);
+	errno = 0;
+	assert_null(calloc(SIZE_MAX / 2, 3));
+	assert_int_equal(errno, ENOMEM);
 	free(longer);
+	/* How long the old memory is, is not known. */
+	longer = malloc(64);
+	memset(longer, 'y', 64);
+	assert_memory_equal(first_realloc(longer, 1024), longer, 64);
+	arena_used = ARENA_BYTES / 2;
+	memset(arena + ARENA_BYTES - 64, 'z', 64);
+	longer = first_realloc(arena + ARENA_BYTES - 64, ARENA_BYTES / 4);
+	assert_memory_equal(longer, arena + ARENA_BYTES - 64, 64);
 	mine.is_looking_up = false;
 	longer = realloc(pointer, 500);
 	assert_false(is_of_arena(longer));
@@ -390,9 +429,10 @@ static void test_mean(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_arithmetic), TEST(test_unbiased), TEST(test_functions), TEST(test_failed),
-		TEST(test_unheard),    TEST(test_null),	    TEST(test_full),	  TEST(test_early),
-		TEST(test_child),      TEST(test_threads),  TEST(test_mean),
+		TEST(test_arithmetic), TEST(test_unbiased), TEST(test_functions),
+		TEST(test_failed),     TEST(test_unheard),  TEST(test_null),
+		TEST(test_full),       TEST(test_early),    TEST(test_child),
+		TEST(test_not_moved),  TEST(test_threads),  TEST(test_mean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
