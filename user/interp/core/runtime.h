@@ -63,7 +63,9 @@ struct sb_runtime {
 	 */
 	struct sb_range callers[SB_RUNTIME_ANCHORS_MAX], inner[SB_RUNTIME_ANCHORS_MAX];
 	size_t nr_callers, nr_inner;
-	struct sb_str why; /* with -ENOTSUP: the end of a sentence, "its layout is not known" */
+	/* With -ENOTSUP: the end of a sentence, "its layout is not known". attach() appends to it;
+	 * the caller of attach() frees it. */
+	struct sb_str why;
 };
 
 /* What a frame is called. The caller owns the strings, and clears all members before each call. */

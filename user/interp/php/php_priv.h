@@ -9,8 +9,9 @@
 
 #include "interp/core/runtime.h"
 
-/* Fill in rt->conf, rt->version and rt->anchors. Return: as attach() of struct sb_runtime_ops: 0;
- * -EAGAIN: PHP has not begun yet; -ENOTSUP with rt->why; -ESRCH, -ENOMEM. */
+/* Fill in rt->conf, rt->version and rt->anchors. Return: 0; -EAGAIN: PHP has not begun yet, or its
+ * memory cannot be read; -ENOTSUP: the layout is not known, and rt->why, which belongs to @rt, says
+ * why; -ENOMEM. attach() returns the same. */
 int sb_php_layout(struct sb_runtime *rt);
 /* Find the code of opcache's JIT in rt->maps, and update conf, anchors and rt->code. It grows while
  * the process runs. After sb_php_layout(), with rt->maps set; nothing changes if no code is found.

@@ -44,7 +44,8 @@ struct sb_python_layout {
 /*
  * Find out the version of rt->image; fill in @layout, which is zeroed before, the offsets in @conf,
  * and rt->version.
- * Return: 0; -ENOTSUP with rt->why when the version is not known; or what sb_memory_read()
+ * Return: 0; -ENOTSUP when the version is not known, or what it says of itself does not fit, and
+ * the end of a sentence is appended to rt->why, which belongs to @rt; or what sb_memory_read()
  * returned.
  */
 int sb_python_find_layout(struct sb_runtime *rt, struct sb_python_layout *layout,
