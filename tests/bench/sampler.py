@@ -7,8 +7,10 @@ sampler.py STACKBPF DEEP [SECONDS [ROUNDS]]
 Two loads: DEEP, whose stacks are 22 frames deep with frame pointers; and programs of the distribution, which have
 none. For each tool and rate: time in its BPF program per sample (the kernel's own statistics), CPU time of the process
 and its children as a share of one CPU, bytes written. The tools run in turns, ROUNDS times each, and a figure is the
-median; the lowest and the highest share stand behind it. The share is that of SECONDS in the midst of a run, by the
-CPU clocks of the processes: what a run costs once (start, first names, output) is the rest of its CPU time.
+median; the lowest and the highest stand behind it. The share is that of SECONDS in the midst of a run, by the CPU clocks
+of the processes: what a run costs once (start, first names, output) is the rest of its CPU time. BPF time of ours is
+also given as the ratio to each of its rows in the same round, as a median: of `--unwind none --interp off`, which takes
+the leaf alone, and of bpftrace. To compare two builds: ticks.py.
 """
 import os
 import re
@@ -38,8 +40,14 @@ LOADS = {
 }
 
 
-def show(name, hz, runs):
-    """One line: medians of all runs of a tool."""
+def spread(values, scale, digits):
+    """Median, and in parentheses the lowest and the highest."""
+    return (f'{statistics.median(values) / scale:{digits + 4}.{digits}f} ({min(values) / scale:.{digits}f} to '
+            f'{max(values) / scale:.{digits}f})')
+
+
+def show(name, hz, runs, ours):
+    """One line: medians of all runs of a tool. OURS: the runs of `stackbpf oncpu` in the same rounds."""
     shares = [got['share'] for got in runs]
     if None in shares:
         print(f'{name:30} {hz:5} Hz  ended before it could be measured')
@@ -48,12 +56,15 @@ def show(name, hz, runs):
     once = statistics.median(got['cpu'] - got['share'] * (SETTLE + SECONDS + REST) for got in runs)
     # A program that began beside perf is somebody else's.
     in_bpf = [got['ns'] for got in runs if got['ns'] and not name.startswith('perf')]
-    per_sample = f'{statistics.median(in_bpf) / 1000:6.2f} us' if in_bpf else '        -'
+    per_sample = f'{spread(in_bpf, 1000, 2)} us' if in_bpf else '-'
+    ratios = [a['ns'] / b['ns'] for a, b in zip(ours, runs) if a['ns'] and b['ns']] if in_bpf else []
+    if ratios and runs is not ours:
+        per_sample += f', ours {spread(ratios, 1, 2).strip()}'
     whole = ''
     if name.startswith('stackbpf') and in_bpf:
         bpf = statistics.median(got['ns'] * got['calls'] for got in runs if got['ns']) / 1e9
         whole = f'  in all {100 * (bpf / (SETTLE + SECONDS + REST) + share):6.3f} %'
-    print(f"{name:30} {hz:5} Hz  BPF/sample {per_sample}  own CPU {100 * share:7.3f} % of one "
+    print(f"{name:30} {hz:5} Hz  BPF/sample {per_sample:40}  own CPU {100 * share:7.3f} % of one "
           f"({100 * min(shares):.3f} to {100 * max(shares):.3f})  once {once:6.3f} s  "
           f"peak {statistics.median(got['rss'] for got in runs):6.1f} MiB  "
           f"wrote {statistics.median(got['bytes'] for got in runs) / 1024:9.1f} KiB{whole}", flush=True)
@@ -64,6 +75,7 @@ def tools(hz, seconds, perf_data):
     ours = [BINARY, 'oncpu', '-t', str(seconds), '-F', str(hz), '-q']
     yield 'stackbpf oncpu', ours, None
     yield 'stackbpf oncpu --unwind fp', ours + ['--unwind', 'fp'], None
+    yield 'stackbpf oncpu, leaf only', ours + ['--unwind', 'none', '--interp', 'off'], None
     if shutil.which('perf'):
         yield 'perf record -g', ['perf', 'record', '-q', '-a', '-g', '-e', 'cpu-clock', '-F', str(hz), '-o',
                                  perf_data, '--', 'sleep', str(seconds)], perf_data
@@ -83,7 +95,7 @@ def measure(work):
                 got = run(command, output, (SETTLE, SETTLE + SECONDS))
                 runs.setdefault(name, []).append(got)
         for name, got in runs.items():
-            show(name, hz, got)
+            show(name, hz, got, runs['stackbpf oncpu'])
 
 
 def main():
