@@ -6,6 +6,7 @@ oncpu.py STACKBPF SPLIT DEEP
 """
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -66,10 +67,19 @@ def threads_and_children():
     check(len(children) == 2, f'children that ran before we came: {sorted(children)}')
 
 
+def compared(result):
+    """Most frames stand as they stood at the last sample. One walk a second and CPU is by the tables alone."""
+    found, same = (int(re.search(rf'{row} +(\d+)', result.err)[1])
+                   for row in ('frames by unwind tables', 'frames as they were before'))
+    check(result.total < 50 or found / 2 < same < found, f'{same} of {found} frames are as they were before')
+
+
 def depth():
     for calls, truncated in ((100, False), (800, True)):
         with running(DEEP, str(calls)) as target:
-            result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '2', '-F', '499', '-u')
+            result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '2', '-F', '499', '-u', '--stats')
+        if not truncated:
+            compared(result)
         deepest = max((s.count('descend') for s in result.stacks), default=0)
         marks = any('[truncated: too deep]' in s for s in result.stacks)
         check(marks == truncated, f'{calls} calls: marked as cut: {marks}')
