@@ -110,6 +110,7 @@ enum sb_event_kind {
 	SB_EVENT_OWNER,	  /* struct sb_event_owner, see sb_abi_memory.h */
 	SB_EVENT_FAULTS,  /* struct sb_event_faults, see sb_abi_memory.h */
 	SB_EVENT_MAPPED,  /* struct sb_event_mapped, see sb_abi_memory.h */
+	SB_EVENT_ENDED,	  /* struct sb_event_ended, see sb_abi_memory.h */
 };
 
 struct sb_event {

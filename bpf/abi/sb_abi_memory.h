@@ -53,13 +53,24 @@ struct sb_fault_batch {
 	struct sb_event_faults event;
 };
 
-/* A process gets a mapping where none is now: pages that it had there before have gone. */
+/* A process gets a mapping where none is now, or gives memory back: pages that it had there before have
+ * gone. */
 struct sb_event_mapped {
 	struct sb_event hdr;
 	__u64 addr, nr_bytes;
 	__u64 from; /* mremap(2) moves the pages from here; 0: there are none yet */
 	__u64 from_bytes;
 	__u64 now_ns; /* CLOCK_MONOTONIC */
+	__u32 tgid;
+	__u32 reserved;
+};
+
+/* A process ends. */
+struct sb_event_ended {
+	struct sb_event hdr;
+	__u64 start_ns; /* as in struct sb_sample_key */
+	__u64 now_ns;
+	__u64 peak_pages; /* the most that it had resident */
 	__u32 tgid;
 	__u32 reserved;
 };
@@ -88,6 +99,7 @@ enum sb_memory_kind {
 enum sb_memory_op {
 	SB_MEMORY_OP_NONE,
 	SB_MEMORY_OP_UNACCOUNTED, /* user space only: memory that no fault of the run has brought */
+	SB_MEMORY_OP_ENDED,	  /* user space only: memory of a process that has ended */
 	SB_MEMORY_OP_MAX,
 };
 
@@ -120,5 +132,6 @@ _Static_assert(sizeof(struct sb_event_owner) == 136, "layout is shared");
 _Static_assert(sizeof(struct sb_event_faults) == 776, "layout is shared");
 _Static_assert(sizeof(struct sb_fault_batch) == 784, "layout is shared");
 _Static_assert(sizeof(struct sb_event_mapped) == 56, "layout is shared");
+_Static_assert(sizeof(struct sb_event_ended) == 40, "layout is shared");
 
 #endif

@@ -23,6 +23,7 @@
 #include "bpf/core/sb_unwind.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
 
+#define MADV_DONTNEED	 4 /* include/uapi/asm-generic/mman-common.h */
 /* Of the error code of x86: Intel SDM volume 3, 4.7. */
 #define FAULT_PROTECTION 1u
 
@@ -350,6 +351,77 @@ int memory_mapped(struct bpf_raw_tracepoint_args *ctx)
 	find_moved(&event);
 	if (sb_event_ship(&event, sizeof(event)))
 		sb_stat_add(SB_STAT_FAULTS_FULL, 1);
+	return 0;
+}
+
+/*
+ * Memory is given back. While a process lives, /proc tells that it has gone; when it has ended, nothing does.
+ * Tracepoints of system calls cost all calls of the machine something, so these are for runs of a command.
+ * Calls that fail are taken for those that do not: their arguments make no sense.
+ */
+static int give_back(__u64 addr, __u64 nr_bytes)
+{
+	struct sb_event_mapped event = {
+		.hdr = { .kind = SB_EVENT_MAPPED, .nr_bytes = sizeof(event) },
+		.addr = addr,
+		.nr_bytes = nr_bytes,
+		.now_ns = bpf_ktime_get_ns(),
+		.tgid = bpf_get_current_pid_tgid() >> 32,
+	};
+
+	if (!addr || addr & SB_FAULT_BITS || !nr_bytes || !sb_is_asked_for())
+		return 0;
+	if (sb_event_ship(&event, sizeof(event)))
+		sb_stat_add(SB_STAT_FAULTS_FULL, 1);
+	return 0;
+}
+
+/* The format of tracepoints sys_enter_*, which is the same in all kernels. */
+struct enter_args {
+	__u64 common, nr, args[3];
+};
+
+SEC("?tracepoint/syscalls/sys_enter_munmap")
+int memory_munmap(struct enter_args *ctx)
+{
+	return give_back(ctx->args[0], ctx->args[1]);
+}
+
+SEC("?tracepoint/syscalls/sys_enter_madvise")
+int memory_madvise(struct enter_args *ctx)
+{
+	if (ctx->args[2] != MADV_DONTNEED)
+		return 0;
+	return give_back(ctx->args[0], ctx->args[1]);
+}
+
+SEC("?tracepoint/syscalls/sys_enter_brk")
+int memory_brk(struct enter_args *ctx)
+{
+	const __u64 page_mask = SB_FAULT_BITS;
+	__u64 to = (ctx->args[0] + page_mask) & ~page_mask;
+	__u64 now = BPF_CORE_READ(bpf_get_current_task_btf(), mm, brk);
+
+	if (!ctx->args[0] || to >= now)
+		return 0;
+	return give_back(to, now - to);
+}
+
+/* A process that nobody asked for is told as well, because its target rule may be gone by now. Where there
+ * is no room, /proc tells that it has ended. */
+SEC("?tp_btf/sched_process_exit")
+int BPF_PROG(memory_exit, struct task_struct *task)
+{
+	struct sb_event_ended event = {
+		.hdr = { .kind = SB_EVENT_ENDED, .nr_bytes = sizeof(event) },
+		.start_ns = BPF_CORE_READ(task, group_leader, start_boottime),
+		.now_ns = bpf_ktime_get_ns(),
+		.peak_pages = BPF_CORE_READ(task, signal, maxrss),
+		.tgid = task->tgid,
+	};
+
+	if (!BPF_CORE_READ(task, signal, live.counter) && !(task->flags & PF_KTHREAD))
+		sb_event_ship(&event, sizeof(event));
 	return 0;
 }
 

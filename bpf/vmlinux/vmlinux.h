@@ -67,6 +67,7 @@ struct uprobe_task {
 
 struct mm_struct {
 	unsigned long exec_vm;	   /* pages of executable mappings */
+	unsigned long brk;	   /* where the heap ends */
 	unsigned long start_stack; /* where the first thread's stack begins */
 	struct uprobes_state uprobes_state;
 };
@@ -297,7 +298,8 @@ struct thread_struct {
 struct signal_struct {
 	struct {
 		int counter;
-	} live; /* threads of the process that have not begun to exit */
+	} live;		      /* threads of the process that have not begun to exit */
+	unsigned long maxrss; /* pages, when the last of them has */
 };
 
 struct task_struct {

@@ -126,9 +126,9 @@ def kinds_of(pid):
 
 def kinds():
     with keeping(PROGRAM, FILE, str(ROUNDS)) as program, contextlib.ExitStack() as stack:
-        before = kinds_of(program.pid)
         runs = {kind: stack.enter_context(sampling(BINARY, 'memory', '-p', str(program.pid), '--kind', kind, '--stats'))
                 for kind in KINDS}
+        before = kinds_of(program.pid)
         go(program)
         after = kinds_of(program.pid)
         stack.close()
@@ -152,7 +152,20 @@ def churned():
           f'churn: {weight} of {want} bytes came and went; {result.stacks.most_common(5)} {result.err}')
 
 
+def ended():
+    """What a process held when it ended is told, by the same stacks."""
+    result = stackbpf(BINARY, 'memory', '-s', '--stats', '--', 'sh', '-c', f'yes "" | head -2 | {PROGRAM} {FILE} {ROUNDS} >&2')
+    said = dict(line.split() for line in result.err.splitlines() if re.fullmatch(r'\w+ \d+', line))
+    for name in 'keep_sixty', 'keep_thirty', 'keep_ten', 'read_file', 'move_away':
+        weight, want = of(result, 'keeper', name, but='touch'), int(said[name]) * mmap.PAGESIZE
+        check(0 <= weight - want <= 2 * mmap.PAGESIZE, f'{name}: {weight} of {want} bytes at its end, to the page')
+    check(all(stack[-1] == '[held at its end]' for stack in result.stacks if stack[0] == 'keeper'), 'and a frame of their own')
+    whole, most = (int(re.search(rf'bytes {what} +(\d+)', result.err)[1]) for what in ('held at their end', 'at the most'))
+    check(sum(result.stacks.values()) == whole <= most, f'{whole} bytes, and {most} at the most')
+
+
 held()
 kinds()
+ended()
 churned()
 done()

@@ -81,11 +81,23 @@ static int add_faults(struct sb_intake *to, const struct sb_event_faults *event,
 				    (len - sizeof(event->hdr)) / sizeof(event->at[0]));
 }
 
+static int add_end(struct sb_intake *to, const struct sb_event_ended *event, size_t len)
+{
+	if (len < sizeof(*event))
+		return -EBADMSG;
+	return sb_vec_push(&to->faults, ((struct sb_fault){ .what = SB_FAULT_ENDED,
+							    .tgid = event->tgid,
+							    .start_ns = event->start_ns,
+							    .peak_pages = event->peak_pages,
+							    .now_ns = event->now_ns }));
+}
+
 static int add_mapping(struct sb_intake *to, const struct sb_event_mapped *event, size_t len)
 {
 	if (len < sizeof(*event))
 		return -EBADMSG;
-	return sb_vec_push(&to->faults, ((struct sb_fault){ .tgid = event->tgid,
+	return sb_vec_push(&to->faults, ((struct sb_fault){ .what = SB_FAULT_MAPPED,
+							    .tgid = event->tgid,
 							    .addr = event->addr,
 							    .nr_bytes = event->nr_bytes,
 							    .from = event->from,
@@ -118,6 +130,8 @@ int sb_intake_record(struct sb_intake *intake, const void *record, size_t len)
 		return add_faults(intake, record, len);
 	case SB_EVENT_MAPPED:
 		return add_mapping(intake, record, len);
+	case SB_EVENT_ENDED:
+		return add_end(intake, record, len);
 	case SB_EVENT_COUNTS_NUDGE:
 		return 0; /* it did its work by waking us */
 	default:

@@ -173,11 +173,15 @@ int sb_resident_expect(struct sb_resident *resident, uint32_t tgid)
 
 /* Pages. */
 
-void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page)
+void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page, bool is_end)
 {
 	struct owner *owner = &resident->owners.at[page->owner];
 
 	owner->nr_pages--;
+	if (is_end) {
+		owner->ended += 1ull << page->shift;
+		resident->stats.ended += (1ull << page->shift) << resident->page_shift;
+	}
 	owner->churn += 1ull << page->shift;
 	resident->stats.churn += (1ull << page->shift) << resident->page_shift;
 }
@@ -188,7 +192,7 @@ static bool keeps_alive(void *arg, struct sb_page *page)
 
 	if (!resident->spaces.at[page->space].is_ended)
 		return true;
-	sb_resident_lose_page(resident, page);
+	sb_resident_lose_page(resident, page, true);
 	return false;
 }
 
@@ -329,7 +333,7 @@ static int put(struct sb_resident *resident, const struct sb_page *page, bool wa
 	if (ret == 1 && was_there)
 		resident->owners.at[old.owner].nr_pages--;
 	else if (ret == 1)
-		sb_resident_lose_page(resident, &old);
+		sb_resident_lose_page(resident, &old, false);
 	return 0;
 }
 
@@ -372,7 +376,7 @@ static int add_fault(struct sb_resident *resident, const struct sb_fault *fault)
 	space = &resident->spaces.at[owner->space];
 	page.space = owner->space;
 	resident->stats.nr_faults++;
-	owner->last_ns = fault->now_ns;
+	owner->last_ns = space->fault_ns = fault->now_ns;
 	owner->nr_idle = 0;
 	forget_before(&space->before, page.number);
 	if (page.shift < resident->shift) {
@@ -387,7 +391,7 @@ static int add_fault(struct sb_resident *resident, const struct sb_fault *fault)
 
 static void lose(void *arg, const struct sb_page *page)
 {
-	sb_resident_lose_page(arg, page);
+	sb_resident_lose_page(arg, page, false);
 }
 
 /* Pages that move, until they are put at their new place. */
@@ -449,24 +453,84 @@ static int move_pages(struct sb_resident *resident, uint32_t number, const struc
 			: move_before(&resident->spaces.at[number].before, from, nr, offset);
 }
 
+/* Return: the address space that the process has at the time of the last fault that was taken: when it runs
+ * another program, that faults at once. By now it may have ended. 0: there is none. */
+static uint32_t current_space(const struct sb_resident *resident, uint32_t tgid)
+{
+	const struct space *space, *found = NULL;
+	size_t i;
+
+	for (i = 1; i < resident->spaces.nr; i++) {
+		space = &resident->spaces.at[i];
+		if (space->is_used && space->key.tgid == tgid &&
+		    (!found || space->fault_ns >= found->fault_ns))
+			found = space;
+	}
+	return found ? (uint32_t)(found - resident->spaces.at) : 0;
+}
+
 /* What the process had at these addresses has gone. What it had there before the run is found out later. */
 static int add_mapping(struct sb_resident *resident, const struct sb_fault *mapping)
 {
 	const uint64_t nr = mapping->nr_bytes >> resident->page_shift;
+	const uint32_t space = current_space(resident, mapping->tgid);
+
+	if (!space)
+		return 0;
+	sb_pagetab_remove(&resident->pages, space, mapping->addr >> resident->page_shift, nr, lose,
+			  resident);
+	return mapping->from ? move_pages(resident, space, mapping) : 0;
+}
+
+/* A tick is what is known of the start of a process that was expected. */
+static bool is_started(const struct space *space, uint64_t start_ns)
+{
+	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return space->is_expected ? space->start_ticks == start_ns / tick_ns
+				  : space->key.start_ns == start_ns;
+}
+
+/* The process may have had several address spaces, one after the other: the most is that of all. */
+static void add_end(struct sb_resident *resident, const struct sb_fault *end)
+{
+	bool is_told = false;
 	uint32_t i;
-	int err = 0;
 
-	for (i = 1; i < resident->spaces.nr && !err; i++) {
-		const struct space *space = &resident->spaces.at[i];
+	for (i = 1; i < resident->spaces.nr; i++) {
+		struct space *space = &resident->spaces.at[i];
 
-		if (!space->is_used || space->is_ended || space->key.tgid != mapping->tgid)
+		if (!space->is_used || space->is_told || space->key.tgid != end->tgid ||
+		    !is_started(space, end->start_ns))
 			continue;
-		sb_pagetab_remove(&resident->pages, i, mapping->addr >> resident->page_shift, nr,
-				  lose, resident);
-		if (mapping->from)
-			err = move_pages(resident, i, mapping);
+		sb_resident_end_space(resident, i);
+		space->is_told = true;
+		if (!is_told)
+			resident->stats.ended_peak += end->peak_pages << resident->page_shift;
+		is_told = true;
 	}
-	return err;
+}
+
+bool sb_resident_counts_ended(const struct sb_resident *resident)
+{
+	const struct sb_resident_opts *opts = &resident->opts;
+
+	return opts->counts_ended && opts->what == SB_MEMORY_HELD && !opts->is_of_time &&
+	       !opts->kinds;
+}
+
+/* Return: 0 or -ENOMEM. */
+static int add_one(struct sb_resident *resident, const struct sb_fault *fault)
+{
+	switch (fault->what) {
+	case SB_FAULT_PAGE:
+		return add_fault(resident, fault);
+	case SB_FAULT_MAPPED:
+		return add_mapping(resident, fault);
+	default:
+		add_end(resident, fault);
+		return 0;
+	}
 }
 
 int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_owner *owners,
@@ -518,7 +582,7 @@ int sb_resident_add(struct sb_resident *resident, const struct sb_fault *faults,
 		fault = &resident->faults.at[i];
 		if (fault->now_ns >= until_ns)
 			break;
-		err = fault->tgid ? add_mapping(resident, fault) : add_fault(resident, fault);
+		err = add_one(resident, fault);
 	}
 	if (i)
 		memmove(resident->faults.at, &resident->faults.at[i],
@@ -550,13 +614,16 @@ int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids
 	return err;
 }
 
-/* What is held is counted while its process lives, with the mappings of that time. */
+/* What is held is counted while its process lives, with the mappings of that time; else with those of the
+ * last fault. */
 uint64_t sb_resident_oldest_ns(const struct sb_resident *resident)
 {
 	uint64_t oldest_ns = UINT64_MAX;
 	size_t i;
 
-	for (i = 0; resident->opts.what == SB_MEMORY_CHURN && i < resident->owners.nr; i++) {
+	if (resident->opts.what != SB_MEMORY_CHURN && !sb_resident_counts_ended(resident))
+		return oldest_ns;
+	for (i = 0; i < resident->owners.nr; i++) {
 		const struct owner *owner = &resident->owners.at[i];
 
 		if (owner->id && owner->last_ns && owner->last_ns < oldest_ns)

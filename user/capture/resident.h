@@ -34,11 +34,16 @@ struct sb_resident;
 /* Processes. */
 #define SB_RESIDENT_SPACES_MAX (1u << 15)
 
-/* A fault, as struct sb_fault_record: the ID of its owner, and where; or, with a tgid, a mapping, as
- * struct sb_event_mapped: its address and size, and from where mremap(2) moved the pages; 0: there
- * are none yet. now_ns: when (CLOCK_MONOTONIC). */
+enum sb_fault_what {
+	SB_FAULT_PAGE,	 /* as struct sb_fault_record */
+	SB_FAULT_MAPPED, /* as struct sb_event_mapped */
+	SB_FAULT_ENDED,	 /* as struct sb_event_ended */
+};
+
+/* A fault, or what else happens to pages. */
 struct sb_fault {
-	uint32_t tgid;
+	uint32_t what; /* enum sb_fault_what */
+	uint32_t tgid; /* not of SB_FAULT_PAGE */
 	uint64_t now_ns;
 	union {
 		struct {
@@ -46,6 +51,9 @@ struct sb_fault {
 		};
 		struct {
 			uint64_t addr, nr_bytes, from, from_bytes;
+		};
+		struct {
+			uint64_t start_ns, peak_pages;
 		};
 	};
 };
@@ -58,6 +66,8 @@ struct sb_resident_opts {
 	bool is_summed;
 	/* Weigh what is held by the time since the last look, in byte-seconds. */
 	bool is_of_time;
+	/* What a process held at its end is a count, too, once, with SB_MEMORY_OP_ENDED. */
+	bool counts_ended;
 	size_t pages_max; /* 0: SB_RESIDENT_PAGES_MAX */
 };
 
@@ -120,9 +130,11 @@ struct sb_resident_stats {
 	struct sb_resident_process sum;			     /* of all; tgid is 0 */
 	struct sb_resident_process top[SB_RESIDENT_TOP_MAX]; /* those that hold most */
 	uint64_t nr_processes, nr_ended;		     /* looked at; ended in the run */
-	uint64_t nr_left_out;				     /* could not be read */
-	uint64_t churn;					     /* bytes that came and went, so far */
-	uint64_t nr_faults;				     /* that were followed */
+	uint64_t ended, ended_peak; /* bytes: held by those at their end; of those, the most each
+				       had resident */
+	uint64_t nr_left_out;	    /* could not be read */
+	uint64_t churn;		    /* bytes that came and went, so far */
+	uint64_t nr_faults;	    /* that were followed */
 	uint64_t nr_unowned; /* faults whose owner is not known, or for which there was no room */
 	uint32_t shift;	     /* one window of pages in 2^shift was followed, at the worst */
 	uint64_t nr_pages;   /* in the table */

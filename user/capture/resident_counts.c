@@ -78,7 +78,7 @@ static bool keeps_seen(void *arg, struct sb_page *page)
 	const struct space *space = &resident->spaces.at[page->space];
 
 	if (space->is_ended || (space->is_read && !page->is_seen)) {
-		sb_resident_lose_page(resident, page);
+		sb_resident_lose_page(resident, page, space->is_ended);
 		return false;
 	}
 	page->is_seen = false;
@@ -226,6 +226,27 @@ static int count_came_and_went(struct sb_resident *resident)
 	return err;
 }
 
+static int count_ended(struct sb_resident *resident)
+{
+	struct sb_sample_key key;
+	uint64_t nr;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resident->owners.nr && !err; i++) {
+		struct owner *owner = &resident->owners.at[i];
+
+		nr = owner->ended - owner->ended_said;
+		owner->ended_said = owner->ended;
+		if (!nr)
+			continue;
+		key = owner->key;
+		key.op = SB_MEMORY_OP_ENDED;
+		err = push(resident, &key, nr, owner->last_ns);
+	}
+	return err;
+}
+
 static int count_unaccounted(struct sb_resident *resident)
 {
 	uint64_t nr;
@@ -279,7 +300,8 @@ static int count_resident(struct sb_resident *resident)
 
 static bool is_idle(const struct sb_resident *resident, const struct owner *owner)
 {
-	if (owner->nr_pages)
+	if (owner->nr_pages ||
+	    (owner->ended != owner->ended_said && sb_resident_counts_ended(resident)))
 		return false;
 	return resident->opts.what == SB_MEMORY_CHURN ? owner->churn == owner->said : !owner->said;
 }
@@ -343,6 +365,8 @@ int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count
 		err = count_came_and_went(resident);
 	else if (!err && is_looking)
 		err = count_resident(resident);
+	if (!err && sb_resident_counts_ended(resident))
+		err = count_ended(resident);
 	if (!err && is_looking) {
 		sb_resident_bury(resident);
 		err = evict(resident);

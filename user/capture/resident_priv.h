@@ -19,6 +19,7 @@ struct owner {
 	uint64_t nr_pages;	       /* in the table */
 	uint64_t held, swapped, churn; /* pages: at the last look; came and went so far */
 	uint64_t old;		       /* of `held`, those that came in the first half of the run */
+	uint64_t ended, ended_said;    /* pages: held by spaces at their end; of which counts had */
 	uint64_t said;		       /* pages that counts had so far, of what is asked for */
 	uint64_t last_ns;	       /* of its last fault */
 };
@@ -27,12 +28,14 @@ struct owner {
 struct space {
 	struct sb_sample_key key; /* of its first owner, without stacks */
 	bool is_used, is_ended;
+	bool is_told;	  /* of its end, with the most that it had */
 	bool is_expected; /* its key has no start and no exec_id yet */
 	bool is_known;	  /* `before` was read, or could not be */
 	bool is_read;	  /* `runs` is complete */
 	uint32_t nr_owners;
 	uint64_t start_ticks;	  /* 0: not known */
 	uint64_t look_ns;	  /* of the last look */
+	uint64_t fault_ns;	  /* of the last fault; 0: there was none */
 	uint64_t rss_bytes;	  /* at the last look */
 	uint64_t said;		  /* unaccounted pages that counts had so far */
 	struct sb_pageset before; /* that were there at the first look */
@@ -66,8 +69,10 @@ void sb_resident_end_space(struct sb_resident *resident, uint32_t number);
 /* Remove the pages of address spaces that have ended, which counts as their going, and free those
  * spaces that no owner and no count refers to any more. */
 void sb_resident_bury(struct sb_resident *resident);
-/* Note in the figures of its owner that a page has gone. The caller removes it from the table. */
-void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page);
+/* Return: whether what address spaces hold at their end is counted. */
+bool sb_resident_counts_ended(const struct sb_resident *resident);
+/* Note in the figures of its owner that a page has gone; @is_end: with its space. The caller removes it from the table. */
+void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page, bool is_end);
 /* Return: whether the window of a page in a space is followed when one in 2^@shift is. */
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
 			 uint32_t shift);

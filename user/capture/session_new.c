@@ -223,6 +223,7 @@ static int prepare_views(struct sb_session *session)
 		return sb_reason_set(session->opts.reason, err,
 				     "cannot set the size of the BPF map of files and wakers");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
+	session->opts.view_opts.has_command = opts->command;
 	err = sb_span_prepare(skel, &opts->view_opts);
 	if (err)
 		return sb_reason_set(session->opts.reason, err, "cannot prepare the spans");
@@ -458,7 +459,7 @@ static int load_programs(struct sb_session *session)
 
 static int make_resident(struct sb_session *session)
 {
-	const struct sb_resident_opts opts = {
+	struct sb_resident_opts opts = {
 		.skel = session->skel,
 		.what = session->opts.view_opts.memory_what,
 		.kinds = session->opts.view_opts.memory_kinds,
@@ -468,8 +469,10 @@ static int make_resident(struct sb_session *session)
 	bool follows = false;
 	size_t i;
 
-	for (i = 0; i < session->opts.views.nr; i++)
+	for (i = 0; i < session->opts.views.nr; i++) {
 		follows |= session->opts.views.at[i]->follows_pages;
+		opts.counts_ended |= session->opts.views.at[i]->counts_ended;
+	}
 	return follows ? sb_resident_new(&opts, &session->resident) : 0;
 }
 

@@ -54,8 +54,11 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 	(void)sb_str_addf(list, "%s%.1f MiB came and went", list->len ? "\n" : "",
 			  (double)stats->churn / MIB);
 	if (stats->nr_ended)
-		(void)sb_str_addf(list, ", including all of %llu processes that ended",
-				  (unsigned long long)stats->nr_ended);
+		(void)sb_str_addf(list,
+				  ", including all of %llu processes that ended: %.1f MiB held at "
+				  "their end; the most that each had resident is %.1f MiB together",
+				  (unsigned long long)stats->nr_ended, (double)stats->ended / MIB,
+				  (double)stats->ended_peak / MIB);
 	if (stats->nr_left_out)
 		(void)sb_str_addf(list,
 				  "\n%llu processes are left out: their pages could not be read",
@@ -94,5 +97,7 @@ void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *fig
 	report_nr(row, "bytes swapped", stats->sum.swapped);
 	report_nr(row, "bytes that came and went", stats->churn);
 	report_nr(row, "processes ended", stats->nr_ended);
+	report_nr(row, "bytes held at their end", stats->ended);
+	report_nr(row, "bytes at the most", stats->ended_peak);
 	report_nr(row, "processes left out", stats->nr_left_out);
 }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/reason.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -146,12 +145,6 @@ static bool is_wanted(const struct sb_io_row *call, const struct sb_view_opts *o
 	return sb_io_is_wanted(call, opts, (uint8_t)(call - calls + 1), ret_how);
 }
 
-static bool can_read_tracefs(void)
-{
-	return sb_can_access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
-	       sb_can_access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK);
-}
-
 static void set_filters(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	skel->rodata->cfg_io_kinds = opts->io_kinds;
@@ -179,7 +172,7 @@ static int prepare_calls(struct sampler_bpf *skel, const struct sb_view_opts *op
 	skel->rodata->cfg_io_weight = weight_of(opts);
 	skel->rodata->cfg_io_started_ns = sb_now_ns();
 	memset(&how, 0, sizeof(how));
-	how.is_raw = !can_read_tracefs();
+	how.is_raw = !sb_view_has_calls();
 	err = bpf_program__set_autoload(
 		how.is_raw ? skel->progs.io_raw_enter : skel->progs.io_enter, true);
 	if (!err)

@@ -33,16 +33,33 @@ static int check(const struct sb_view_opts *opts, const char **ret_why)
 	return -EINVAL;
 }
 
+/* What processes give back is needed only for what they hold at their end. */
+static int follow_back(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	int err;
+
+	if (!opts->has_command || opts->memory_what != SB_MEMORY_HELD || opts->is_of_time ||
+	    !sb_view_has_calls())
+		return 0;
+	err = bpf_program__set_autoload(skel->progs.memory_munmap, true);
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.memory_madvise, true);
+	return err ? err : bpf_program__set_autoload(skel->progs.memory_brk, true);
+}
+
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	int err = bpf_map__set_max_entries(skel->maps.memory_owners, OWNERS_MAX);
 	const int nr_cpus = libbpf_num_possible_cpus();
 
-	(void)opts;
 	if (!err && nr_cpus > 0)
 		err = bpf_map__set_max_entries(skel->maps.memory_batches, (uint32_t)nr_cpus);
 	if (!err)
 		err = bpf_program__set_autoload(skel->progs.memory_mapped, true);
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.memory_exit, true);
+	if (!err)
+		err = follow_back(skel, opts);
 	if (!err && !has_tracepoints())
 		return bpf_program__set_autoload(skel->progs.memory_counter, true);
 	if (!err)
@@ -113,7 +130,14 @@ static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_diviso
 
 static const char *op_name(uint32_t op)
 {
-	return op == SB_MEMORY_OP_UNACCOUNTED ? "[unaccounted]" : NULL;
+	switch (op) {
+	case SB_MEMORY_OP_UNACCOUNTED:
+		return "[unaccounted]";
+	case SB_MEMORY_OP_ENDED:
+		return "[held at its end]";
+	default:
+		return NULL;
+	}
 }
 
 static const char *const trim[] = { "bpf_trampoline_*",	  "bpf_trace_run*",
@@ -121,15 +145,15 @@ static const char *const trim[] = { "bpf_trampoline_*",	  "bpf_trace_run*",
 				    "exc_page_fault",	  "asm_exc_page_fault",
 				    "do_user_addr_fault", NULL };
 
-#define BY_PAGES(name)                                                                       \
-	{                                                                                    \
-		.kind = SB_VIEW_KIND(name), .slots = 1u << SB_SCRATCH_PAGE,                  \
-		.losses = 1ull << SB_STAT_FAULTS_FULL, .prefix = "memory_", .divisor = 1,    \
-		.follows_pages = true, .unit_of = unit_of, .op_name = op_name, .trim = trim, \
-		.check = check, .prepare = prepare, .attach = attach, .attaches = attaches,  \
-		.nests = nests, .thin = thin                                                 \
+#define BY_PAGES(name, ends)                                                              \
+	{                                                                                 \
+		.kind = SB_VIEW_KIND(name), .slots = 1u << SB_SCRATCH_PAGE,               \
+		.losses = 1ull << SB_STAT_FAULTS_FULL, .prefix = "memory_", .divisor = 1, \
+		.follows_pages = true, .counts_ended = ends, .unit_of = unit_of,          \
+		.op_name = op_name, .trim = trim, .check = check, .prepare = prepare,     \
+		.attach = attach, .attaches = attaches, .nests = nests, .thin = thin      \
 	}
 
-const struct sb_view sb_view_memory = BY_PAGES(memory);
-const struct sb_view sb_view_heap_by_pages = BY_PAGES(heap);
-const struct sb_view sb_view_leak_by_pages = BY_PAGES(leak);
+const struct sb_view sb_view_memory = BY_PAGES(memory, true);
+const struct sb_view sb_view_heap_by_pages = BY_PAGES(heap, false);
+const struct sb_view sb_view_leak_by_pages = BY_PAGES(leak, false);

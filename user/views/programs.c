@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "views/skel.h"
 #include "views/views.h"
 
@@ -105,6 +106,12 @@ uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts
 {
 	skel->bss->thin_weight = step ? mean << step : 0;
 	return skel->bss->thin_weight;
+}
+
+bool sb_view_has_calls(void)
+{
+	return sb_can_access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
+	       sb_can_access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK);
 }
 
 bool sb_view_has_tracepoint(const char *name)

@@ -72,6 +72,7 @@ struct sb_view_opts {
 	bool is_of_objects;	 /* of allocations: weigh each by 1, not by its bytes */
 	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
 	uint32_t memory_what;	 /* enum sb_memory_what */
+	bool has_command;	 /* the run is of a command; set by the session */
 	uint32_t memory_kinds;	 /* bits 1 << enum sb_memory_kind; 0: all */
 	bool is_of_time;	 /* memory: weigh by how long it is held, so that blocks add up */
 };
@@ -108,6 +109,7 @@ struct sb_view {
 	bool follows_pages; /* its samples are page faults, and its counts come from sb_resident */
 	/* The same by pages, for programs whose allocations are not followed; NULL: there is none. */
 	const struct sb_view *by_pages;
+	bool counts_ended; /* with follows_pages: what a process held at its end is in the counts */
 	bool is_of_all_threads; /* each thread is in a sample at any time, so 'snap' can use it */
 	uint64_t
 		losses; /* bits 1 << enum sb_stat: counters of lost samples that only this view has */
@@ -258,6 +260,8 @@ void sb_view_destroy_link(struct sb_link *link);
 /* Return: whether programs can attach to this tracepoint (tp_btf), by its name without a category;
  * false also when the kernel's types cannot be read. Takes 15 ms, since it reads all of them. */
 bool sb_view_has_tracepoint(const char *name);
+/* Return: whether programs can attach to the tracepoints of single system calls. */
+bool sb_view_has_calls(void);
 
 /* Return: the view named @name, which is not NULL, a constant; NULL if there is none. */
 const struct sb_view *sb_view_find(const char *name);
