@@ -41,7 +41,7 @@ def run_below(command):
         except ChildProcessError:
             said.seek(0)
             text = said.read().decode(errors='replace')
-    if status:
+    if status and 'nothing was sampled' not in text:
         sys.exit(text[-1000:])
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = {row: re.search(pattern, text) for row, pattern in SAID.items()}
