@@ -45,6 +45,19 @@ def check_shares(what, weights, truth, is_sampled=True):
               f'{what}: {part} has {100 * have:.1f} % of {total}, in truth {100 * want:.1f} %')
 
 
+def enough(run, is_enough, runs_max=10):
+    """What run() samples, as often as it takes: other programs may leave the one that is sampled little of the CPUs.
+    The result knows how many `runs` it has."""
+    result = run()
+    result.runs = 1
+    while result.runs < runs_max and not is_enough(result):
+        more = run()
+        result.stacks += more.stacks
+        result.err += more.err
+        result.runs += 1
+    return result
+
+
 def sample(binary, view, processes, *options, seconds):
     """All of them at once; on the CPU, on a machine that has others to serve, again and again, until there are
     enough samples of what runs."""

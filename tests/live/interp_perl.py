@@ -26,6 +26,8 @@ SECONDS = os.environ.get('INTERP_SECONDS', '2')
 # Until a process is known, on a machine that is busy.
 LATE_US = 250000
 LATE_SAMPLES = 40
+# Few would say little of shares; of waits, those of 17 rounds.
+SAMPLES, WAITS_US = 400, 1.8e6
 # Operations by which C calls Perl, and what they call.
 BETWEEN = (('Perl_pp_sort', 'Foo::less'), ('Perl_pp_match', 'main::in_regex'),
            ('Perl_despatch_signals', '(eval)'))
@@ -79,6 +81,16 @@ def is_on_the_way(frames, stacks):
     return any(is_same(frames[:-1] + ((frames[-1][0], ''),), stack[:len(frames)]) for stack in stacks)
 
 
+def asleep(result):
+    return sum(us for stack, us in result.stacks.items() if '[runqueue]' not in stack)
+
+
+def has_all(result, stacks):
+    """Whether each known stack was seen."""
+    found = {perl_frames(stack) for stack in result.stacks}
+    return all(any(is_same(frames, known) for frames in found) for known in stacks)
+
+
 def check_frames(what, result, stacks):
     """Known stacks. Return: {part: its weight}, and {part: what caller() gave for it}."""
     seen = {stack: 0 for stack in stacks}
@@ -99,7 +111,7 @@ def check_frames(what, result, stacks):
             print(f'  {weight}: {";".join(stack)}')
     wrong = sum(outside.values()) / (total or 1)
     # The first ones come before the process is known: a wait has no more than one.
-    due = 0.99 * total - LATE_SAMPLES if 'CPU' in what else total - LATE_US
+    due = 0.99 * total - result.runs * LATE_SAMPLES if 'CPU' in what else total - result.runs * LATE_US
     check(inside >= due, f'{what}: {inside} of {total} samples have frames of Perl')
     check(wrong <= 0.005, f'{what}: {100 * wrong:.2f} % are in stacks that caller() did not give')
     for frames in sorted(outside, key=outside.get, reverse=True)[:3]:
@@ -159,7 +171,9 @@ def check_version(name, root):
     with start(root, 'spin') as program:
         try:
             stacks = told(program)
-            result = sample('oncpu -F 1999', program, '--interp', 'only', '--lines')
+            # Each way has its turn: those that got no CPU meanwhile are waited for.
+            result = interp.enough(lambda: sample('oncpu -F 1999', program, '--interp', 'only', '--lines'),
+                                   lambda result: result.total >= SAMPLES and has_all(result, stacks))
             weights, _ = check_frames(f'{name} on CPU', result, stacks)
             check_complete(f'{name} on CPU', result)
             check(re.search(r'perl 5\.\d+\.\d+', result.err) is not None,
@@ -174,7 +188,10 @@ def check_version(name, root):
     with start(root, 'wait') as program:
         try:
             stacks = told(program)
-            result = sample('offcpu', program, '--interp', 'only', '--lines')
+            # Where it waits for a CPU after each wait, so many fewer rounds fit into a run, and the parts of rounds at the
+            # ends of the run are as much of it as shares may be off.
+            result = interp.enough(lambda: sample('offcpu', program, '--interp', 'only', '--lines'),
+                                   lambda result: asleep(result) >= WAITS_US and has_all(result, stacks))
             weights, parts = check_frames(f'{name} blocked', result, stacks)
             check_complete(f'{name} blocked', result)
             # Its waits are of the length that it asks for.
@@ -192,7 +209,7 @@ def check_threads(name, root):
             result = sample('oncpu -F 999', program, '--interp', 'only')
             spins = sum(w for s, w in result.stacks.items() if 'main::unit' in s)
             roots = {s[1] for s in result.stacks if 'main::unit' in s}
-            check(spins >= 0.95 * result.total, f'{name}: {spins} of {result.total} in a thread')
+            check(interp.are_most(spins, result.total, 0.95), f'{name}: {spins} of {result.total} in a thread')
             check(roots == {'(eval)'}, f'{name}: a thread begins with its own sub: {roots}')
             check_complete(f'{name} thread', result)
         finally:

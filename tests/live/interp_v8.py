@@ -101,15 +101,7 @@ def run(binary, view, process, *options, seconds=2):
 
 
 def enough(binary, view, process, *options, needed=400):
-    """Runs until there are so many samples: other programs may leave this one little of the CPUs."""
-    result = run(binary, view, process, *options)
-    for _ in range(4):
-        if result.total >= needed:
-            break
-        more = run(binary, view, process, *options)
-        result.stacks.update(more.stacks)
-        result.err += more.err
-    return result
+    return interp.enough(lambda: run(binary, view, process, *options), lambda result: result.total >= needed)
 
 
 def shares(binary, node, options, what):

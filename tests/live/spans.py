@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from interp import are_few
 from live import check, done, need_root, run_parts, sampling, stackbpf, wait_for
 
 need_root()
@@ -47,9 +48,10 @@ def near(weight, expected, bound):
 
 def only_slow(what, result, kinds, functions=('burn', 'nap', 'put')):
     """Nothing but calls; and of calls that the program says were fast, nothing."""
-    # The first instruction of a probed function runs elsewhere, where no caller is found.
+    # The first instruction of a probed function runs elsewhere, where no caller is found. Of 40 samples, one is more than
+    # a hundredth.
     outside = sum(weight for stack, weight in result.stacks.items() if 'handle' not in stack)
-    check(outside <= 0.01 * result.total, f'{what}: nothing from outside of the calls: {outside} of {result.total}')
+    check(are_few(outside, result.total, 0.01), f'{what}: nothing from outside of the calls: {outside} of {result.total}')
     check(not of(result, 'between'), f'{what}: nothing from between them')
     for name, kind in kinds.items():
         if not kind.nr_slow:
