@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "store/level.h"
 
 #define FIRST_LINE "stackbpf-export 1"
 #define SUFFIX	   ".state"
@@ -88,7 +89,7 @@ static int parse_line(struct sb_export_state *state, const char *line)
 		sb_export_text(field, value);
 		return 0;
 	}
-	if (sb_parse_u64(value, row->type == TIME ? INT64_MAX : UINT64_MAX, &number))
+	if (sb_parse_u64(value, row->type == TIME ? SB_LEVEL_TIME_MAX - 1 : UINT64_MAX, &number))
 		return -EBADMSG;
 	memcpy(field, &number, sizeof(number));
 	return 0;
@@ -156,7 +157,8 @@ static int encode(struct sb_str *out, const struct sb_export_state *state)
 static int write_whole(int dir_fd, const char *name, const struct sb_str *text)
 {
 	sb_cleanup(sb_closep) int fd =
-		openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+		openat(dir_fd, name,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
 	int err;
 
 	if (fd < 0)

@@ -88,6 +88,11 @@ static void test_hostile_state(void **state)
 	assert_int_equal(have.next_s, 77);
 	assert_int_equal(parse("stackbpf-export 1\nnext 5\nof_the_future 1 2 3\n", &have), 0);
 	assert_int_equal(have.next_s, 5);
+	/* No later time than that of a store's last file: sums of it must not overflow. */
+	assert_int_equal(parse("stackbpf-export 1\nnext 253402300799\n", &have), 0);
+	assert_int_equal(parse("stackbpf-export 1\nnext 253402300800\n", &have), -EBADMSG);
+	assert_int_equal(parse("stackbpf-export 1\nsent_at 9223372036854775807\n", &have),
+			 -EBADMSG);
 }
 
 static int count_one(void *arg, const struct sb_export_state *state)
