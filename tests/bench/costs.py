@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What a sampling tool costs: its BPF program by the kernel's own statistics, its process, its output."""
 import contextlib
-import json
 import os
 import subprocess
 import tempfile
@@ -47,14 +46,6 @@ def bpf_stats_on():
             file.write(old)
 
 
-def bpf_stats():
-    """{ID: (time, calls)} of each perf_event program there is now."""
-    out = subprocess.run(['bpftool', '-j', 'prog', 'show'], capture_output=True, text=True, check=False,
-                         env={**os.environ, 'PATH': os.environ['PATH'] + ':/usr/sbin'}).stdout
-    return {p['id']: (p.get('run_time_ns', 0), p.get('run_cnt', 0)) for p in json.loads(out or '[]')
-            if p.get('type') == 'perf_event'}
-
-
 def family(pid):
     """A process and all below it, also those that other threads than the first have started; those that end meanwhile
     are left out."""
@@ -66,6 +57,20 @@ def family(pid):
     except OSError:
         return []
     return [pid] + [below for child in children for below in family(child)]
+
+
+def programs_of(pid):
+    """(time in ns, calls) of the perf_event programs that a process and all below it hold: those of others, who sample
+    at the same time, are not among them."""
+    found = {}
+    for process in family(pid):
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f'/proc/{process}/fdinfo'):
+                with contextlib.suppress(OSError), open(f'/proc/{process}/fdinfo/{fd}', encoding='ascii') as file:
+                    row = dict(line.split(':', 1) for line in file if ':' in line)
+                    if row.get('prog_type', '').strip() == '7':  # BPF_PROG_TYPE_PERF_EVENT
+                        found[row['prog_id']] = (int(row['run_time_ns']), int(row['run_cnt']))
+    return sum(ns for ns, _ in found.values()), sum(calls for _, calls in found.values())
 
 
 def cpu_seconds(pid):
@@ -100,12 +105,11 @@ def run(command, output=None, window=(0.5, 1)):
     """CPU seconds of the command, bytes it wrote, ns per call of its BPF program, what it said; 'share': CPU seconds a
     second between the two moments of WINDOW, in seconds from its start; None if it had ended by then."""
     best = [(0, 0)]
-    others = bpf_stats().keys()
     stop = threading.Event()
 
     def watch():
         while not stop.wait(0.2):
-            best.extend(stats for prog, stats in bpf_stats().items() if prog not in others)
+            best.append(programs_of(process.pid))
 
     with tempfile.TemporaryFile() as sink, tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=sink, stderr=said)
