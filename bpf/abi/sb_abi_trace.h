@@ -34,6 +34,8 @@ enum {
 	/* Pairs belong to their process, and only what is open at the end is accounted: memory that is
 	 * held. At a call that begins one, the pair begins where the call returns. */
 	SB_EVENT_HELD = 1u << 3,
+	/* With SB_EVENT_HELD: memory of the kernel, which another process can give back. */
+	SB_EVENT_OF_KERNEL = 1u << 4,
 };
 
 /* Bits of sb_trace_place.at_end: which expressions are evaluated where the call ends. */

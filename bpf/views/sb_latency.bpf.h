@@ -133,6 +133,12 @@ static bool is_held(const struct sb_trace_place *place)
 	return place->roles & SB_EVENT_HELD;
 }
 
+/* Return: whether a pair is one of the process that begins it, and ends with it. */
+static bool is_of_process(const struct sb_trace_place *place)
+{
+	return (place->roles & (SB_EVENT_HELD | SB_EVENT_OF_KERNEL)) == SB_EVENT_HELD;
+}
+
 /* @nr: of the expression of --key at this end of the pair. */
 static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
 {
@@ -141,7 +147,7 @@ static void find_key(const struct event *event, __u32 nr, struct sb_latency_call
 	ret_key->value = sb_event_word(event->ctx, event->idx, nr, event->slot);
 	ret_key->caller = (struct sb_latency_caller){
 		.id = nr ? 0 : (__u32)pid_tgid,
-		.tgid = is_held(event->place) ? pid_tgid >> 32 : 0,
+		.tgid = is_of_process(event->place) ? pid_tgid >> 32 : 0,
 	};
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """alloc, heap, leak: what programs allocate, hold and leak, beside the account that they keep themselves.
 
-alloc.py STACKBPF LIBRARY LEAKS_C LEAKS_CC LEAKS_PY [PART...]
+alloc.py STACKBPF LIBRARY LEAKS_C LEAKS_CC LEAKS_PY KERNELKEEPER_PY [PART...]
 """
 import contextlib
 import glob
@@ -19,7 +19,7 @@ import time
 from live import check, done, need_root, run_parts, sampling, stackbpf
 
 need_root()
-BINARY, LIBRARY, SOURCE, SOURCE_CC, SOURCE_PY = sys.argv[1:6]
+BINARY, LIBRARY, SOURCE, SOURCE_CC, SOURCE_PY, KERNEL_PY = sys.argv[1:7]
 WORK = tempfile.TemporaryDirectory()
 C, CXX = f'{WORK.name}/leaks', f'{WORK.name}/leaks++'
 subprocess.run(['gcc', '-O1', '-g', '-o', C, SOURCE], check=True)
@@ -180,6 +180,32 @@ def sliced():
     check(abs(share - 1) < 0.2, f'a share: {of(result, "keep")} of {result.total}, {target.said}')
 
 
+def kernel():
+    """Memory of the kernel: objects by kmem_cache_alloc() and kmalloc(), and pages."""
+    nr = 600  # an eventfd is a file, too
+    for view, layer, name in (('heap', 'slab', 'hold_files'), ('heap', 'kmalloc', 'hold_eventfds'), ('leak', 'pages', 'hold_pages')):
+        with leaking(sys.executable, KERNEL_PY, nr=nr) as target:
+            with sampling(BINARY, view, '-p', target.pid, '--layer', layer, '--objects', '--max-overhead=off') as run:
+                began, before = time.monotonic(), len(os.listdir(f'/proc/{target.pid}/fd'))
+                target.work()
+                files = len(os.listdir(f'/proc/{target.pid}/fd'))
+                if view == 'leak':
+                    time.sleep(3 * (time.monotonic() - began) + 0.3)
+            result = run.result
+        kept, gone = of(result, name), of(result, 'churn')
+        # A file has an object of the security modules, too; pages and slabs are taken for other objects.
+        each = round(kept / nr)
+        check(1 <= each <= 3 and abs(kept / nr / each - 1) < 0.2 and gone < 0.2 * nr,
+              f'{view} --layer {layer}: {kept} of {nr}, {gone} of {10 * nr} that went, {result.facts}, {result.err}')
+        if layer == 'slab':
+            check(files - before == 2 * nr, f'it has {files - before} more files')
+    with leaking(sys.executable, KERNEL_PY, nr=nr) as target:
+        with sampling(BINARY, 'alloc', '-p', target.pid, '--layer', 'kmalloc', '--objects') as run:
+            target.work()
+    ratio = of(run.result, 'churn', 'os_eventfd') / max(1, of(run.result, 'hold_eventfds', 'os_eventfd'))
+    check(9 < ratio < 11, f'what is allocated: {ratio} times as many come and go, {run.result.err}')
+
+
 def by_pages():
     """Without a source of allocations: what is told then, and that pages are right where a heap recycles nothing."""
     env = {'MALLOC_MMAP_THRESHOLD_': '65536'}
@@ -225,5 +251,5 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, sampled, leak, by_pages, sliced, formats), sys.argv[6:])
+run_parts((refused, exact, held, other_allocators, python, sampled, leak, by_pages, sliced, kernel, formats), sys.argv[7:])
 done()

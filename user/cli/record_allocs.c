@@ -134,6 +134,11 @@ static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *
 {
 	char more[32] = "";
 
+	if (found->source == SB_ALLOC_KERNEL) {
+		sb_info("memory is that of the kernel, as '%s' tells", found->file);
+		return;
+	}
+
 	if (found->nr_files > 1)
 		snprintf(more, sizeof(more), " and %zu more", found->nr_files - 1);
 	if (found->source == SB_ALLOC_PRODUCERS)
@@ -194,9 +199,10 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	struct sb_alloc_found found;
 	struct sb_alloc_ask ask;
 	const char *why;
-	int err = find_places(opts, is_recorded, &places);
+	int err = view_opts->alloc_layer ? 0 : find_places(opts, is_recorded, &places);
 
 	ask = (struct sb_alloc_ask){
+		.layer = (enum sb_alloc_layer)view_opts->alloc_layer,
 		.tgids = places.tgids.at,
 		.nr_tgids = places.tgids.nr,
 		.files = places.named.at,
@@ -214,7 +220,7 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 		sb_reason_set(reason, err, "cannot look for allocators");
 	else
 		err = sb_alloc_find(&opts->probes, &ask, &found, reason);
-	why = why_not(opts, kind, &places, is_recorded);
+	why = view_opts->alloc_layer ? NULL : why_not(opts, kind, &places, is_recorded);
 	if (!err && !is_recorded && is_by_pages(opts, &found, why)) {
 		release_places(&places);
 		return go_by_pages(opts, found.source, view_opts, reason);

@@ -16,6 +16,7 @@
 #include "bpf/abi/sb_abi_memory.h"
 #include "cli/complete.h"
 #include "cli/snap.h"
+#include "events/allocator.h"
 #include "kinds/view_kind.h"
 #include "symbolizer/sb_sym.h"
 
@@ -271,6 +272,14 @@ static const struct sb_opt_word interp_words[] = {
 static const struct sb_opt_word layer_words[] = {
 	{ "syscall", SB_LAYER_SYSCALL }, { "cache", SB_LAYER_CACHE }, { "block", SB_LAYER_BLOCK },
 	{ "fsync", SB_LAYER_FSYNC },	 { "fault", SB_LAYER_FAULT }, {},
+};
+
+static const struct sb_opt_word alloc_layer_words[] = {
+	{ "user", SB_ALLOC_USER },
+	{ "kmalloc", SB_ALLOC_KMALLOC },
+	{ "slab", SB_ALLOC_SLAB },
+	{ "pages", SB_ALLOC_PAGES },
+	{},
 };
 
 static const struct sb_opt_word memory_kind_words[] = {
@@ -614,6 +623,11 @@ const struct sb_opt sb_record_rows[] = {
 	  .words = memory_kind_words,
 	  .help = "only memory of these kinds: anon (of no file), file, shmem (shared memory), "
 		  "stack (of the main thread), heap (of brk)" },
+	{ .name = "layer", .metavar = "NAME", ALLOCS,
+	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(run.view_opts.alloc_layer),
+	  .words = alloc_layer_words,
+	  .help = "whose memory: user (of programs, default); or that of the kernel: kmalloc, slab "
+		  "(kmem_cache_alloc), pages" },
 	{ .name = "layer", .metavar = "NAME", FILES,
 	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_layer),
 	  .words = layer_words,

@@ -386,7 +386,7 @@ static void add_probe_cost(const struct sb_run *run, const struct sb_run_figures
 	double seconds =
 		(double)(stat[SB_STAT_RUN_NS] + SB_TRAP_NS * stat[SB_STAT_PROBE_HITS]) / 1e9;
 
-	if (view->kind->options & SB_VIEW_ALLOCS && !view->follows_pages)
+	if (view->kind->options & SB_VIEW_ALLOCS && stat[SB_STAT_PROBE_HITS])
 		(void)sb_str_addf(
 			line, "programs came to probes %llu times, which cost them about %.3f s",
 			(unsigned long long)stat[SB_STAT_PROBE_HITS], seconds);

@@ -347,6 +347,78 @@ static int look_at_file(struct finding *finding, const struct file *file,
 	return err;
 }
 
+/* Tracepoints of the kernel's allocators: what begins a pair, and what ends it. Those of a layer have the same
+ * fields. */
+struct kernel_layer {
+	const char *begins[2]; /* the second one is there before Linux 6.1 only */
+	const char *ends[2];
+	const char *when, *bytes, *key;
+};
+
+static const struct kernel_layer kernel_layers[SB_ALLOC_LAYER_MAX] = {
+	/* kfree() takes what kmem_cache_alloc() gave, too. */
+	[SB_ALLOC_KMALLOC] = { { "kmem:kmalloc", "kmem:kmalloc_node" },
+			       { "kmem:kfree", "kmem:kmem_cache_free" },
+			       NULL,
+			       "bytes_alloc",
+			       "ptr" },
+	[SB_ALLOC_SLAB] = { { "kmem:kmem_cache_alloc", "kmem:kmem_cache_alloc_node" },
+			    { "kmem:kmem_cache_free", "kmem:kfree" },
+			    NULL,
+			    "bytes_alloc",
+			    "ptr" },
+	/* A page without a number is none. The key is not 0. */
+	[SB_ALLOC_PAGES] = { { "kmem:mm_page_alloc", NULL },
+			     { "kmem:mm_page_free", NULL },
+			     "pfn + 1",
+			     "4096 << order",
+			     "pfn" },
+};
+
+static int add_kernel_event(struct sb_probes *probes, const char *event, uint32_t roles,
+			    bool is_optional, struct sb_reason *reason)
+{
+	struct sb_reason why = {};
+	int err;
+
+	if (!event)
+		return 0;
+	probes->roles = roles;
+	err = sb_probes_add(probes, event, &why);
+	probes->roles = 0;
+	if (err && !(is_optional && err == -ENOENT)) {
+		sb_reason_set(reason, why.err, "%s", why.text);
+		return err;
+	}
+	return 0;
+}
+
+static int find_in_kernel(struct sb_probes *probes, const struct sb_alloc_ask *ask,
+			  struct sb_alloc_found *ret, struct sb_reason *reason)
+{
+	const struct kernel_layer *layer = &kernel_layers[ask->layer];
+	const uint32_t held = SB_EVENT_HELD | SB_EVENT_OF_KERNEL;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < SB_ARRAY_SIZE(layer->begins) && !err; i++)
+		err = add_kernel_event(probes, layer->begins[i],
+				       ask->is_held ? SB_EVENT_BEGINS | held : 0, i, reason);
+	for (i = 0; i < SB_ARRAY_SIZE(layer->ends) && ask->is_held && !err; i++)
+		err = add_kernel_event(probes, layer->ends[i], SB_EVENT_ENDS | held, false, reason);
+	err = err
+		      ?: sb_probes_compile(probes, layer->when,
+					   ask->is_of_objects ? OBJECT : layer->bytes, NULL,
+					   reason);
+	if (!err && ask->is_held)
+		err = sb_probes_compile_keys(probes, layer->key, NULL, reason);
+	if (err)
+		return err;
+	ret->source = SB_ALLOC_KERNEL;
+	snprintf(ret->file, sizeof(ret->file), "%s", layer->begins[0]);
+	return 0;
+}
+
 int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
 		  struct sb_alloc_found *ret, struct sb_reason *reason)
 {
@@ -356,6 +428,8 @@ int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
 	int err;
 
 	*ret = (struct sb_alloc_found){};
+	if (ask->layer)
+		return find_in_kernel(probes, ask, ret, reason);
 	err = look_at_processes(&finding);
 	err = err ?: look_at_named(&finding, ask->files, ask->nr_files, true);
 	err = err ?: look_at_named(&finding, ask->of_command, ask->nr_of_command, false);

@@ -25,9 +25,19 @@
 /* Files that are looked at in one run. */
 #define SB_ALLOC_FILES_MAX 4096u
 
+/* Whose memory: of programs, or of the kernel, by its allocator. */
+enum sb_alloc_layer {
+	SB_ALLOC_USER,
+	SB_ALLOC_KMALLOC,
+	SB_ALLOC_SLAB, /* kmem_cache_alloc() */
+	SB_ALLOC_PAGES,
+	SB_ALLOC_LAYER_MAX,
+};
+
 /* Zero-initialize it. */
 struct sb_alloc_ask {
-	const uint32_t *tgids; /* processes whose files are looked at */
+	enum sb_alloc_layer layer; /* one of the kernel's: files and processes are not looked at */
+	const uint32_t *tgids;	   /* processes whose files are looked at */
 	size_t nr_tgids;
 	/* Files, by path or by name, such as "c"; those that do not exist are skipped. */
 	const char *const *files;
@@ -43,6 +53,7 @@ enum sb_alloc_source {
 	SB_ALLOC_NOTHING,
 	SB_ALLOC_PRODUCERS,
 	SB_ALLOC_FUNCTIONS,
+	SB_ALLOC_KERNEL,
 };
 
 struct sb_alloc_found {

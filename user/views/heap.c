@@ -17,6 +17,7 @@ const struct sb_view sb_view_heap = {
 	.prepare = sb_held_prepare,
 	.attach = sb_held_attach,
 	.attaches = sb_held_attaches,
+	.nests = sb_held_nests,
 	.settle = sb_held_settle,
 	.pending = sb_held_pending,
 	.thin = sb_held_thin,

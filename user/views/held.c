@@ -54,13 +54,14 @@ static struct sb_attaching calls_of(const struct sampler_bpf *skel, const struct
 	};
 }
 
-/* Where memory is given back, and the probes of producers. */
+/* Where memory is given back, the probes of producers, and the tracepoints of the kernel's memory. */
 static struct sb_attaching events_of(const struct sampler_bpf *skel, const struct sb_probes *probes)
 {
 	return (struct sb_attaching){
 		.probes = probes,
 		.programs.of = { [SB_PROBE_USER] = skel->progs.latency_user,
-				 [SB_PROBE_USDT] = skel->progs.latency_user },
+				 [SB_PROBE_USDT] = skel->progs.latency_user,
+				 [SB_PROBE_TRACEPOINT] = skel->progs.latency_tracepoint },
 		.wants = is_event,
 	};
 }
@@ -81,6 +82,7 @@ int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 
 	err = err ?: bpf_map__set_max_entries(skel->maps.latency_calls, HELD_MAX);
 	err = err ?: sb_places_make_room(skel, probes);
+	err = err ?: sb_later_prepare(skel, probes);
 	for (i = 0; i < SB_ARRAY_SIZE(jobs) && !err; i++)
 		err = sb_attach_prepare(&jobs[i]);
 	return err;
@@ -96,6 +98,7 @@ int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 	int err = sb_places_write(skel, opts->probes, reason);
 
 	err = err ?: sb_attach(&events, links, reason);
+	err = err ?: sb_later_attach(skel, opts->probes, links, reason);
 	err = err ?: sb_attach(&returns, links, reason);
 	memcpy(begins.is_left_out, returns.is_left_out, sizeof(begins.is_left_out));
 	err = err ?: sb_attach(&begins, links, reason);
@@ -106,7 +109,13 @@ int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 bool sb_held_attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
 	return prog == skel->progs.latency_user || prog == skel->progs.latency_begin ||
-	       prog == skel->progs.latency_end;
+	       prog == skel->progs.latency_end || prog == skel->progs.latency_tracepoint ||
+	       prog == skel->progs.latency_later;
+}
+
+bool sb_held_nests(const struct sampler_bpf *skel, const struct bpf_program *prog)
+{
+	return prog == skel->progs.latency_later;
 }
 
 struct bpf_program *sb_held_settle(struct sampler_bpf *skel)

@@ -50,29 +50,10 @@ static struct sb_programs ends_of(const struct sampler_bpf *skel)
 				     } };
 }
 
-/* Return: whether another program takes the stacks where this place begins a pair. Those of system calls
- * are no tracepoints of their own to the kernel. */
-static bool is_for_later(const struct sb_probe *probe)
-{
-	return probe->kind == SB_PROBE_TRACEPOINT && probe->roles & SB_EVENT_BEGINS &&
-	       strncmp(probe->function, "syscalls:", strlen("syscalls:")) != 0;
-}
-
-static int prepare_later(struct sampler_bpf *skel)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < probes->places.nr && !err; i++)
-		if (is_for_later(&probes->places.at[i]))
-			err = bpf_program__set_autoload(skel->progs.latency_later, true);
-	return err;
-}
-
 static int prepare_pairs(struct sampler_bpf *skel)
 {
 	const struct sb_programs programs = programs_of(skel);
-	int err = prepare_later(skel);
+	int err = sb_later_prepare(skel, probes);
 
 	return err ? err : sb_places_prepare(skel, probes, &programs);
 }
@@ -119,30 +100,13 @@ static int attach_calls(struct sampler_bpf *skel, sb_vec_link *links, struct sb_
 	return err ? err : sb_attach_tell(&job, reason);
 }
 
-/* Have latency_later take the stacks at a tracepoint. If the kernel refuses it, latency_tracepoint goes
- * on to take them, and more ends may be lost, which is counted. */
-static int attach_later(const struct sampler_bpf *skel, uint32_t idx, sb_vec_link *links)
-{
-	const char *name = strchr(probes->places.at[idx].function, ':') + 1;
-	struct bpf_link *link = bpf_program__attach_raw_tracepoint(skel->progs.latency_later, name);
-	int err = link ? sb_view_keep_link(links, link) : 0;
-
-	return link && !err ? sb_places_take_later(skel, probes, idx) : err;
-}
-
 /* At each tracepoint the program that notes a beginning first, so that it is called first. */
 static int attach_pairs(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason)
 {
 	const struct sb_programs programs = programs_of(skel);
 	int err = sb_places_attach(skel, probes, &programs, links, reason);
-	uint32_t i;
 
-	for (i = 0; i < probes->places.nr && !err; i++)
-		if (is_for_later(&probes->places.at[i]))
-			err = attach_later(skel, i, links);
-	return sb_reason_is_set(reason) || !err
-		       ? err
-		       : sb_reason_set(reason, err, "cannot take stacks at tracepoints");
+	return err ? err : sb_later_attach(skel, probes, links, reason);
 }
 
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,

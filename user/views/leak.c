@@ -23,6 +23,7 @@ const struct sb_view sb_view_leak = {
 	.prepare = prepare,
 	.attach = sb_held_attach,
 	.attaches = sb_held_attaches,
+	.nests = sb_held_nests,
 	.settle = sb_held_settle,
 	.pending = sb_held_pending,
 	.thin = sb_held_thin,

@@ -70,6 +70,7 @@ struct sb_view_opts {
 	uint64_t slower_than_ns; /* only spans that take at least so long; 0: all */
 	bool span_distr;	 /* the closing report has a histogram of their durations */
 	bool is_of_objects;	 /* of allocations: weigh each by 1, not by its bytes */
+	uint32_t alloc_layer;	 /* enum sb_alloc_layer */
 	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
 	uint32_t memory_what;	 /* enum sb_memory_what */
 	bool has_command;	 /* the run is of a command; set by the session */

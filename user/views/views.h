@@ -245,6 +245,15 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
 			 uint32_t idx);
 
+/* later.c: have latency_later take the stacks where pairs begin at tracepoints. For sb_view.prepare().
+ * Return: 0 or a negative errno. */
+int sb_later_prepare(struct sampler_bpf *skel, const struct sb_probes *probes);
+/* For sb_view.attach(), after latency_tracepoint was attached to the places, so that it is called
+ * first. If the kernel refuses a place, latency_tracepoint goes on to take the stacks there, and more
+ * ends may be lost, which is counted. Return: 0; or a negative errno with @reason. */
+int sb_later_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
+		    sb_vec_link *links, struct sb_reason *reason);
+
 /* For sb_view.attach(): tell the BPF side what each place is. Return: 0; or a negative errno with
  * @reason. */
 int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *probes,
@@ -273,6 +282,7 @@ int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		   struct sb_reason *reason);
 bool sb_held_attaches(struct sampler_bpf *skel, const struct bpf_program *prog);
+bool sb_held_nests(const struct sampler_bpf *skel, const struct bpf_program *prog);
 struct bpf_program *sb_held_settle(struct sampler_bpf *skel);
 int sb_held_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
 uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
