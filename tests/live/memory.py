@@ -138,7 +138,9 @@ def kinds():
         resident = int(re.search(r'bytes resident +(\d+)', run.result.err)[1])
         check(resident == after[kind] and 0 <= weight - came <= 16 * mmap.PAGESIZE and came,
               f'{kind}: {resident} of {after[kind]} bytes are resident, {weight} of {came} came')
-    check(of(runs['shmem,stack'].result, 'keeper', 'share') == 90 * mmap.PAGESIZE, 'shared memory has its stack')
+    # A page of the stack may be new in it.
+    shared = of(runs['shmem,stack'].result, 'keeper', 'share')
+    check(0 <= shared - 90 * mmap.PAGESIZE <= 2 * mmap.PAGESIZE, f'shared memory has its stack: {shared} bytes')
     refused = stackbpf(BINARY, 'memory', '--churn', '--kind', 'anon', '-t', '1')
     check(refused.status and 'do not go together' in refused.err, f'of what is gone no kind is known: {refused.err}')
 
