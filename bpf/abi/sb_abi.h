@@ -169,6 +169,17 @@ struct sb_event_stack {
 #endif
 
 /*
+ * Bits of an address of user space. A program that asks for higher ones by hints to mmap() (arm64
+ * with 52 bits, x86-64 with five levels of page tables) has data there that interpreters' walkers
+ * take for none.
+ */
+#ifdef SB_MACHINE_ARM64
+#define SB_USER_ADDR_BITS 48
+#else
+#define SB_USER_ADDR_BITS 47
+#endif
+
+/*
  * Number of registers, in the order of their DWARF numbers. x86-64 psABI: rax rdx rcx rbx rsi rdi
  * rbp rsp r8 ... r15; AADWARF64: x0 ... x30 sp.
  */

@@ -4,8 +4,9 @@
  * names; the name is in the code that calls them. So a frame consists of the function, the
  * position in it, and the place it was called from:
  *
- *	obj	63-47 position in the function: number of the instruction, from 1; 0: not known
- *		46-3  address of the function's prototype (or see SB_LUA_*)
+ *	obj	63-47 position in the function: number of the instruction, from 1; 0: not known; on
+ *		      arm64 63-48
+ *		46-3  address of the function's prototype (or see SB_LUA_*); on arm64 47-3
  *		2-0   SB_LUA_*
  *	where	the place of the call: SB_LUA_CALL_* for LuaJIT, SB_LUA_CALLER_* for PUC Lua
  */
@@ -15,6 +16,8 @@
 #ifndef __bpf__
 #include <linux/types.h>
 #endif
+
+#include "bpf/abi/sb_abi.h"
 
 enum {
 	SB_LUA_FUNCTION = 1,
@@ -38,9 +41,9 @@ enum {
 };
 
 #define SB_LUA_KIND_MASK      7ull
-#define SB_LUA_ADDR_MASK      (((1ull << 47) - 1) & ~SB_LUA_KIND_MASK)
-#define SB_LUA_PLACE_SHIFT    47
-#define SB_LUA_PLACE_MAX      ((1ull << 17) - 1)
+#define SB_LUA_ADDR_MASK      (((1ull << SB_USER_ADDR_BITS) - 1) & ~SB_LUA_KIND_MASK)
+#define SB_LUA_PLACE_SHIFT    SB_USER_ADDR_BITS
+#define SB_LUA_PLACE_MAX      ((1ull << (64 - SB_LUA_PLACE_SHIFT)) - 1)
 
 /*
  * LuaJIT: distance from the prototype to the instruction after the call, in instructions; 0: not
@@ -68,8 +71,8 @@ enum {
 #define sb_lua_obj_place(obj) ((__u32)((obj) >> SB_LUA_PLACE_SHIFT))
 
 /*
- * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr, of which bits 46 to 3 are
- * taken, and the position @place; a position beyond SB_LUA_PLACE_MAX counts as not known.
+ * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr, of which the bits above
+ * are taken, and the position @place; a position beyond SB_LUA_PLACE_MAX counts as not known.
  */
 static inline __attribute__((always_inline)) __u64 sb_lua_obj(__u32 kind, __u64 addr, __u64 place)
 {

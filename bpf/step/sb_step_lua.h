@@ -73,6 +73,19 @@ enum {
 	SB_LUA_ROUNDS_BELOW = 32,  /* rounds below the frame, downwards from its end */
 	SB_LUA_ROUNDS_WITHIN = 32, /* rounds in the frame */
 	SB_LUA_UNKNOWN = 1,
+/* Rounds that examine callee-saved registers, from SAVED + 2 on by DWARF numbers: x18 to
+	 * x29; r12 to r15. */
+#ifdef SB_MACHINE_ARM64
+	SB_LUA_SAVED = 16,
+	SB_LUA_ROUNDS_SAVED = 6,
+	SB_LUA_ROUND_MASK = 7, /* bits of such a round's number, for the verifier */
+	SB_LUA_CALL_BYTES = 0, /* what a call puts on the stack */
+#else
+	SB_LUA_SAVED = 10,
+	SB_LUA_ROUNDS_SAVED = 2,
+	SB_LUA_ROUND_MASK = 3,
+	SB_LUA_CALL_BYTES = 8,
+#endif
 };
 
 /* Return: the configuration of this runtime in this process: w->conf.word. */
@@ -88,7 +101,8 @@ static __always_inline int sb_lua_is_state(struct sb_interp_walk *w, void *mem, 
 	__u64 g, main;
 
 	/* Most words are addresses on the stack, numbers and code. */
-	if (l < SB_PC_MIN || (l & 7) || l >> 47 || l - w->at[SB_LUA_SP] + (1 << 16) < 1 << 17)
+	if (l < SB_PC_MIN || (l & 7) || l >> SB_USER_ADDR_BITS ||
+	    l - w->at[SB_LUA_SP] + (1 << 16) < 1 << 17)
 		return 0;
 	if (sb_interp_u8(w, mem, l + SB_LUA_TAG) != SB_LUA_TTHREAD)
 		return 0;
@@ -146,14 +160,16 @@ static __always_inline int sb_lua_words(struct sb_interp_walk *w, void *mem)
 		words[0] = w->at[SB_LUA_BX];
 		return 0;
 	}
-	if (round <= 2) { /* r12 to r15 */
-		words[1] = w->at[SB_LUA_IS_LEAF] ? w->regs[10 + 2 * (round & 3)] : 0;
-		words[0] = w->at[SB_LUA_IS_LEAF] ? w->regs[11 + 2 * (round & 3)] : 0;
+	if (round <= SB_LUA_ROUNDS_SAVED) {
+		__u64 reg = SB_LUA_SAVED + 2 * (round & SB_LUA_ROUND_MASK);
+
+		words[1] = w->at[SB_LUA_IS_LEAF] ? w->regs[reg] : 0;
+		words[0] = w->at[SB_LUA_IS_LEAF] ? w->regs[reg + 1] : 0;
 		return 0;
 	}
-	round -= 3;
+	round -= 1 + SB_LUA_ROUNDS_SAVED;
 	if (round < below)
-		from -= 24 + round * 16; /* the return address is none */
+		from -= SB_LUA_CALL_BYTES + 16 + round * 16; /* the return address is none */
 	else if (round < below + SB_LUA_ROUNDS_WITHIN)
 		from += (round - below) * 16;
 	else

@@ -47,8 +47,17 @@ struct sb_php_conf {
 _Static_assert(sizeof(struct sb_php_conf) <= 8 * SB_INTERP_CONF_WORDS, "it fits");
 
 /* struct _zend_executor_globals, _zend_execute_data, _zend_op, _zend_function_common. */
-#define SB_PHP_BAILOUT	    416 /* JMP_BUF *, which lies on the C stack */
-#define SB_PHP_OP_BYTES	    32
+#define SB_PHP_BAILOUT	416 /* JMP_BUF *, which lies on the C stack */
+#define SB_PHP_OP_BYTES 32
+/* Where the loop keeps the innermost frame and its next instruction (zend_vm_execute.h:
+ * ZEND_VM_FP_GLOBAL_REG, ZEND_VM_IP_GLOBAL_REG), by DWARF numbers. */
+#ifdef SB_MACHINE_ARM64
+#define SB_PHP_REG_FRAME 27
+#define SB_PHP_REG_OP	 28
+#else
+#define SB_PHP_REG_FRAME 14
+#define SB_PHP_REG_OP	 15
+#endif
 #define SB_PHP_OP_EXTENDED  20 /* u32 extended_value, u32 lineno, u8 opcode */
 #define SB_PHP_OP_LINE	    24
 #define SB_PHP_OP_CODE	    28
@@ -156,8 +165,8 @@ static __always_inline int sb_php_is_line(const struct sb_interp_walk *w, __u32 
 
 /*
  * Return: the current line of the frame @ex (struct _zend_execute_data, whose words are in
- * w->at[]); 0: not known. The loop keeps the innermost frame in r14 and its next instruction in
- * r15, which it writes to memory only before code that may need it. Functions that it calls mostly
+ * w->at[]); 0: not known. The loop keeps the innermost frame in r14 (x27) and its next instruction in
+ * r15 (x28), which it writes to memory only before code that may need it. Functions that it calls mostly
  * leave these registers alone; if they have not, one of the two does not match.
  */
 static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __u64 ex)
@@ -165,9 +174,9 @@ static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __
 	__u64 opline = w->at[SB_PHP_OPLINE];
 	__u32 line;
 
-	if (ex == w->at[SB_PHP_LEAF] && w->regs[14] == ex &&
-	    (w->regs[15] - opline) % SB_PHP_OP_BYTES == 0) {
-		line = sb_interp_u32(w, mem, w->regs[15] + SB_PHP_OP_LINE);
+	if (ex == w->at[SB_PHP_LEAF] && w->regs[SB_PHP_REG_FRAME] == ex &&
+	    (w->regs[SB_PHP_REG_OP] - opline) % SB_PHP_OP_BYTES == 0) {
+		line = sb_interp_u32(w, mem, w->regs[SB_PHP_REG_OP] + SB_PHP_OP_LINE);
 		if (sb_php_is_line(w, line))
 			return line;
 	}

@@ -140,7 +140,7 @@ static int decode(struct search *search, const uint8_t *code, size_t len)
 	for (at = 0; at < len && !err; at += insn.len) {
 		uint64_t addr = search->func.lo + at;
 
-		err = sb_insn_decode(code + at, len - at, addr, &insn);
+		err = sb_insn_x86.decode(code + at, len - at, addr, &insn);
 		if (!err)
 			err = find_piece(search, addr);
 		if (!err && is_branch(&insn)) {

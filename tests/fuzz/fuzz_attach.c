@@ -316,7 +316,7 @@ static int on_stub(void *arg, const struct sb_stub *stub)
 	uint64_t val;
 
 	must(stub->exit <= SB_STUB_RET);
-	for (size_t i = 0; i < 16; i++) {
+	for (size_t i = 0; i < SB_INSN_REGS; i++) {
 		must(stub->reg[i].nr_loads <= SB_STUB_LOADS_MAX);
 		sb_stub_value(memory, &stub->reg[i], &val);
 		sb_stub_address(memory, &stub->reg[i], &val);
@@ -336,25 +336,27 @@ static void check_insn(const struct sb_insn *insn, size_t left)
 	bool has_reg = insn->kind >= SB_INSN_LEA && insn->kind <= SB_INSN_ADD_IMM;
 
 	must(insn->len && insn->len <= SB_INSN_BYTES_MAX && insn->len <= left);
-	must(insn->reg < 16 || !has_reg);
+	must(insn->reg < SB_INSN_REGS || !has_reg);
 	must(insn->base <= SB_INSN_NO_BASE);
 }
 
 /* Code, whoever's. */
 static void check_code(struct sb_image *image, struct sb_memory *memory)
 {
+	static const struct sb_insn_set *const sets[] = { &sb_insn_x86, &sb_insn_arm64 };
 	struct sb_range parts[SB_RUNTIME_ANCHORS_MAX];
 	struct sb_insn insn;
 	uint64_t begin, end;
 	size_t i, at, nr;
 
-	for (at = 0; at < lib.nr_content; at += insn.len) {
-		insn.len = 1;
-		if (sb_insn_decode(lib.content + at, lib.nr_content - at, BIAS + at, &insn))
-			insn.len = 1;
-		else
-			check_insn(&insn, lib.nr_content - at);
-	}
+	for (i = 0; i < SB_ARRAY_SIZE(sets); i++)
+		for (at = 0; at < lib.nr_content; at += insn.len) {
+			if (sets[i]->decode(lib.content + at, lib.nr_content - at, BIAS + at,
+					    &insn))
+				insn.len = 1;
+			else
+				check_insn(&insn, lib.nr_content - at);
+		}
 	sb_image_functions(image, on_function, NULL);
 	for (i = 0; i < lib.nr_names && i < 8; i++) {
 		uint64_t addr = BIAS + CONTENT_AT + lib.where[i].at;

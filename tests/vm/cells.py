@@ -34,7 +34,8 @@ VIEWS = {
     'io governed': ('io', *GOVERNED),
 }
 ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing
-NOT_ON_ARM64 = 'on arm64 there is Python only: the others show their C functions (interpreters.md)'
+ON_ARM64 = ('native', 'python', 'perl', 'lua', 'php')
+NOT_ON_ARM64 = 'on arm64 this runtime shows its C functions only (interpreters.md)'
 OF_DISK = ('io cache', 'io block', 'io fsync')
 NO_TABLES = 'its frames are linked by frame pointers: generated code has no unwind tables'
 NO_C_FRAMES = 'its frames are found by walking through C functions, which have no frame pointers in this distribution'
@@ -55,7 +56,7 @@ def is_governed(view):
 
 def cannot(view, unwinder, interp):
     """Why there is nothing to be seen."""
-    if platform.machine() == 'aarch64' and interp not in ('native', 'python'):
+    if platform.machine() == 'aarch64' and interp not in ON_ARM64:
         return NOT_ON_ARM64
     if unwinder == 'dwarf' and interp == 'node':
         return NO_TABLES
@@ -93,5 +94,6 @@ MODES = {
               for name in ALONE)],
     'arm64': [(FEW, each(('dwarf', 'fp'), 'oncpu', 'offcpu', 'wall') +
                each(('dwarf',), *[view for view in OTHER_VIEWS if view not in ('oncpu', 'offcpu', 'wall')]) +
-               each(('auto',), *GOVERNED_VIEWS))],
+               each(('auto',), *GOVERNED_VIEWS)),
+              (('lua', 'php'), each(('dwarf',), 'oncpu'))],
 }

@@ -25,7 +25,7 @@ PACKAGES = (
     'libbpf-dev', 'libc6-dev', 'libcmocka-dev', 'libdw-dev', 'libelf-dev', 'libiberty-dev', 'liblzma-dev', 'libzstd-dev',
     'zlib1g-dev',
     # to run tests with
-    'bash', 'binutils', 'busybox-static', 'coreutils', 'dash', 'libgcc-s1', 'perl', 'python3')
+    'bash', 'binutils', 'busybox-static', 'coreutils', 'dash', 'libgcc-s1', 'lua5.4', 'perl', 'php8.2-cli', 'python3')
 CROSS_FILE = """[binaries]
 c = ['{compiler}', '--sysroot={root}']
 ar = '{triplet}-ar'

@@ -26,7 +26,7 @@ static int decode_up_to(const uint8_t *code, size_t len, size_t *ret_before)
 	size_t at = 0;
 
 	while (at < len) {
-		if (sb_insn_decode(code + at, len + SB_INSN_BYTES_MAX - at, 0, &insn))
+		if (sb_insn_x86.decode(code + at, len + SB_INSN_BYTES_MAX - at, 0, &insn))
 			return -EBADMSG;
 		*ret_before = at;
 		at += insn.len;

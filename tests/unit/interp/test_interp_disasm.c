@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "interp/core/memory.h"
 #include "interp/core/stub.h"
@@ -31,11 +32,18 @@ static int always(void *arg, const struct sb_stub *stub)
 	return 1;
 }
 
+static void follow_of(const struct sb_insn_set *set, const char *bytes, size_t len,
+		      sb_stub_is_tls_fn is_tls)
+{
+	struct sb_stub_code code = { set, (const uint8_t *)bytes, len, CODE };
+
+	nr_last = 0;
+	assert_int_equal(sb_stub_follow_code(&code, note, is_tls, NULL), 0);
+}
+
 static void follow(const char *code, size_t len, sb_stub_is_tls_fn is_tls)
 {
-	nr_last = 0;
-	assert_int_equal(sb_stub_follow_code((const uint8_t *)code, len, CODE, note, is_tls, NULL),
-			 0);
+	follow_of(&sb_insn_x86, code, len, is_tls);
 }
 
 static void assert_value(const struct sb_stub_value *value, enum sb_stub_base base, uint64_t addr,
@@ -73,13 +81,92 @@ static void lengths(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const uint8_t *code = (const uint8_t *)rows[i].code;
 
-		assert_int_equal(sb_insn_decode(code, rows[i].len, CODE, &insn), 0);
+		assert_int_equal(sb_insn_x86.decode(code, rows[i].len, CODE, &insn), 0);
 		assert_int_equal(insn.len, rows[i].len);
 		assert_int_equal(insn.kind, rows[i].kind);
 		/* Cut off, it is none. */
-		assert_true(sb_insn_decode(code, rows[i].len - 1u, CODE, &insn) != 0);
+		assert_true(sb_insn_x86.decode(code, rows[i].len - 1u, CODE, &insn) != 0);
 	}
-	assert_true(sb_insn_decode((const uint8_t *)"\x06", 1, CODE, &insn) != 0);
+	assert_true(sb_insn_x86.decode((const uint8_t *)"\x06", 1, CODE, &insn) != 0);
+}
+
+/* Words and their meaning as objdump has them, of Debian's PHP 8.2 for arm64. */
+static void of_arm64(void **state)
+{
+	static const struct {
+		uint32_t word;
+		uint8_t kind, reg, base;
+		int64_t val; /* the displacement, immediate, or target relative to CODE */
+	} rows[] = {
+		{ 0xd0001420, SB_INSN_LEA, 0, SB_INSN_NO_BASE, 0x286000 }, /* adrp x0 */
+		{ 0x10000040, SB_INSN_LEA, 0, SB_INSN_NO_BASE, 8 },	   /* adr x0 */
+		{ 0xf9445800, SB_INSN_LOAD, 0, 0, 2224 },		   /* ldr x0, [x0, #2224] */
+		{ 0xb4000141, SB_INSN_JCC, 0, SB_INSN_NO_BASE, 0x28 },	   /* cbz x1 */
+		{ 0x39400002, SB_INSN_OTHER, 2, 0, 0 },			   /* ldrb w2, [x0] */
+		{ 0x540000a1, SB_INSN_JCC, 0, SB_INSN_NO_BASE, 0x14 },	   /* b.ne */
+		{ 0xb5ffff01, SB_INSN_JCC, 0, SB_INSN_NO_BASE, -0x20 },	   /* cbnz x1 */
+		{ 0x36b80142, SB_INSN_JCC, 0, SB_INSN_NO_BASE, 0x28 },	   /* tbz w2, #23 */
+		{ 0xd2800000, SB_INSN_IMM, 0, SB_INSN_NO_BASE, 0 },	   /* mov x0, #0 */
+		{ 0x5281af62, SB_INSN_IMM, 2, SB_INSN_NO_BASE, 3451 },	   /* mov w2, #3451 */
+		{ 0x92800000, SB_INSN_IMM, 0, SB_INSN_NO_BASE, -1 },	   /* mov x0, #-1 */
+		{ 0xa9be7bfd, SB_INSN_STORE, 29, 31, -32 }, /* stp x29, x30, [sp, #-32]! */
+		{ 0xa8c17bfd, SB_INSN_LOAD, 29, 31, 0 },    /* ldp x29, x30, [sp], #16 */
+		{ 0xf9000bf3, SB_INSN_STORE, 19, 31, 16 },  /* str x19, [sp, #16] */
+		{ 0x294118a4, SB_INSN_LOAD, 4, 5, 8 },	    /* ldp w4, w6, [x5, #8] */
+		{ 0xf8400c01, SB_INSN_LOAD, 1, 0, 0 },	    /* ldr x1, [x0, #0]! */
+		{ 0x910003fd, SB_INSN_LEA, 29, 31, 0 },	    /* mov x29, sp */
+		{ 0x91406400, SB_INSN_LEA, 0, 0, 0x19000 }, /* add x0, x0, #0x19, lsl #12 */
+		{ 0xd10243ff, SB_INSN_LEA, 31, 31, -0x90 }, /* sub sp, sp, #0x90 */
+		{ 0xaa0003f3, SB_INSN_MOVE, 19, 0, 0 },	    /* mov x19, x0 */
+		{ 0x97fffff4, SB_INSN_CALL, 0, SB_INSN_NO_BASE, -0x30 }, /* bl */
+		{ 0x14000002, SB_INSN_JMP, 0, SB_INSN_NO_BASE, 8 },	 /* b */
+		{ 0xd63f0020, SB_INSN_CALL_MEM, 0, 1, 0 },		 /* blr x1 */
+		{ 0xd61f0000, SB_INSN_JMP_MEM, 0, 0, 0 },		 /* br x0 */
+		{ 0xd65f03c0, SB_INSN_RET, 0, 30, 0 },			 /* ret */
+		{ 0xd65f0bff, SB_INSN_RET, 0, 31, 0 },			 /* retaa */
+		{ 0xd4200020, SB_INSN_TRAP, 0, SB_INSN_NO_BASE, 0 },	 /* brk #1 */
+		{ 0xd503201f, SB_INSN_OTHER, 0, SB_INSN_NO_BASE, 0 },	 /* nop */
+		{ 0xeb01001f, SB_INSN_OTHER, 0, SB_INSN_NO_BASE, 0 },	 /* cmp x0, x1 */
+		{ 0xf9400c21, SB_INSN_LOAD, 1, 1, 24 },			 /* ldr x1, [x1, #24] */
+	};
+	struct sb_insn insn;
+
+	for (size_t i = 0; i < SB_ARRAY_SIZE(rows); i++) {
+		const uint8_t *code = (const uint8_t *)&rows[i].word;
+		int64_t val;
+
+		assert_int_equal(sb_insn_arm64.decode(code, 4, CODE, &insn), 0);
+		val = insn.target ? (int64_t)(insn.target - CODE)
+		      : insn.kind == SB_INSN_IMM
+			      ? insn.imm
+			      : insn.disp - (insn.base == SB_INSN_NO_BASE && insn.disp
+						     ? (int64_t)CODE
+						     : 0);
+		assert_int_equal(insn.len, 4);
+		assert_int_equal(insn.kind, rows[i].kind);
+		assert_int_equal(insn.reg, rows[i].reg);
+		assert_int_equal(insn.base, rows[i].base);
+		assert_int_equal(val, rows[i].val);
+		assert_true(sb_insn_arm64.decode(code, 3, CODE, &insn) != 0);
+	}
+}
+
+static void stub_of_arm64(void **state)
+{
+	/* zend_is_executing() without its comparison, and the PLT */
+	static const uint32_t loads[] = { 0xd0001420, 0xf9445800, 0xf940f400, 0xd65f03c0 };
+	static const uint32_t plt[] = { 0xd0001410, 0xf9400611, 0x91002210, 0xd61f0220 };
+	const struct sb_stub_value *result = &last[0].reg[SB_STUB_RESULT];
+
+	follow_of(&sb_insn_arm64, (const char *)loads, sizeof(loads), NULL);
+	assert_int_equal(nr_last, 1);
+	assert_int_equal(last[0].exit, SB_STUB_RET);
+	assert_value(result, SB_STUB_CONST, CODE + 0x286000 + 2224, 2);
+	assert_int_equal(result->off[1], 488);
+	follow_of(&sb_insn_arm64, (const char *)plt, sizeof(plt), NULL);
+	assert_int_equal(nr_last, 1);
+	assert_int_equal(last[0].exit, SB_STUB_JUMP);
+	assert_int_equal(last[0].target_slot, CODE + 0x282000 + 8);
 }
 
 static void key_through_the_got(void **state)
@@ -95,10 +182,10 @@ static void key_through_the_got(void **state)
 	follow(code, NR(code), NULL);
 	assert_int_equal(nr_last, 2);
 	assert_int_equal(last[0].exit, SB_STUB_JUMP);
-	assert_value(&last[0].reg[SB_STUB_RDI], SB_STUB_CONST, CODE + 7 + 0x17d169, 1);
-	assert_int_equal(last[0].reg[SB_STUB_RDI].off[1], 0x248);
+	assert_value(&last[0].reg[sb_insn_x86.reg_argument], SB_STUB_CONST, CODE + 7 + 0x17d169, 1);
+	assert_int_equal(last[0].reg[sb_insn_x86.reg_argument].off[1], 0x248);
 	assert_int_equal(last[1].exit, SB_STUB_RET);
-	assert_value(&last[1].reg[SB_STUB_RAX], SB_STUB_CONST, 0, 0);
+	assert_value(&last[1].reg[SB_STUB_RESULT], SB_STUB_CONST, 0, 0);
 }
 
 static void argument_kept_over_a_call(void **state)
@@ -114,9 +201,10 @@ static void argument_kept_over_a_call(void **state)
 	assert_int_equal(nr_last, 2);
 	assert_int_equal(last[0].exit, SB_STUB_CALL);
 	assert_int_equal(last[1].exit, SB_STUB_JUMP);
-	assert_value(&last[1].reg[SB_STUB_RDI], SB_STUB_CONST, CODE + 11 + 0x3ec015, 1);
-	assert_int_equal(last[1].reg[SB_STUB_RDI].off[1], 0x870);
-	assert_value(&last[1].reg[SB_STUB_RAX], SB_STUB_UNKNOWN, 0, 0);
+	assert_value(&last[1].reg[sb_insn_x86.reg_argument], SB_STUB_CONST, CODE + 11 + 0x3ec015,
+		     1);
+	assert_int_equal(last[1].reg[sb_insn_x86.reg_argument].off[1], 0x870);
+	assert_value(&last[1].reg[SB_STUB_RESULT], SB_STUB_UNKNOWN, 0, 0);
 }
 
 static void constants(void **state)
@@ -126,9 +214,9 @@ static void constants(void **state)
 	static const char relative[] = "\x8b\x3d\x14\x91\x58\x00\xe9\x8b\x33\xf5\xff";
 
 	follow(fixed, NR(fixed), NULL);
-	assert_value(&last[0].reg[SB_STUB_RDI], SB_STUB_CONST, 0xba10e0, 0);
+	assert_value(&last[0].reg[sb_insn_x86.reg_argument], SB_STUB_CONST, 0xba10e0, 0);
 	follow(relative, NR(relative), NULL);
-	assert_value(&last[0].reg[SB_STUB_RDI], SB_STUB_CONST, CODE + 6 + 0x589114, 1);
+	assert_value(&last[0].reg[sb_insn_x86.reg_argument], SB_STUB_CONST, CODE + 6 + 0x589114, 1);
 }
 
 static void thread_local(void **state)
@@ -140,17 +228,17 @@ static void thread_local(void **state)
 	const struct sb_stub_value *rax;
 
 	follow(exec, NR(exec), always);
-	rax = &last[0].reg[SB_STUB_RAX];
+	rax = &last[0].reg[SB_STUB_RESULT];
 	assert_value(rax, SB_STUB_FS, 0, 1);
 	assert_int_equal(rax->off[0], -40);
 	follow(initial, NR(initial), always);
-	assert_value(&last[0].reg[SB_STUB_RAX], SB_STUB_FS_SLOT, CODE + 7 + 0x1000, 1);
+	assert_value(&last[0].reg[SB_STUB_RESULT], SB_STUB_FS_SLOT, CODE + 7 + 0x1000, 1);
 	follow(dynamic, NR(dynamic), always);
-	rax = &last[1].reg[SB_STUB_RAX];
+	rax = &last[1].reg[SB_STUB_RESULT];
 	assert_value(rax, SB_STUB_TLS, CODE + 11 + 0x4aa661, 1);
 	assert_int_equal(rax->off[0], 40);
 	follow(dynamic, NR(dynamic), NULL);
-	assert_int_equal(last[1].reg[SB_STUB_RAX].base, SB_STUB_UNKNOWN);
+	assert_int_equal(last[1].reg[SB_STUB_RESULT].base, SB_STUB_UNKNOWN);
 }
 
 static int read_words(void *arg, void *dst, size_t len, uint64_t addr)
@@ -180,6 +268,7 @@ static void values(void **state)
 
 static void noise(void **state)
 {
+	static const struct sb_insn_set *const sets[] = { &sb_insn_x86, &sb_insn_arm64 };
 	uint8_t code[256];
 	struct sb_insn insn;
 
@@ -188,9 +277,13 @@ static void noise(void **state)
 		for (size_t i = 0; i < sizeof(code); i++)
 			code[i] = (uint8_t)rand();
 		nr_last = 0;
-		sb_stub_follow_code(code, sizeof(code), CODE, note, always, NULL);
-		if (!sb_insn_decode(code, 20, CODE, &insn))
-			assert_in_range(insn.len, 1, SB_INSN_BYTES_MAX);
+		for (size_t i = 0; i < SB_ARRAY_SIZE(sets); i++) {
+			sb_stub_follow_code(
+				&(struct sb_stub_code){ sets[i], code, sizeof(code), CODE }, note,
+				always, NULL);
+			if (!sets[i]->decode(code, 20, CODE, &insn))
+				assert_in_range(insn.len, 1, SB_INSN_BYTES_MAX);
+		}
 	}
 }
 
@@ -198,6 +291,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lengths),
+		cmocka_unit_test(of_arm64),
+		cmocka_unit_test(stub_of_arm64),
 		cmocka_unit_test(key_through_the_got),
 		cmocka_unit_test(argument_kept_over_a_call),
 		cmocka_unit_test(constants),

@@ -137,7 +137,7 @@ static int attach_bounded(struct space *space, struct sb_runtime *rt)
 	uint64_t nr_left = READS_MAX;
 	int err;
 
-	if (!SB_DISASM_HERE && !rt->ops->is_for_any_machine) {
+	if (SB_INSN_HERE != &sb_insn_x86 && !rt->ops->is_for_any_machine) {
 		err = sb_str_add(&rt->why, "stackbpf walks this interpreter on x86-64 only");
 		return err ? err : -ENOTSUP;
 	}

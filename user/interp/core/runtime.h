@@ -84,8 +84,7 @@ struct sb_runtime_text {
 struct sb_runtime_ops {
 	uint32_t runtime; /* enum sb_runtime_kind */
 	const char *name; /* "python" */
-	/* attach() and the walker read memory only, no code and no registers, so they work on any
-	 * machine. Other rows work on x86-64 only. */
+	/* attach() and the walker work on x86-64 and arm64. Other rows work on x86-64 only. */
 	bool is_for_any_machine;
 	/* describe() changes nothing but its text, also when reads fail, and does not read again
 	 * what may have changed meanwhile; there is no describe_inlined(). So it can be called to

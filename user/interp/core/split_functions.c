@@ -38,7 +38,7 @@ static int each_jump(struct sb_image *image, const struct sb_range *range,
 	struct sb_insn insn;
 	int ret = 0;
 
-	if (!SB_DISASM_HERE || range->end <= range->begin || len > FUNCTION_BYTES_MAX)
+	if (range->end <= range->begin || len > FUNCTION_BYTES_MAX)
 		return 0;
 	code = malloc(len);
 	if (!code)
@@ -46,7 +46,7 @@ static int each_jump(struct sb_image *image, const struct sb_range *range,
 	if (sb_image_read(image, range->begin, code, len))
 		return 0;
 	while (at < len && !ret) {
-		if (sb_insn_decode(code + at, len - at, range->begin + at, &insn)) {
+		if (SB_INSN_HERE->decode(code + at, len - at, range->begin + at, &insn)) {
 			at++;
 			continue;
 		}

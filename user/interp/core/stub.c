@@ -7,22 +7,22 @@
 
 #include "interp/core/image.h"
 #include "interp/core/memory.h"
-#include "symbolizer/elf/disasm.h"
 
 #define STUB_BYTES_MAX 512
 #define STUB_INSNS_MAX 96
 #define BRANCHES_MAX   4
+/* Of an entry of the PLT. */
+#define PLT_BYTES_MIN  16
+#define PLT_BYTES_MAX  24
 
 /* The other side of a branch, to be followed later. */
 struct branch {
 	uint64_t target;
-	struct sb_stub_value reg[16];
+	struct sb_stub_value reg[SB_INSN_REGS];
 };
 
 struct follower {
-	const uint8_t *code;
-	size_t len;
-	uint64_t begin;
+	const struct sb_stub_code *code;
 	struct sb_stub stub;
 	struct branch branch[BRANCHES_MAX];
 	size_t nr_branches, nr_followed;
@@ -55,7 +55,7 @@ static struct sb_stub_value address_of(const struct follower *f, const struct sb
 	if (insn->has_index)
 		return unknown;
 	if (insn->base != SB_INSN_NO_BASE)
-		value = f->stub.reg[insn->base & 15];
+		value = f->stub.reg[insn->base % SB_INSN_REGS];
 	else
 		set_const(&value, 0);
 	if (insn->is_fs) {
@@ -89,7 +89,7 @@ static struct sb_stub_value load(struct sb_stub_value from, const struct sb_insn
 
 static void apply(struct follower *f, const struct sb_insn *insn)
 {
-	struct sb_stub_value *reg = &f->stub.reg[insn->reg & 15];
+	struct sb_stub_value *reg = &f->stub.reg[insn->reg % SB_INSN_REGS];
 
 	switch (insn->kind) {
 	case SB_INSN_LEA:
@@ -99,7 +99,7 @@ static void apply(struct follower *f, const struct sb_insn *insn)
 		*reg = load(address_of(f, insn), insn);
 		break;
 	case SB_INSN_MOVE:
-		*reg = f->stub.reg[insn->base & 15];
+		*reg = f->stub.reg[insn->base % SB_INSN_REGS];
 		break;
 	case SB_INSN_IMM:
 		set_const(reg, (uint64_t)insn->imm);
@@ -113,37 +113,51 @@ static void apply(struct follower *f, const struct sb_insn *insn)
 	}
 }
 
-/* rax rcx rdx rsi rdi r8-r11: psABI, figure 3.4. */
 static void after_call(struct follower *f, const struct sb_stub_value *ret)
 {
-	static const uint8_t scratch[] = { 0, 1, 2, 6, 7, 8, 9, 10, 11 };
+	for (size_t i = 0; i < SB_INSN_REGS; i++)
+		if (f->code->set->scratch >> i & 1)
+			f->stub.reg[i] = unknown;
+	f->stub.reg[SB_STUB_RESULT] = *ret;
+}
 
-	for (size_t i = 0; i < sizeof(scratch); i++)
-		f->stub.reg[scratch[i]] = unknown;
-	f->stub.reg[SB_STUB_RAX] = *ret;
+/* Return: the GOT entry of an indirect call or jump; 0: none. It is in memory, or loaded before. */
+static uint64_t slot_of(const struct follower *f, const struct sb_insn *insn)
+{
+	const struct sb_stub_value *value;
+
+	if (insn->is_mem)
+		return insn->base == SB_INSN_NO_BASE && !insn->has_index && !insn->is_fs
+			       ? (uint64_t)insn->disp
+			       : 0;
+	if (insn->base == SB_INSN_NO_BASE)
+		return 0;
+	value = &f->stub.reg[insn->base % SB_INSN_REGS];
+	return value->base == SB_STUB_CONST && value->nr_loads == 1 && !value->off[1]
+		       ? value->addr + (uint64_t)value->off[0]
+		       : 0;
 }
 
 static int leave(struct follower *f, const struct sb_insn *insn, enum sb_stub_exit exit)
 {
 	f->stub.exit = exit;
 	f->stub.target = insn->target;
-	f->stub.target_slot = 0;
-	if (insn->is_mem && insn->base == SB_INSN_NO_BASE && !insn->has_index && !insn->is_fs)
-		f->stub.target_slot = (uint64_t)insn->disp;
+	f->stub.target_slot = slot_of(f, insn);
 	return f->fn(f->arg, &f->stub);
 }
 
 static int call(struct follower *f, const struct sb_insn *insn)
 {
+	const struct sb_stub_value *argument = &f->stub.reg[f->code->set->reg_argument];
 	struct sb_stub_value ret = unknown;
 	int err;
 
 	err = leave(f, insn, SB_STUB_CALL);
 	if (err)
 		return err;
-	if (f->is_tls && f->is_tls(f->arg, &f->stub) &&
-	    f->stub.reg[SB_STUB_RDI].base == SB_STUB_CONST && !f->stub.reg[SB_STUB_RDI].nr_loads) {
-		ret = f->stub.reg[SB_STUB_RDI];
+	if (f->is_tls && f->is_tls(f->arg, &f->stub) && argument->base == SB_STUB_CONST &&
+	    !argument->nr_loads) {
+		ret = *argument;
 		ret.base = SB_STUB_TLS;
 	}
 	after_call(f, &ret);
@@ -165,10 +179,10 @@ static void branch(struct follower *f, uint64_t target)
 /* Return: 1: the path ends here, with *ret_result what fn returned; 0: continue at *@addr. */
 static int follow_one(struct follower *f, uint64_t *addr, int *ret_result)
 {
-	const uint8_t *code = f->code + (*addr - f->begin);
+	size_t at = *addr - f->code->addr;
 	struct sb_insn insn;
 
-	if (sb_insn_decode(code, f->len - (*addr - f->begin), *addr, &insn))
+	if (f->code->set->decode(f->code->bytes + at, f->code->len - at, *addr, &insn))
 		return 1;
 	f->stub.at = *addr;
 	*addr += insn.len;
@@ -178,7 +192,7 @@ static int follow_one(struct follower *f, uint64_t *addr, int *ret_result)
 		*ret_result = call(f, &insn);
 		return *ret_result != 0;
 	case SB_INSN_JMP:
-		if (insn.target > f->stub.at && insn.target - f->begin < f->len) {
+		if (insn.target > f->stub.at && insn.target - f->code->addr < f->code->len) {
 			*addr = insn.target;
 			return 0;
 		}
@@ -201,16 +215,15 @@ static int follow_one(struct follower *f, uint64_t *addr, int *ret_result)
 	}
 }
 
-int sb_stub_follow_code(const uint8_t *code, size_t len, uint64_t addr, sb_stub_fn fn,
-			sb_stub_is_tls_fn is_tls, void *arg)
+int sb_stub_follow_code(const struct sb_stub_code *code, sb_stub_fn fn, sb_stub_is_tls_fn is_tls,
+			void *arg)
 {
-	struct follower f = {
-		.code = code, .len = len, .begin = addr, .fn = fn, .is_tls = is_tls, .arg = arg
-	};
+	struct follower f = { .code = code, .fn = fn, .is_tls = is_tls, .arg = arg };
+	uint64_t addr = code->addr;
 	int result = 0;
 
 	for (size_t i = 0; i < STUB_INSNS_MAX; i++) {
-		bool is_out = addr < f.begin || addr - f.begin >= f.len;
+		bool is_out = addr < code->addr || addr - code->addr >= code->len;
 
 		if (!is_out && !follow_one(&f, &addr, &result))
 			continue;
@@ -223,21 +236,29 @@ int sb_stub_follow_code(const uint8_t *code, size_t len, uint64_t addr, sb_stub_
 	return 0;
 }
 
-/* A PLT stub: [endbr64;] [bnd] jmp *slot(%rip). Return: the slot; 0: it is none. */
+static int note_slot(void *arg, const struct sb_stub *stub)
+{
+	*(uint64_t *)arg = stub->exit == SB_STUB_JUMP ? stub->target_slot : 0;
+	return 1;
+}
+
+/*
+ * A PLT stub. Return: the slot; 0: it is none.
+ *	[endbr64;] [bnd] jmp *slot(%rip)
+ *	[bti c;] adrp x16, slot; ldr x17, [x16, slot]; add x16, x16, slot; br x17
+ */
 static uint64_t slot_of_plt(struct sb_image *image, uint64_t addr)
 {
-	uint8_t code[16];
-	struct sb_insn insn;
-	size_t at = 0;
+	uint8_t bytes[PLT_BYTES_MAX];
+	struct sb_stub_code code = { SB_INSN_HERE, bytes, sizeof(bytes), addr };
+	uint64_t slot = 0;
 
-	if (!addr || sb_image_read(image, addr, code, sizeof(code)))
+	/* The last one of a file may be shorter. */
+	if (!addr || (sb_image_read(image, addr, bytes, code.len) &&
+		      sb_image_read(image, addr, bytes, code.len = PLT_BYTES_MIN)))
 		return 0;
-	if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4))
-		at = 4;
-	if (sb_insn_decode(code + at, sizeof(code) - at, addr + at, &insn) ||
-	    insn.kind != SB_INSN_JMP_MEM || insn.base != SB_INSN_NO_BASE || !insn.is_mem)
-		return 0;
-	return (uint64_t)insn.disp;
+	sb_stub_follow_code(&code, note_slot, NULL, &slot);
+	return slot;
 }
 
 const char *sb_stub_callee(struct sb_image *image, const struct sb_stub *stub)
@@ -273,17 +294,19 @@ static int is_tls_in_image(void *arg, const struct sb_stub *stub)
 int sb_stub_follow(struct sb_image *image, uint64_t addr, sb_stub_fn fn, void *arg)
 {
 	struct in_image in = { .image = image, .fn = fn, .arg = arg };
-	uint8_t code[STUB_BYTES_MAX];
-	uint64_t begin, end, len = sizeof(code);
+	uint8_t bytes[STUB_BYTES_MAX];
+	struct sb_stub_code code = { SB_INSN_HERE, bytes, sizeof(bytes), addr };
+	uint64_t begin, end;
 
-	if (!sb_image_function(image, addr, &begin, &end) && begin == addr && end - begin < len)
-		len = end - begin;
+	if (!sb_image_function(image, addr, &begin, &end) && begin == addr &&
+	    end - begin < code.len)
+		code.len = end - begin;
 	/* The last function of a file may be shorter. */
-	while (len > 16 && sb_image_read(image, addr, code, len))
-		len /= 2;
-	if (len <= 16 && sb_image_read(image, addr, code, len))
+	while (code.len > 16 && sb_image_read(image, addr, bytes, code.len))
+		code.len /= 2;
+	if (code.len <= 16 && sb_image_read(image, addr, bytes, code.len))
 		return -EFAULT;
-	return sb_stub_follow_code(code, len, addr, fn_in_image, is_tls_in_image, &in);
+	return sb_stub_follow_code(&code, fn_in_image, is_tls_in_image, &in);
 }
 
 static int eval(const struct sb_memory *memory, const struct sb_stub_value *value, size_t nr_loads,

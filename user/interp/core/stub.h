@@ -10,8 +10,7 @@
  *	lea GOT(%rip),%rdi; call __tls_get_addr;	rax = TLS GOT, + 8, load
  *	mov 8(%rax),%rax; ret
  *
- * x86-64 only: elsewhere the code is not to be followed (SB_DISASM_HERE is false). Functions that
- * take a struct sb_image need the lock that protects it, that of struct sb_interp. The others: any
+ * The examples are of x86-64. Functions that take a struct sb_image need the lock that protects it, that of struct sb_interp. The others: any
  * thread. No pointer is NULL but @arg, unless it says so; nothing is kept after a call.
  */
 #ifndef SB_INTERP_STUB_H
@@ -19,6 +18,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "symbolizer/elf/disasm.h"
 
 struct sb_image;
 struct sb_memory;
@@ -50,13 +51,13 @@ enum sb_stub_exit {
 
 struct sb_stub {
 	enum sb_stub_exit exit;
-	uint64_t at;		      /* address of the instruction; as all here, of the process */
-	uint64_t target;	      /* of a direct call or jump; 0: it is indirect, or a return */
-	uint64_t target_slot;	      /* the GOT entry of an indirect one; 0: none */
-	struct sb_stub_value reg[16]; /* rax rcx rdx rbx rsp rbp rsi rdi r8..., before the exit */
+	uint64_t at;	      /* address of the instruction; as all here, of the process */
+	uint64_t target;      /* of a direct call or jump; 0: it is indirect, or a return */
+	uint64_t target_slot; /* the GOT entry of an indirect one; 0: none */
+	/* By number (symbolizer/elf/disasm.h), before the exit; with a return, [0] is the result. */
+	struct sb_stub_value reg[SB_INSN_REGS];
 };
-#define SB_STUB_RAX 0
-#define SB_STUB_RDI 7
+#define SB_STUB_RESULT 0 /* rax, x0 */
 
 /* Called at each exit. @stub is valid during the call; the functions below may be called with it.
  * Return: 0 to go on, behind a call or with another branch; anything else ends the walk and becomes
@@ -73,10 +74,17 @@ typedef int (*sb_stub_is_tls_fn)(void *arg, const struct sb_stub *stub);
  * the code cannot be read.
  */
 int sb_stub_follow(struct sb_image *image, uint64_t addr, sb_stub_fn fn, void *arg);
-/* As sb_stub_follow(), for a copy of @len bytes of code that lie at @addr; what lies outside of it
- * is not followed. @is_tls is called with @arg; NULL: no call is one. Never -EFAULT. */
-int sb_stub_follow_code(const uint8_t *code, size_t len, uint64_t addr, sb_stub_fn fn,
-			sb_stub_is_tls_fn is_tls, void *arg);
+/* A copy of code of a machine. */
+struct sb_stub_code {
+	const struct sb_insn_set *set;
+	const uint8_t *bytes;
+	size_t len;
+	uint64_t addr; /* where it lies in the process */
+};
+/* As sb_stub_follow(), for the function at the beginning of a copy; what lies outside of the copy is
+ * not followed. @is_tls is called with @arg; NULL: no call is one. Never -EFAULT. */
+int sb_stub_follow_code(const struct sb_stub_code *code, sb_stub_fn fn, sb_stub_is_tls_fn is_tls,
+			void *arg);
 /* Return: the name of the function that @stub calls through the PLT or the GOT, valid until the
  * next call; NULL: it calls another way, or there is no name. */
 const char *sb_stub_callee(struct sb_image *image, const struct sb_stub *stub);

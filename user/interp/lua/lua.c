@@ -246,8 +246,8 @@ static int load_function(struct sb_runtime *rt, const char *name, struct functio
 
 static int next_insn(const struct function *function, size_t *at, struct sb_insn *insn)
 {
-	int err = sb_insn_decode(function->code + *at, function->len - *at, function->begin + *at,
-				 insn);
+	int err = SB_INSN_HERE->decode(function->code + *at, function->len - *at,
+				       function->begin + *at, insn);
 
 	if (!err)
 		*at += insn->len;
@@ -268,7 +268,7 @@ static bool closes(struct sb_runtime *rt, const struct sb_lua_conf *conf, struct
 			continue;
 		if (g != SB_INSN_NO_BASE && insn.base == g)
 			return insn.disp == conf->g_main;
-		if (insn.base == 7 && insn.disp == conf->l_global)
+		if (insn.base == SB_INSN_HERE->reg_argument && insn.disp == conf->l_global)
 			g = insn.reg;
 	}
 	return false;
@@ -284,7 +284,8 @@ static bool has_top(struct sb_runtime *rt, const struct sb_lua_conf *conf,
 	if (load_function(rt, "lua_gettop", function))
 		return false;
 	while (at < function->len && !next_insn(function, &at, &insn) && insn.kind != SB_INSN_RET)
-		if (insn.is_mem && insn.base == 7 && insn.disp == (conf->ci_prev ? conf->l_ci : 24))
+		if (insn.is_mem && insn.base == SB_INSN_HERE->reg_argument &&
+		    insn.disp == (conf->ci_prev ? conf->l_ci : 24))
 			return true;
 	return false;
 }
@@ -423,6 +424,7 @@ const struct sb_runtime_ops sb_runtime_lua = {
 	.runtime = SB_RUNTIME_LUA,
 	.name = "lua",
 	.describes_purely = true,
+	.is_for_any_machine = true,
 	.markers = { "lua_ident" },
 	.attach = attach,
 	.describe = describe,

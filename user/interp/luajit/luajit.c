@@ -128,8 +128,8 @@ static int load_function(struct sb_runtime *rt, const char *name, struct functio
 
 static int next_insn(const struct function *function, size_t *at, struct sb_insn *insn)
 {
-	int err = sb_insn_decode(function->code + *at, function->len - *at, function->begin + *at,
-				 insn);
+	int err = sb_insn_x86.decode(function->code + *at, function->len - *at,
+				     function->begin + *at, insn);
 
 	if (!err)
 		*at += insn->len;

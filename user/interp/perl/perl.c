@@ -307,6 +307,7 @@ const struct sb_runtime_ops sb_runtime_perl = {
 	.runtime = SB_RUNTIME_PERL,
 	.name = "perl",
 	.describes_purely = true,
+	.is_for_any_machine = true,
 	.markers = { "PL_thr_key", "PL_curstackinfo" },
 	.attach = attach,
 	.detach = sb_runtime_free_state,

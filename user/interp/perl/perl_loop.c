@@ -21,6 +21,7 @@
 /* Places in the interpreter that call_sv() calls through. */
 #define SLOTS_MAX	   16u
 #define TARGETS_MAX	   64u
+#define NOT_LOADED	   INT64_MIN
 
 /* Where the loop's address is: relative to the interpreter with threads, absolute without. */
 struct slots {
@@ -31,6 +32,9 @@ struct slots {
 /* What a function calls. */
 struct calls {
 	struct slots through;
+	/* Of each register, the offset that its value was loaded from, or NOT_LOADED. arm64 has no
+	 * call through memory: ldr x1, [x19, #2384]; blr x1. */
+	int64_t loaded[SB_INSN_REGS];
 	uint64_t to[TARGETS_MAX]; /* called or jumped to, outside of it */
 	size_t nr_to;
 };
@@ -45,14 +49,28 @@ static bool has_slot(const struct slots *slots, int64_t at)
 	return false;
 }
 
+static void note_load(struct calls *calls, const struct sb_insn *insn)
+{
+	int64_t *loaded = &calls->loaded[insn->reg % SB_INSN_REGS];
+
+	if (insn->kind == SB_INSN_LOAD && !insn->has_index)
+		*loaded = insn->disp;
+	else if (insn->kind >= SB_INSN_LEA && insn->kind <= SB_INSN_ADD_IMM &&
+		 insn->kind != SB_INSN_STORE)
+		*loaded = NOT_LOADED;
+}
+
 static void note(struct calls *calls, const struct sb_insn *insn, const struct sb_range *range)
 {
 	struct slots *through = &calls->through;
 	size_t i;
 
-	if (insn->kind == SB_INSN_CALL_MEM && insn->is_mem && !insn->has_index) {
-		if (!has_slot(through, insn->disp) && through->nr < SLOTS_MAX)
-			through->at[through->nr++] = insn->disp;
+	note_load(calls, insn);
+	if (insn->kind == SB_INSN_CALL_MEM && !insn->has_index) {
+		int64_t at = insn->is_mem ? insn->disp : calls->loaded[insn->base % SB_INSN_REGS];
+
+		if (at != NOT_LOADED && !has_slot(through, at) && through->nr < SLOTS_MAX)
+			through->at[through->nr++] = at;
 		return;
 	}
 	if ((insn->kind != SB_INSN_CALL && insn->kind != SB_INSN_JMP &&
@@ -72,10 +90,12 @@ static int calls_of(struct sb_runtime *rt, uint64_t addr, struct sb_range *range
 {
 	sb_cleanup(sb_freep) uint8_t *code = NULL;
 	struct sb_insn insn;
-	size_t len, at;
+	size_t len, at, i;
 	int err = sb_image_function(rt->image, addr, &range->begin, &range->end);
 
 	memset(calls, 0, sizeof(*calls));
+	for (i = 0; i < SB_INSN_REGS; i++)
+		calls->loaded[i] = NOT_LOADED;
 	if (err)
 		return err;
 	len = range->end - range->begin;
@@ -86,7 +106,7 @@ static int calls_of(struct sb_runtime *rt, uint64_t addr, struct sb_range *range
 		return -ENOMEM;
 	err = sb_image_read(rt->image, range->begin, code, len);
 	for (at = 0; !err && at < len; at += insn.len) {
-		if (sb_insn_decode(code + at, len - at, range->begin + at, &insn))
+		if (SB_INSN_HERE->decode(code + at, len - at, range->begin + at, &insn))
 			insn = (struct sb_insn){ .len = 1 };
 		note(calls, &insn, range);
 	}

@@ -340,6 +340,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_php = {
 	.runtime = SB_RUNTIME_PHP,
 	.name = "php",
+	.is_for_any_machine = true,
 	.needs_all_maps = true,
 	.markers = { "execute_ex" },
 	.attach = attach,

@@ -120,7 +120,7 @@ static void note_load(const struct sb_insn *insn, struct loads *loads)
 		return;
 	}
 	/* Not of the stack, which -O0 goes by. */
-	if (insn->kind != SB_INSN_LOAD || insn->nr_bytes != 8 || insn->base == 4)
+	if (insn->kind != SB_INSN_LOAD || insn->nr_bytes != 8 || insn->base == SB_INSN_HERE->reg_sp)
 		return;
 	loads->has_func |= insn->disp == EX_FUNC;
 	loads->has_prev |= insn->disp == EX_PREV;
@@ -142,7 +142,7 @@ static int read_loads(struct sb_runtime *rt, const char *name, struct loads *ret
 	if (sb_image_read(rt->image, addr, code, size))
 		return -ENOENT;
 	for (at = 0; at < size; at += insn.len) {
-		if (sb_insn_decode(code + at, size - at, addr + at, &insn))
+		if (SB_INSN_HERE->decode(code + at, size - at, addr + at, &insn))
 			break;
 		if (insn.kind == SB_INSN_LEA || insn.kind == SB_INSN_LOAD)
 			note_load(&insn, &loads);
@@ -211,10 +211,10 @@ static int on_cache(void *arg, const struct sb_stub *stub)
 {
 	struct sb_stub_value *cache = arg;
 
-	if (stub->exit != SB_STUB_RET || stub->reg[SB_STUB_RAX].nr_loads != 1 ||
-	    stub->reg[SB_STUB_RAX].off[1])
+	if (stub->exit != SB_STUB_RET || stub->reg[SB_STUB_RESULT].nr_loads != 1 ||
+	    stub->reg[SB_STUB_RESULT].off[1])
 		return 0;
-	*cache = stub->reg[SB_STUB_RAX];
+	*cache = stub->reg[SB_STUB_RESULT];
 	return 1;
 }
 
@@ -302,7 +302,7 @@ static bool is_hybrid(struct sb_runtime *rt)
 	    sb_image_read(rt->image, addr, code, sizeof(code)))
 		return false;
 	for (i = 0; i < 2; i++, at += insn.len) { /* the first may be endbr64 */
-		if (sb_insn_decode(code + at, sizeof(code) - at, addr + at, &insn))
+		if (SB_INSN_HERE->decode(code + at, sizeof(code) - at, addr + at, &insn))
 			return false;
 		if (insn.kind == SB_INSN_IMM)
 			return insn.imm == VM_KIND_HYBRID;
@@ -367,7 +367,8 @@ static int read_build(struct sb_runtime *rt, struct build *build)
 	build->is_threaded = sb_image_symbol(rt->image, "executor_globals", &build->globals, NULL);
 	read_loads(rt, "zend_get_executed_scope", &build->scope);
 	read_loads(rt, "zend_get_executed_filename_ex", &build->filename);
-	if (!is_hybrid(rt) || !read_prologue(rt, loop, build))
+	/* The prologue and the code of the JIT are known on x86-64. */
+	if (SB_INSN_HERE != &sb_insn_x86 || !is_hybrid(rt) || !read_prologue(rt, loop, build))
 		build->frame_bytes = 0;
 	return 0;
 }

@@ -22,6 +22,8 @@
 
 #define STUB	       "PyGILState_GetThisThreadState"
 
+/* The shapes of its code are those of x86-64. */
+#define IS_CODE_READ   (SB_INSN_HERE == &sb_insn_x86)
 /* Py_tss_t is {is_initialized, key}. */
 #define TSS_KEY_OFFSET 4u
 
@@ -82,11 +84,11 @@ static int see(void *arg, const struct sb_stub *stub)
 	const char *name;
 
 	if (stub->exit == SB_STUB_RET)
-		return see_variable(seek, &stub->reg[SB_STUB_RAX]);
+		return see_variable(seek, &stub->reg[SB_STUB_RESULT]);
 	name = sb_stub_callee(seek->rt->image, stub);
 	if (name && !strcmp(name, "__tls_get_addr"))
 		return 0;
-	return see_argument(seek, &stub->reg[SB_STUB_RDI]);
+	return see_argument(seek, &stub->reg[SB_INSN_HERE->reg_argument]);
 }
 
 /* Up to 3.6: cmpq $0,autoInterpreterState(%rip) begins it. */
@@ -99,7 +101,7 @@ static int find_interp(struct sb_runtime *rt, uint64_t addr, struct sb_python_co
 	if (sb_image_read(rt->image, addr, code, sizeof(code)))
 		return -ENOENT;
 	while (at < sizeof(code) &&
-	       !sb_insn_decode(code + at, sizeof(code) - at, addr + at, &insn)) {
+	       !sb_insn_x86.decode(code + at, sizeof(code) - at, addr + at, &insn)) {
 		if (insn.kind == SB_INSN_CMP_IMM && insn.base == SB_INSN_NO_BASE && !insn.imm) {
 			conf->interps = (uint64_t)insn.disp;
 			return 0;
@@ -119,11 +121,11 @@ int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *l
 		addr = 0;
 	if (layout->runtime)
 		conf->interps = layout->runtime + layout->heads;
-	else if (!SB_DISASM_HERE || !addr || find_interp(rt, addr, conf))
+	else if (!IS_CODE_READ || !addr || find_interp(rt, addr, conf))
 		return -ENOENT;
 	if (conf->flags & SB_PYTHON_LISTED)
 		return 0;
-	if (SB_DISASM_HERE && addr && sb_stub_follow(rt->image, addr, see, &seek) > 0)
+	if (IS_CODE_READ && addr && sb_stub_follow(rt->image, addr, see, &seek) > 0)
 		return 0;
 	if (!layout->key)
 		return -ENOENT;

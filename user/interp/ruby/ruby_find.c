@@ -81,7 +81,7 @@ int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr)
 static int on_self(void *arg, const struct sb_stub *stub)
 {
 	struct sb_stub_value *ret = arg;
-	const struct sb_stub_value *val = &stub->reg[SB_STUB_RAX];
+	const struct sb_stub_value *val = &stub->reg[SB_STUB_RESULT];
 
 	if (stub->exit != SB_STUB_RET || val->nr_loads != 3)
 		return 0;

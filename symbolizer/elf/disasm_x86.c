@@ -10,10 +10,10 @@
  *
  * Prefixes, and the escapes to other maps, are decoded before that.
  */
-#include "symbolizer/elf/disasm.h"
-
 #include <errno.h>
 #include <string.h>
+
+#include "symbolizer/elf/disasm.h"
 
 static const char one_byte[] = "mmmmbz!!mmmmbz!!mmmmbz!!mmmmbz!!"  /* 00 */
 			       "mmmmbz!!mmmmbz!!mmmmbz!!mmmmbz!!"  /* 20 */
@@ -308,7 +308,7 @@ static bool is_byte_op(const struct decoder *d)
 	return d->map == 0 && d->opcode == 0x80;
 }
 
-int sb_insn_decode(const uint8_t *code, size_t len, uint64_t addr, struct sb_insn *ret_insn)
+static int decode(const uint8_t *code, size_t len, uint64_t addr, struct sb_insn *ret_insn)
 {
 	struct decoder d = { .code = code, .len = len };
 	struct sb_insn insn = { .base = SB_INSN_NO_BASE };
@@ -331,3 +331,11 @@ int sb_insn_decode(const uint8_t *code, size_t len, uint64_t addr, struct sb_ins
 	*ret_insn = insn;
 	return 0;
 }
+
+/* Scratch registers: System V ABI for x86-64, figure 3.4: rax rcx rdx rsi rdi r8 to r11. */
+const struct sb_insn_set sb_insn_x86 = {
+	.decode = decode,
+	.reg_argument = 7,
+	.reg_sp = 4,
+	.scratch = 0x0fc7,
+};
