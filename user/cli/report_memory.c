@@ -8,21 +8,39 @@
 
 #define MIB 1048576.0
 
+/* What the stacks held, and what is left of the memory that came, of which not all is followed. */
+static void add_estimate(struct sb_str *list, const struct sb_resident_process *process)
+{
+	const double held = (double)process->held, rest = (double)process->unaccounted;
+
+	(void)sb_str_addf(list,
+			  "%.1f that came, of which about %.1f are held and %.1f unaccounted, "
+			  "by the pages that were followed; of these %.2f %% are accounted for",
+			  ((double)process->rss - (double)process->before) / MIB, held / MIB,
+			  rest / MIB, held + rest > 0 ? 100 * held / (held + rest) : 100);
+}
+
+static void add_sum(struct sb_str *list, const struct sb_resident_process *process)
+{
+	const double held = (double)process->held;
+	const double rest = (double)process->rss - (double)process->before - held;
+
+	(void)sb_str_addf(
+		list, "%.1f held + %.1f unaccounted; %.2f %% of what came is accounted for",
+		held / MIB, rest / MIB, held + rest > 0 ? 100 * held / (held + rest) : 100);
+}
+
 /* @is_estimate: not all pages were followed, so that they add up on average only. */
 static void add_process(struct sb_str *list, const struct sb_resident_process *process,
 			bool is_estimate, bool is_of_kinds)
 {
-	const double held = (double)process->held;
-	double rest = (double)process->rss - (double)process->before - held;
-
-	if (is_estimate)
-		rest = (double)process->unaccounted;
-	(void)sb_str_addf(list,
-			  "%.1f MiB resident%s = %.1f before the run + %.1f held + %.1f "
-			  "unaccounted; %.2f %% of what came is accounted for",
+	(void)sb_str_addf(list, "%.1f MiB resident%s = %.1f before the run + ",
 			  (double)process->rss / MIB, is_of_kinds ? " of the kinds asked for" : "",
-			  (double)process->before / MIB, held / MIB, rest / MIB,
-			  held + rest > 0 ? 100 * held / (held + rest) : 100);
+			  (double)process->before / MIB);
+	if (is_estimate)
+		add_estimate(list, process);
+	else
+		add_sum(list, process);
 	if (process->along)
 		(void)sb_str_addf(list, "; %.1f MiB came along with another page's fault",
 				  (double)process->along / MIB);
