@@ -116,6 +116,9 @@ def other_allocators():
         result, target = ran('heap', command=(CXX,), env={'LD_PRELOAD': JEMALLOC})
         check(result.total == target.leaked[0] and 'and 1 more' in result.err,
               f'jemalloc: {result.total} of {target.leaked[0]}, {result.err}')
+        # Its operator new[], which jumps to operator new, is seen once.
+        result, target = ran('alloc', command=(CXX,), env={'LD_PRELOAD': JEMALLOC})
+        check(result.total == target.all[0], f'jemalloc, all: {result.total} of {target.all[0]}, {result.stacks}')
     if shutil.which('musl-gcc'):
         subprocess.run(['musl-gcc', '-O1', '-g', '-static', '-o', f'{C}.musl', SOURCE], check=True)
         result, target = ran('heap', command=(f'{C}.musl',))
@@ -193,9 +196,10 @@ def kernel():
                     time.sleep(3 * (time.monotonic() - began) + 0.3)
             result = run.result
         kept, gone = of(result, name), of(result, 'churn')
-        # A file has an object of the security modules, too; pages and slabs are taken for other objects.
+        # A file has an object of the security modules, too; pages and slabs are taken for other objects. What
+        # is closed last is given back a while later (RCU), and what is given back within a probe is lost, and told.
         each = round(kept / nr)
-        check(1 <= each <= 3 and abs(kept / nr / each - 1) < 0.2 and gone < 0.2 * nr,
+        check(1 <= each <= 3 and abs(kept / nr / each - 1) < 0.2 and gone < 0.05 * 10 * nr,
               f'{view} --layer {layer}: {kept} of {nr}, {gone} of {10 * nr} that went, {result.facts}, {result.err}')
         if layer == 'slab':
             check(files - before == 2 * nr, f'it has {files - before} more files')

@@ -314,6 +314,7 @@ static int look_at_file(struct finding *finding, const struct file *file,
 	struct sb_resolving to = {
 		.text = text, .spec = &spec, .arg = finding, .reason = &why, .is_list = true
 	};
+	const size_t first = finding->probes->places.nr;
 	int err;
 
 	if (strlen(file->path) >= sizeof(spec.file) ||
@@ -331,9 +332,13 @@ static int look_at_file(struct finding *finding, const struct file *file,
 	to.found = source == SB_ALLOC_PRODUCERS ? found_probe : found_marker;
 	if (source == SB_ALLOC_FUNCTIONS)
 		(void)sb_resolve_user(&to);
-	if (source == SB_ALLOC_FUNCTIONS)
+	if (source == SB_ALLOC_FUNCTIONS) {
 		to.found = found_function;
+		to.wants_jumps = true;
+	}
 	err = source == SB_ALLOC_PRODUCERS ? sb_resolve_usdt(&to) : sb_resolve_user(&to);
+	/* operator new[] of jemalloc jumps to operator new, and would be counted twice. */
+	sb_probes_drop_jumps(finding->probes, first);
 	if (to.nr_found) {
 		if (!finding->found->nr_files++)
 			snprintf(finding->found->file, sizeof(finding->found->file), "%s",

@@ -9,6 +9,7 @@
 #include "base/reason.h"
 #include "base/str.h"
 #include "events/probe_priv.h"
+#include "symbolizer/elf/disasm.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/goreturns.h"
 #include "symbolizer/process/procfs.h"
@@ -18,6 +19,9 @@
 #define NOTES_BYTES_MAX	  (16u << 20)
 /* <sys/sdt.h>: the type of a note, whose owner is "stapsdt". */
 #define NOTE_STAPSDT	  3u
+/* What a jump at the beginning of a function is looked for in; endbr64 may be before it. */
+#define JUMP_BYTES	  16u
+#define ENDBR64		  "\xf3\x0f\x1e\xfa"
 
 SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
 
@@ -105,6 +109,25 @@ static int add_returns(struct search *search, const char *name, uint64_t addr,
 	return err;
 }
 
+/* Return: where in the file the function at @addr, which begins with a jump, goes; 0: it does not. */
+static uint64_t jump_of(const struct sb_elf *elf, uint64_t addr, uint64_t offset)
+{
+	const struct sb_insn_set *set = elf->machine == EM_AARCH64 ? &sb_insn_arm64 : &sb_insn_x86;
+	uint8_t code[JUMP_BYTES];
+	struct sb_insn insn;
+	uint64_t ret = 0;
+	size_t at = 0;
+
+	if (sb_elf_read(elf, offset, code, sizeof(code)))
+		return 0;
+	if (!memcmp(code, ENDBR64, strlen(ENDBR64)))
+		at = strlen(ENDBR64);
+	if (set->decode(code + at, sizeof(code) - at, addr + at, &insn) ||
+	    insn.kind != SB_INSN_JMP || !sb_elf_addr_to_offset(elf, insn.target, &ret))
+		return 0;
+	return ret;
+}
+
 static int found_address(struct search *search, const char *name, uint64_t addr)
 {
 	struct sb_resolving *to = search->to;
@@ -119,6 +142,8 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 	if (!sb_elf_is_code(search->elf, addr) ||
 	    !sb_elf_addr_to_offset(search->elf, addr, &probe.offset))
 		return 0;
+	if (to->wants_jumps)
+		probe.jumps_to = jump_of(search->elf, addr, probe.offset);
 	if (search->table.bytes)
 		err = add_returns(search, name, addr, &probe);
 	if (err)

@@ -307,6 +307,34 @@ int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, cons
 	return err ? sb_reason_set(to->reason, err, "cannot trace '%s'", to->text) : 0;
 }
 
+static bool is_jumped_to(const struct sb_probes *probes, const struct sb_probe *from)
+{
+	size_t i;
+
+	for (i = 0; i < probes->places.nr; i++)
+		if (probes->places.at[i].kind == from->kind &&
+		    probes->places.at[i].offset == from->jumps_to &&
+		    sb_streq(probes->places.at[i].path, from->path))
+			return true;
+	return false;
+}
+
+void sb_probes_drop_jumps(struct sb_probes *probes, size_t first)
+{
+	size_t i, to = first;
+
+	/* The places that stay are moved when it is known which these are: they are looked for. */
+	for (i = first; i < probes->places.nr; i++)
+		if (probes->places.at[i].jumps_to && !is_jumped_to(probes, &probes->places.at[i]))
+			probes->places.at[i].jumps_to = 0;
+	for (i = first; i < probes->places.nr; i++)
+		if (probes->places.at[i].jumps_to)
+			release_probe(&probes->places.at[i]);
+		else
+			probes->places.at[to++] = probes->places.at[i];
+	probes->places.nr = to;
+}
+
 static int found_place(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
 {
 	struct sb_probes *probes = to->arg;

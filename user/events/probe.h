@@ -45,6 +45,9 @@ struct sb_probe {
 	/* A Go function whose returns are hooked: its return instructions, offsets in the file. At
 	 * calls `offset` is where each call passes once (goreturns.h). Owned. Others: empty. */
 	sb_vec_u64 returns;
+	/* A user function that does nothing but jump to another one, if sb_resolving.wants_jumps:
+	 * where that is in the file. 0: it does more, or that was not asked for. */
+	uint64_t jumps_to;
 	uint64_t semaphore; /* USDT: where in the file the counter of listeners is; 0: none */
 	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */
 	uint64_t id;	    /* tracepoint: its number in the kernel */

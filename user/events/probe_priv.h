@@ -22,8 +22,9 @@ struct sb_resolving {
 	const struct sb_event_spec *spec;
 	const struct sb_preset *preset; /* that `text` is an event of; NULL: none */
 	uint32_t tgid;
-	bool is_list; /* places are listed, so none is missed */
-	bool is_call; /* the return is hooked, too */
+	bool is_list;	  /* places are listed, so none is missed */
+	bool is_call;	  /* the return is hooked, too */
+	bool wants_jumps; /* sb_probe.jumps_to of user functions is to be found */
 	/* Take a place. @name: of this place, as sb_probes_add() takes it; @probe: its strings are
 	 * borrowed. Return: 0 or a negative errno, with the reason. */
 	int (*found)(struct sb_resolving *to, const char *name, const struct sb_probe *probe);
@@ -41,6 +42,9 @@ struct sb_resolving {
  * are as before then; the name may have been added to the names. */
 int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, const char *name,
 		   const struct sb_probe *probe);
+/* probe.c: drop the places from index @first on that only jump to another one of the same file (jumps_to):
+ * it sees their calls. */
+void sb_probes_drop_jumps(struct sb_probes *probes, size_t first);
 
 /* library.c: find the file of a mapping. @path and @ino: of /proc/@tgid/maps. @ret_path: a path
  * that we can open, freed by the caller with free(); undefined on error. Return: 0; -ENAMETOOLONG;
