@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "base/time.h"
 #include "interp/core/runtimes.h"
 #include "interp/core/step.h"
 #include "interp/php/php_priv.h"
@@ -247,6 +248,36 @@ static void test_reuse(void **state)
 	assert_int_equal(sb_php_describe(&rt, &walk.frame[0], &text), -EBADMSG);
 }
 
+static uint64_t nr_reads;
+
+static int count_read(void *arg, void *dst, size_t len, uint64_t addr)
+{
+	nr_reads++;
+	return read_image(arg, dst, len, addr);
+}
+
+/* A process may have a thousand names that are never readable; the lock is not held for them all. */
+static void test_rests_are_bounded(void **state)
+{
+	const struct sb_memory counting = { .read = count_read };
+	uint64_t func = function(2, text_of("f"), 0, 1, 2), begin = sb_now_ns(), once;
+	size_t i;
+
+	(void)state;
+	frame(func, opline(1, 1, 0), 0x20000);
+	run();
+	rt.memory = &counting;
+	nr_reads = 0;
+	assert_int_equal(sb_php_describe(&rt, &walk.frame[0], &text), 0);
+	once = nr_reads;
+	put64(func + 8, text_of("another"));
+	nr_reads = 0;
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(sb_php_describe(&rt, &walk.frame[0], &text), -EBADMSG);
+	/* Each once; and 40 more in each second that it took. */
+	assert_true(nr_reads <= once * (1000 + 40 * (2 + (sb_now_ns() - begin) / SB_NS_PER_SEC)));
+}
+
 /* Hashes as zend_hash_func() of PHP 8.2 on x86-64 gives them, and as it would on arm64, where char has no sign. */
 static void test_names_in_utf8(void **state)
 {
@@ -387,6 +418,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_leaf_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_others_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reuse, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rests_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_in_utf8, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_in_latin1, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),

@@ -42,6 +42,10 @@ struct sb_runtime {
 	const struct sb_process_maps *maps; /* of the process; borrowed; see needs_all_maps; only in
 					       attach() and look_again(), else NULL */
 	bool wants_lines;		    /* describe() is to find files and lines, too */
+	/* Of describe(): how often it has waited for a name that was being written, since when
+	 * (CLOCK_MONOTONIC). Zeroed by the caller of attach(). */
+	uint32_t nr_rests;
+	uint64_t rests_since_ns;
 
 	/* Results of attach(). */
 	struct sb_interp_conf conf; /* zeroed before, but for .runtime */

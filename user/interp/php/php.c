@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/time.h"
 #include "base/utf8.h"
 #include "interp/core/runtimes.h"
 #include "interp/php/php_priv.h"
@@ -16,6 +16,9 @@
 /* Of a name: two milliseconds. */
 #define TRIES		8
 #define REST_NS		250000
+/* Of a process: ten milliseconds in a second. Others wait for the lock meanwhile, and a process can make up names
+ * that are never readable. */
+#define RESTS_A_SECOND	40u
 #define NAME_BYTES_MAX	1024u
 #define FILE_BYTES_MAX	4096u
 /* zend_string: refcount and type, hash, length, characters. */
@@ -225,6 +228,17 @@ static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 	return err ? err : add_name(rt, head[1], &text->name);
 }
 
+static bool may_rest(struct sb_runtime *rt)
+{
+	uint64_t now = sb_now_ns();
+
+	if (now - rt->rests_since_ns >= SB_NS_PER_SEC) {
+		rt->rests_since_ns = now;
+		rt->nr_rests = 0;
+	}
+	return rt->nr_rests < RESTS_A_SECOND && ++rt->nr_rests;
+}
+
 /*
  * Code that is made and freed again and again, as closures and what eval() compiles, mostly lies at one
  * place: what is free at this moment is there again in the next.
@@ -235,7 +249,7 @@ int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 	const struct timespec rest = { .tv_nsec = REST_NS };
 	int i, err = describe(rt, frame, text);
 
-	for (i = 1; i < TRIES && err == -EBADMSG; i++) {
+	for (i = 1; i < TRIES && err == -EBADMSG && may_rest(rt); i++) {
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
 		sb_str_clear(&text->name);
 		sb_str_clear(&text->file);
