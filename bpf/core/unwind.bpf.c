@@ -120,10 +120,10 @@ static struct asked asked_key(const struct sb_scratch *s, __u32 need, __u32 what
  */
 static bool is_about_to_exec(const struct sb_scratch *s)
 {
-	const struct task_struct *leader = BPF_CORE_READ(bpf_get_current_task_btf(), group_leader);
+	/* Not by BPF_CORE_READ(), which needs room on a stack that is nearly full on Linux 5.15. */
+	const struct task_struct *leader = bpf_get_current_task_btf()->group_leader;
 
-	return (BPF_CORE_READ(leader, flags) & PF_FORKNOEXEC) &&
-	       BPF_CORE_READ(leader, se.sum_exec_runtime) < FORKED_RUN_NS &&
+	return (leader->flags & PF_FORKNOEXEC) && leader->se.sum_exec_runtime < FORKED_RUN_NS &&
 	       bpf_ktime_get_boot_ns() - s->capture.key.start_ns < FORKED_AGE_NS;
 }
 

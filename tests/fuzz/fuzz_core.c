@@ -298,7 +298,7 @@ static struct sb_scratch *sample(void)
 	struct sb_regs *regs = &s->regs;
 
 	mm.exec_vm = EXEC_VM;
-	task = (struct task_struct){ .pid = TGID, .tgid = TGID, .mm = &mm };
+	task = (struct task_struct){ .pid = TGID, .tgid = TGID, .mm = &mm, .group_leader = &task };
 	task.thread.fsbase = head.thread_pointer;
 	shim.task = &task;
 	shim.pid_tgid = (uint64_t)TGID << 32 | TGID;
