@@ -38,8 +38,9 @@ static struct sb_slicer_reading read_cost(const struct sb_session *session, uint
 static int set_timer(struct sb_slices *slices, uint64_t ns)
 {
 	const struct itimerspec spec = {
-		.it_value.tv_sec = (time_t)(ns / SB_NS_PER_SEC),
-		.it_value.tv_nsec = (long)(ns % SB_NS_PER_SEC) + 1,
+		/* Not 0, which would stop it. */
+		.it_value.tv_sec = (time_t)((ns + 1) / SB_NS_PER_SEC),
+		.it_value.tv_nsec = (long)((ns + 1) % SB_NS_PER_SEC),
 	};
 
 	return timerfd_settime(slices->fd, 0, &spec, NULL) ? -errno : 0;
