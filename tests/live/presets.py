@@ -73,7 +73,9 @@ def signals():
 
 def switches():
     result, said = run('context-switches')
-    check(of(result, 'nap') == said['nap'] > 0, f'{of(result, "nap")} of {said}')
+    # Where the CPUs are busy, it is also interrupted between its look at its counters and nap().
+    check(0.95 * said['nap'] <= of(result, 'nap') <= said['nap'] <= of(result, 'main') and said['nap'] > 0,
+          f'{of(result, "nap")} to {of(result, "main")} of {said}')
 
 
 def several():
