@@ -140,8 +140,8 @@ static void end_paying(void *ctx, struct task_struct *task, struct sched_task *s
 	pay(capture, SB_SCRATCH_SWITCH, &st->owed);
 }
 
-/* The current thread @prev leaves its CPU again before the stacks of what it owes were taken: they
- * are taken now. */
+/* The current thread @prev leaves its CPU again before the stacks that it owes were taken. Take them
+ * now. */
 static void pay_late(void *ctx, struct task_struct *prev, struct sched_task *st)
 {
 	struct sb_capture *capture;

@@ -20,7 +20,7 @@ int sb_result_write_stream(const struct sb_output *format, const struct sb_profi
 /* Write @arg to @out. Return: 0 or a negative errno; errors of @out itself need not be returned. */
 typedef int (*sb_result_writer)(const void *arg, FILE *out);
 
-/* Write by a function, which gets @arg, to the file @path, "-" is standard output. Return: 0, also
+/* Call @writer with @arg to write the file @path; "-" is standard output. Return: 0, also
  * when the reader of a pipe has closed it; or the negative errno of @writer or of the file, logged,
  * and a regular file is as it was before. */
 int sb_result_write_by(const char *path, sb_result_writer writer, const void *arg);

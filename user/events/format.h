@@ -20,8 +20,9 @@ typedef SB_VEC(struct sb_expr_field) sb_vec_expr_field;
  * sb_format_parse() - append the fields of a tracepoint's record
  * @text: the file "format", which ends in NUL; it is cut up, and the names of the fields point into
  *	it, so it has to live as long as they do
- * @has_strings: the record is as it is described; if not, as that of system calls, which BPF
- *	programs get without the strings at its end, those cannot be used
+ * @has_strings: BPF programs get the record as it is described. False for system calls: the
+ *	description has strings at the end, which BPF programs do not get, so these fields cannot
+ *	be used
  *
  * The fields common_* are left out, because BPF programs cannot read them. A line that is no
  * description is skipped. A field of a type that expressions do not have is SB_EXPR_OTHER.

@@ -2,7 +2,7 @@
 /*
  * Compresses what is put into it with gzip (RFC 1952). There is no time stamp, so that equal data
  * gives equal bytes. Not thread-safe. After -EIO the stream can only be freed. Pointers are not
- * NULL unless it says so.
+ * NULL unless a function says so.
  */
 #ifndef SB_OUTPUT_GZIP_H
 #define SB_OUTPUT_GZIP_H

@@ -208,8 +208,8 @@ void sb_processes_end(struct sb_processes *processes, const struct sb_space_key 
  *
  * The slots of each address space that ended before @before_ns, and that sb_processes_get() was not
  * asked for since, are emptied by their destructors. It is dropped if it has no reference.
- * When the registry has grown, it also looks up in /proc whether the processes live that are not
- * known to have ended.
+ * When the registry has grown, it also looks in /proc for each process that is not known to have
+ * ended, and takes those that are not there for ended.
  *
  * Thread: one, always the same, which holds no lock that a destructor takes.
  */

@@ -55,7 +55,8 @@ int sb_access_check(const struct sb_access *access, const struct sb_http_request
 int sb_access_check_host(const struct sb_access *access, const struct sb_http_request *request,
 			 const char **ret_why);
 /* Return: whether @query, the part of an address behind "?", has a parameter "token" with the right
- * token; false if it was not there. Nothing is decoded: tokens need no encoding. access->token is
+ * token; false, too, if it has none. Percent signs are not decoded: no token contains what would be
+ * encoded. access->token is
  * not NULL. */
 bool sb_access_query_has_token(const struct sb_access *access, struct sb_http_text query);
 

@@ -84,8 +84,8 @@ static inline bool sb_view_has_spans(const struct sb_view_opts *opts)
 	return opts->in || opts->in_label;
 }
 
-/* In span.c. Return: whether spans are calls of functions of Go, perhaps among others: then the
- * kernel has to be told where processes have their goroutines. */
+/* In span.c. Return: whether any span is a call of a Go function. If so, user space has to tell
+ * the BPF programs where each process has the pointer to its current goroutine. */
 bool sb_view_has_goroutines(const struct sb_view_opts *opts);
 
 /* Where a frame for the thread's state is added to its stack. */

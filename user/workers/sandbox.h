@@ -8,7 +8,7 @@
  * Return: 0; -ENOMEM; -EACCES with neither no_new_privs nor CAP_SYS_ADMIN; or another negative
  * errno of libseccomp or seccomp(2). The process must not go on after an error, because it may be
  * without a filter. A call that a filter forbids fails with EPERM, clone3(2) with ENOSYS. Thread:
- * only sb_sandbox_thread() may run in several threads at a time.
+ * several may call sb_sandbox_thread() at a time; the other functions are for one thread at a time.
  */
 #ifndef SB_WORKERS_SANDBOX_H
 #define SB_WORKERS_SANDBOX_H
