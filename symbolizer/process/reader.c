@@ -797,11 +797,7 @@ void sb_reader_end(void)
 
 uint64_t sb_reader_thread_cpu_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec +
-	       (own_seat ? cpu_ns_of(own_seat->pid) : 0);
+	return sb_thread_time_ns() + (own_seat ? cpu_ns_of(own_seat->pid) : 0);
 }
 
 void sb_reader_stats(struct sb_reader_stats *ret_stats)

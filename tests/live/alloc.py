@@ -149,16 +149,22 @@ def sampled():
     check(all(stack[-1] == 'malloc' for stack in result.stacks), f'the leaf is what was called: {list(result.stacks)}')
 
 
-def leak():
-    """What is older than half of the run, and was not given back; what came later is none, however much it is."""
-    with leaking(C, nr=40) as target:
-        with sampling(BINARY, 'leak', '-p', target.pid) as run:
+def leaks_early(view, *args, command, nr, env=None):
+    """A run in whose first part a program leaks, and again at its end. Return: the result, the bytes of the first part, and
+    the program."""
+    with leaking(*command, nr=nr, env=env) as target:
+        with sampling(BINARY, view, '-p', target.pid, *args) as run:
             began = time.monotonic()
             target.work()
             early = target.leaked[0]
             time.sleep(5 * (time.monotonic() - began) + 0.3)
             target.work()
-        result = run.result
+        return run.result, early, target
+
+
+def leak():
+    """What is older than half of the run, and was not given back; what came later is none, however much it is."""
+    result, early, _ = leaks_early('leak', command=(C,), nr=40)
     check(result.total == early and are_shares(result, 0.001), f'leaks: {result.total} of {early}, {result.stacks}, {result.err}')
     check('much' in max(result.stacks, key=result.stacks.get), f'the leak first: {result.stacks}')
     check('a minute' in result.err, f'with its growth: {result.err}')
@@ -214,14 +220,7 @@ def by_pages():
     """Without a source of allocations: what is told then, and that pages are right where a heap recycles nothing."""
     env = {'MALLOC_MMAP_THRESHOLD_': '65536'}
     for view in 'leak', 'heap':
-        with leaking(C, '10', nr=100000, env=env) as target:
-            with sampling(BINARY, view, '-p', target.pid, '--max-overhead=50') as run:
-                began = time.monotonic()
-                target.work()
-                early = target.leaked[0]
-                time.sleep(5 * (time.monotonic() - began) + 0.3)
-                target.work()
-            result = run.result
+        result, early, target = leaks_early(view, '--max-overhead=50', command=(C, '10'), nr=100000, env=env)
         want = early if view == 'leak' else target.leaked[0]
         check(abs(result.total / want - 1) < 0.03 and result.facts['kind'] == view and are_shares(result),
               f'{view} by pages: {result.total} of {want}, {result.stacks}, {result.err}')

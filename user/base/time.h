@@ -36,6 +36,15 @@ static inline uint64_t sb_real_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+/* CPU time of this thread, in user and kernel mode. */
+static inline uint64_t sb_thread_time_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 /* CPU time of this process, all threads, in user and kernel mode. */
 static inline uint64_t sb_cpu_time_ns(void)
 {

@@ -2,7 +2,6 @@
 /* The view whose programs are attached in slices of time, when slicer.h says so. */
 #include <errno.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,14 +12,6 @@
 
 /* Of the limit: the rest is for what the run costs beside. */
 #define PART_OF_LIMIT 0.7
-
-static uint64_t thread_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 /* What slices have cost so far: that of traps and programs, and of attaching and detaching, @own_ns. */
 static struct sb_slicer_reading read_cost(const struct sb_session *session, uint64_t own_ns)
@@ -63,25 +54,25 @@ static int attach(struct sb_session *session)
 {
 	struct sb_slices *slices = &session->slices;
 	const struct sb_slicer_reading now = read_cost(session, slices->own_ns);
-	uint64_t since_ns = thread_ns();
+	uint64_t since_ns = sb_thread_time_ns();
 	int err;
 
 	sb_slicer_prepare(&slices->slicer, &now);
 	err = slices->view->attach(session->skel, &session->opts.view_opts, &slices->links,
 				   session->opts.reason);
-	slices->own_ns += thread_ns() - since_ns;
+	slices->own_ns += sb_thread_time_ns() - since_ns;
 	return err;
 }
 
 static void detach(struct sb_slices *slices)
 {
-	uint64_t since_ns = thread_ns();
+	uint64_t since_ns = sb_thread_time_ns();
 	size_t i;
 
 	for (i = 0; i < slices->links.nr; i++)
 		sb_view_destroy_link(&slices->links.at[i]);
 	slices->links.nr = 0;
-	slices->own_ns += thread_ns() - since_ns;
+	slices->own_ns += sb_thread_time_ns() - since_ns;
 }
 
 int sb_session_prepare_slices(struct sb_session *session)
