@@ -661,9 +661,9 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "distr", .views = SB_VIEW_LASTING | SB_VIEW_SPANS,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view_opts.distr),
 	  .help = "also print histograms, with a row for each power of two, of how long each wait, I/O or "
-		  "measured call took: one for all together, and one for each stack. oncpu and trace, "
-		  "where nothing takes time, show how long the spans of --in took, or the values of "
-		  "--weight (trace)" },
+		  "measured call took: one for all together, and one for each stack. Views in which "
+		  "nothing takes time, such as oncpu and trace, show how long the spans of --in took; "
+		  "trace also shows the values of --weight" },
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,
