@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """alloc, heap, leak: what programs allocate, hold and leak, beside the account that they keep themselves.
 
-alloc.py STACKBPF LIBRARY LEAKS_C LEAKS_CC LEAKS_PY KERNELKEEPER_PY [PART...]
+alloc.py STACKBPF LIBRARY LEAKS_C LEAKS_CC LEAKS_PY KERNELKEEPER_PY LEAKS_JS LEAKS_JAVA LEAKS_GO LEAKS_PHP [PART...]
 """
 import contextlib
 import glob
@@ -20,13 +20,13 @@ from live import check, done, need_root, run_parts, sampling, stackbpf
 
 need_root()
 BINARY, LIBRARY, SOURCE, SOURCE_CC, SOURCE_PY, KERNEL_PY = sys.argv[1:7]
+SOURCE_JS, SOURCE_JAVA, SOURCE_GO, SOURCE_PHP = sys.argv[7:11]
 WORK = tempfile.TemporaryDirectory()
 C, CXX = f'{WORK.name}/leaks', f'{WORK.name}/leaks++'
 subprocess.run(['gcc', '-O1', '-g', '-o', C, SOURCE], check=True)
 subprocess.run(['g++', '-O1', '-g', '-o', CXX, SOURCE_CC], check=True)
 SHARES = {'much': 0.6, 'some': 0.3, 'little': 0.1}
 SAMPLED = {'LD_PRELOAD': LIBRARY, 'STACKBPF_ALLOC_BYTES': '2000'}
-JEMALLOC = next(iter(glob.glob('/usr/lib/*/libjemalloc.so.2')), None)
 
 
 class Leaks:
@@ -74,7 +74,7 @@ def ran(view, *args, command=(C,), nr=40, env=None, rounds=1):
 
 
 def of(result, *frames):
-    return sum(weight for stack, weight in result.stacks.items() if set(frames) <= set(stack))
+    return sum(weight for stack, weight in result.stacks.items() if set(frames) <= {name.removeprefix('main.') for name in stack})
 
 
 def are_shares(result, bound=0.02):
@@ -112,17 +112,25 @@ def held():
 
 
 def other_allocators():
-    if JEMALLOC:
-        result, target = ran('heap', command=(CXX,), env={'LD_PRELOAD': JEMALLOC})
+    for library in 'libjemalloc.so.2', 'libtcmalloc_minimal.so.4', 'libmimalloc.so.2':
+        path = next(iter(glob.glob(f'/usr/lib/*/{library}')), None)
+        if not path:
+            print(f'skip: other_allocators: there is no {library}')
+            continue
+        result, target = ran('heap', command=(CXX,), env={'LD_PRELOAD': path})
         check(result.total == target.leaked[0] and 'and 1 more' in result.err,
-              f'jemalloc: {result.total} of {target.leaked[0]}, {result.err}')
-        # Its operator new[], which jumps to operator new, is seen once.
-        result, target = ran('alloc', command=(CXX,), env={'LD_PRELOAD': JEMALLOC})
-        check(result.total == target.all[0], f'jemalloc, all: {result.total} of {target.all[0]}, {result.stacks}')
+              f'{library}: {result.total} of {target.leaked[0]}, {result.stacks}, {result.err}')
+        # Operators that jump to others, such as operator new[] of jemalloc, are seen once.
+        result, target = ran('alloc', command=(CXX,), env={'LD_PRELOAD': path})
+        check(result.total == target.all[0], f'{library}, all: {result.total} of {target.all[0]}, {result.stacks}')
     if shutil.which('musl-gcc'):
         subprocess.run(['musl-gcc', '-O1', '-g', '-static', '-o', f'{C}.musl', SOURCE], check=True)
-        result, target = ran('heap', command=(f'{C}.musl',))
-        check(result.total == target.leaked[0], f'musl, static: {result.total} of {target.leaked[0]}, {result.err}')
+        subprocess.run(['musl-gcc', '-O1', '-g', '-o', f'{C}.musl-so', SOURCE], check=True)
+        for kind in 'musl', 'musl-so':
+            result, target = ran('heap', command=(f'{C}.{kind}',))
+            check(result.total == target.leaked[0], f'{kind}: {result.total} of {target.leaked[0]}, {result.err}')
+    else:
+        print('skip: other_allocators: there is no musl-gcc')
     subprocess.run(['gcc', '-O1', '-g', '-static', '-o', f'{C}.static', SOURCE], check=True)
     result, target = ran('alloc', command=(f'{C}.static',))
     check(result.total == target.all[0], f'glibc, static: {result.total} of {target.all[0]}, {result.err}')
@@ -133,6 +141,42 @@ def python():
     kept = of(result, 'keep')
     check(are_shares(result) and abs(kept / target.leaked[0] - 1) < 0.02,
           f'Python: {kept} of {target.leaked[0]}, {list(result.stacks)[:3]}, {result.err}')
+
+
+def runtimes():
+    """PHP's heap is followed; of those that are not, it is told what the source does not see."""
+    if shutil.which('php'):
+        result, target = ran('heap', command=('php', SOURCE_PHP))
+        kept = of(result, 'keep')
+        check(are_shares(result) and abs(kept / target.leaked[0] - 1) < 0.1 and of(result, 'churn') < 0.02 * kept,
+              f'PHP: {kept} of {target.leaked[0]}, {result.stacks}, {result.err}')
+    own = []
+    if shutil.which('node'):
+        result, target = ran('heap', command=('node', SOURCE_JS))
+        check('V8 keeps objects of JavaScript in a heap of its own' in result.err, f'Node.js: {result.err}')
+        own.append(('V8', ['node', SOURCE_JS]))
+    if shutil.which('javac'):
+        subprocess.run(['javac', '-g', '-d', WORK.name, SOURCE_JAVA], check=True)
+        own.append(('Java', ['java', '-cp', WORK.name, 'Leaks']))
+    if shutil.which('go'):
+        subprocess.run(['go', 'build', '-o', f'{WORK.name}/leaks_go', SOURCE_GO], check=True)
+        result, target = ran('alloc', command=(f'{WORK.name}/leaks_go',))
+        churn = of(result, 'churn')
+        # Go's runtime may allocate a little in the function, too.
+        check(abs(churn / target.said[6] - 1) < 0.02 and are_shares(result, 0.1) and 'in a heap of its own' not in result.err,
+              f'Go: {churn} of {target.said[6]}, {result.stacks}, {result.err}')
+        own.append(('Go', [f'{WORK.name}/leaks_go']))
+    if not own:
+        print('skip: runtimes: there are no node, javac and go')
+        return
+    with contextlib.ExitStack() as stack:
+        targets = [stack.enter_context(leaking(*command)) for _, command in own]
+        pids = [word for target in targets for word in ('-p', target.pid)]
+        with sampling(BINARY, 'heap', '--max-overhead=50', *pids) as run:
+            for target in targets:
+                target.work()
+    for name, _ in own:
+        check(f'{name} keeps' in run.result.err and 'can stand before the leak' in run.result.err, f'{name}: {run.result.err}')
 
 
 def sampled():
@@ -254,5 +298,5 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, sampled, leak, by_pages, sliced, kernel, formats), sys.argv[7:])
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, leak, by_pages, sliced, kernel, formats), sys.argv[11:])
 done()

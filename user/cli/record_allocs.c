@@ -130,6 +130,28 @@ static const char *why_not(const struct sb_record_opts *opts, const struct sb_vi
 	return NULL;
 }
 
+/* What the source cannot see, for each runtime of the targets. */
+static void tell_own_heaps(const struct sb_alloc_found *found, bool is_by_pages)
+{
+	size_t i;
+
+	for (i = 0; sb_own_heaps[i].name; i++) {
+		if (!(found->own_heaps >> i & 1))
+			continue;
+		if (is_by_pages)
+			sb_warn("%s keeps %s in a heap of its own, which uses what was freed again without a "
+				"fault: code whose objects are gone can stand before the leak%s",
+				sb_own_heaps[i].name, sb_own_heaps[i].objects,
+				sb_own_heaps[i].moves ? ", and the collector, which moves what is "
+							"kept, in its place"
+						      : "");
+		else
+			sb_warn("%s keeps %s in a heap of its own, which these functions do not see; 'stackbpf "
+				"memory' sees its pages",
+				sb_own_heaps[i].name, sb_own_heaps[i].objects);
+	}
+}
+
 static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *kind)
 {
 	char more[32] = "";
@@ -148,6 +170,8 @@ static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *
 	else
 		sb_info("the functions of '%s'%s are probed, which costs programs about %s",
 			found->file, more, kind->options & SB_VIEW_HELD ? COST_FOLLOW : COST_ALLOC);
+	if (found->source == SB_ALLOC_FUNCTIONS)
+		tell_own_heaps(found, false);
 	if (found->nr_files_skipped)
 		sb_warn("allocators were not looked for in %zu files, because there are more than "
 			"%u",
@@ -164,9 +188,10 @@ static bool is_by_pages(const struct sb_record_opts *opts, const struct sb_alloc
 }
 
 /* From allocations to pages. */
-static int go_by_pages(struct sb_record_opts *opts, bool is_allocator,
+static int go_by_pages(struct sb_record_opts *opts, const struct sb_alloc_found *found,
 		       struct sb_view_opts *view_opts, struct sb_reason *reason)
 {
+	const bool is_allocator = found->source;
 	const struct sb_view *view = opts->run.views.at[0]->by_pages;
 
 	if (view_opts->is_of_objects) {
@@ -188,6 +213,7 @@ static int go_by_pages(struct sb_record_opts *opts, bool is_allocator,
 			       " (--max-overhead off allows it)"
 			     : "no allocator that is known was found",
 		view->kind->is_of_growth ? " for more than half of it" : "");
+	tell_own_heaps(found, true);
 	return 0;
 }
 
@@ -223,7 +249,7 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	why = view_opts->alloc_layer ? NULL : why_not(opts, kind, &places, is_recorded);
 	if (!err && !is_recorded && is_by_pages(opts, &found, why)) {
 		release_places(&places);
-		return go_by_pages(opts, found.source, view_opts, reason);
+		return go_by_pages(opts, &found, view_opts, reason);
 	}
 	if (!err && why &&
 	    (found.source != SB_ALLOC_PRODUCERS || (is_recorded && kind->options & SB_VIEW_HELD))) {

@@ -30,7 +30,7 @@ struct allocating {
 };
 
 /* Kinds of files that have functions. */
-enum { MUSL = 1, GLIBC = 2, OTHERS = 4 };
+enum { MUSL = 1, GLIBC = 2, OTHERS = 4, ANY = MUSL | GLIBC | OTHERS, GO = 8 };
 
 /* Memory of no bytes is counted as one, because an event has a weight. */
 #define AT_LEAST_ONE(text) (sizeof(text) > 1 ? "(" text ") + !(" text ")" : NULL)
@@ -52,7 +52,13 @@ enum { MUSL = 1, GLIBC = 2, OTHERS = 4 };
 static const struct allocating functions[] = {
 #include "events/allocators.def"
 };
-#undef SB_ALLOCATOR
+
+#define SB_OWN_HEAP(runtime, marker, what, is_moving) \
+	{ .name = runtime, .function = #marker, .objects = what, .moves = is_moving },
+const struct sb_own_heap sb_own_heaps[] = {
+#include "events/allocators.def"
+	{}
+};
 
 static const struct allocating probes_of_producers[] = {
 	{ .name = "alloc",
@@ -69,11 +75,15 @@ static const struct allocating probes_of_producers[] = {
 /* Functions that no C library has. */
 static const char *const markers[] = { "mallctl", "je_mallctl", "tc_malloc", "mi_malloc" };
 
+/* Since Go 1.17, whose functions have their arguments in registers, those that have not are named so. */
+static const char go_marker[] = "runtime.goexit.abi0";
+
 static const char *const prefixes[] = { "", "je_", "tc_", "mi_" };
 
-/* The beginnings of names of files that have an allocator. A program can have one, too. */
-static const char *const libraries[] = { "libc.so",	"libc-",       "ld-musl-",   "libc.musl-",
-					 "libjemalloc", "libtcmalloc", "libmimalloc" };
+/* The beginnings of names of files that have an allocator, or a runtime. A program can have one, too. */
+static const char *const libraries[] = { "libc.so",	"libc-",       "ld-musl-",    "libc.musl-",
+					 "libjemalloc", "libtcmalloc", "libmimalloc", "libjvm.so",
+					 "libnode.so",	"libpython",   "libruby",     "libphp" };
 
 struct file {
 	char *path; /* as we can open it; owned */
@@ -260,10 +270,23 @@ static const char *without_prefix(const char *name)
 	return name;
 }
 
+/* A heap whose own function is probed is seen. */
+static void note_seen(struct sb_alloc_found *found, const char *function)
+{
+	size_t i;
+
+	for (i = 0; sb_own_heaps[i].name; i++)
+		if (sb_streq(sb_own_heaps[i].function, function))
+			found->own_heaps &= ~(1u << i);
+}
+
 static int found_function(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
 {
 	const struct finding *finding = to->arg;
+	const size_t before = finding->probes->places.nr;
+	struct sb_probe place = *probe;
 	size_t i;
+	int err;
 
 	(void)name;
 	for (i = 0; i < SB_ARRAY_SIZE(functions); i++)
@@ -272,8 +295,14 @@ static int found_function(struct sb_resolving *to, const char *name, const struc
 			break;
 	if (i == SB_ARRAY_SIZE(functions))
 		return 0;
+	place.is_of_go = functions[i].of == GO;
+	err = add_places(to, &functions[i], &place);
+	/* None, if it is to be followed and cannot be. */
+	if (finding->probes->places.nr == before)
+		return err;
 	to->nr_found++;
-	return add_places(to, &functions[i], probe);
+	note_seen(finding->found, functions[i].name);
+	return err;
 }
 
 static int found_marker(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
@@ -284,7 +313,12 @@ static int found_marker(struct sb_resolving *to, const char *name, const struct 
 	(void)name;
 	for (i = 0; i < SB_ARRAY_SIZE(markers); i++)
 		if (sb_streq(markers[i], probe->function))
-			finding->is = OTHERS;
+			finding->is = (finding->is & GO) | OTHERS;
+	if (sb_streq(go_marker, probe->function))
+		finding->is |= GO;
+	for (i = 0; sb_own_heaps[i].name; i++)
+		if (sb_streq(sb_own_heaps[i].function, probe->function))
+			finding->found->own_heaps |= 1u << i;
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct sb_probe {
 	const struct sb_preset *preset; /* that the place was named by; NULL: none */
 	bool is_call;			/* its return is hooked, too, whatever the others are */
 	bool is_of_glob;   /* one of many: if the kernel cannot hook it, the others are traced */
+	bool is_of_go;	   /* Go since 1.17: its arguments are in other registers than those of C */
 	uint32_t name_idx; /* of sb_probes.names: samples of this place are shown by it */
 	char *path;	   /* user, USDT: the file, as we can open it; owned */
 	char *function;	   /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */

@@ -23,6 +23,7 @@ static const char *const arg_names[SB_TRACE_ARGS_MAX] = {
 #ifdef SB_MACHINE_ARM64
 
 static const uint16_t function_args[] = { 0, 8, 16, 24, 32, 40 };
+#define go_args	  function_args
 #define RETVAL_AT 0u
 
 /* "x0", "w0", "sp". Return: its offset; SB_TRACE_NO_REG: there is no such register. */
@@ -40,6 +41,7 @@ static uint16_t find_register(const char *name)
 #else
 
 static const uint16_t function_args[] = { 112, 104, 96, 88, 72, 64 }; /* rdi rsi rdx rcx r8 r9 */
+static const uint16_t go_args[] = { 80, 40, 88, 112, 104, 72 };	      /* rax rbx rcx rdi rsi r8 */
 #define RETVAL_AT 80u /* rax */
 
 /* "%rdi", "%edi", "%dil". Return: its offset; SB_TRACE_NO_REG: there is no such register. */
@@ -258,7 +260,7 @@ int sb_call_fields(bool is_of_go, sb_vec_expr_field *fields)
 		   : add_register("elapsed", offsetof(struct sb_call_context, elapsed_ns), fields);
 }
 
-int sb_function_fields(bool is_return, sb_vec_expr_field *fields)
+int sb_function_fields(bool is_return, bool is_of_go, sb_vec_expr_field *fields)
 {
 	size_t i;
 	int err = 0;
@@ -266,6 +268,6 @@ int sb_function_fields(bool is_return, sb_vec_expr_field *fields)
 	if (is_return)
 		return add_register("retval", RETVAL_AT, fields);
 	for (i = 0; i < SB_ARRAY_SIZE(function_args) && !err; i++)
-		err = add_register(arg_names[i], function_args[i], fields);
+		err = add_register(arg_names[i], is_of_go ? go_args[i] : function_args[i], fields);
 	return err;
 }
