@@ -2,7 +2,6 @@
 #include "symbolizer/dwarf/dwarf_map.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

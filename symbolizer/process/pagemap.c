@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-
 /* Words of the entry: Documentation/admin-guide/mm/pagemap.rst. */
 #define WORD_FILE    (1ull << 61)
 #define WORD_SWAPPED (1ull << 62)

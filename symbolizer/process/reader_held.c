@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/index.h"
 #include "base/time.h"
 #include "symbolizer/process/reader_priv.h"

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysmacros.h>
@@ -21,7 +20,6 @@
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/num.h"
 #include "base/str.h"
 #include "base/time.h"

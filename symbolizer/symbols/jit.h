@@ -9,7 +9,6 @@
 #define SB_JIT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct sb_jit;

@@ -6,7 +6,6 @@
 #include "symbolizer/symbols/module.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 

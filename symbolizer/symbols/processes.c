@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/num.h"

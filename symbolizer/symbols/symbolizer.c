@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "symbolizer/symbols/symbolizer_priv.h"
 
 const char *const sb_sym_reason_names[SB_SYM_REASON_MAX] = {

@@ -5,7 +5,6 @@
  * and which of the runtime's own functions continue, or begin, on another stack:
  * src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -2,7 +2,6 @@
 #include "symbolizer/unwind/walk.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SB_STEP_READ(mem, dst, len, addr) step_read(mem, dst, len, addr)

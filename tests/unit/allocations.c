@@ -30,6 +30,7 @@
 #include "flamegraph/fg.h"
 #include "interp/core/interp_priv.h"
 #include "interp/core/pages.h"
+#include "model/calltree.h"
 #include "output/comparison.h"
 #include "output/input.h"
 #include "output/output.h"

@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-
 #define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
 
 int sb_user_groups(const struct sb_owner *owner, sb_vec_gid *ret_groups)

@@ -8,7 +8,6 @@
 #define SB_BASE_NUM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/vec.h"

@@ -9,7 +9,6 @@
 #define SB_CAPTURE_ADDUP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "capture/pageset.h"

@@ -7,7 +7,6 @@
 #ifndef SB_CAPTURE_ASLEEP_H
 #define SB_CAPTURE_ASLEEP_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "capture/rawstack.h"

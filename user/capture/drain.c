@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/time.h"
 #include "base/vec.h"
 #include "capture/intake.h"

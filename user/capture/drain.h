@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/num.h"
 #include "capture/batch.h"
 
 struct sampler_bpf;

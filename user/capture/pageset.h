@@ -8,7 +8,6 @@
 #ifndef SB_CAPTURE_PAGESET_H
 #define SB_CAPTURE_PAGESET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-
 #define SLOTS_MIN    1024u
 /* At most so many eighths of the slots are used, before the table grows by half. */
 #define FULL_EIGHTHS 7u

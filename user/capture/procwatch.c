@@ -2,7 +2,6 @@
 #include "capture/procwatch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/index.h"
-#include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
 #include "base/utf8.h"

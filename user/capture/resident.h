@@ -18,7 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/vec.h"
 #include "bpf/abi/sb_abi_memory.h"
 #include "capture/batch.h"
 #include "views/view.h"

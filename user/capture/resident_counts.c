@@ -2,10 +2,8 @@
 /* Makes counts of what is known of pages. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/time.h"
 #include "bpf/abi/sb_abi_memory.h"
 #include "capture/resident_priv.h"

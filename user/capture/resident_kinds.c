@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "bpf/abi/sb_abi_memory.h"
 #include "capture/resident_priv.h"
 #include "symbolizer/process/procfs.h"

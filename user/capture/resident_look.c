@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "base/time.h"
 #include "capture/resident_priv.h"
 #include "symbolizer/process/procfs.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/time.h"
 #include "capture/collector.h"
 #include "capture/detach.h"

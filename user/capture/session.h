@@ -18,7 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/num.h"
 #include "base/reason.h"
 #include "bpf/abi/sb_abi.h"
 #include "capture/batch.h"

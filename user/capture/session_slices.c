@@ -4,8 +4,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
 #include "base/time.h"
 #include "capture/session_priv.h"
 #include "views/skel.h"

@@ -19,7 +19,6 @@
 #define SB_CAPTURE_UNWINDER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct sampler_bpf;

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/search.h"
 #include "base/time.h"

@@ -18,7 +18,6 @@
 #define SB_CAPTURE_UWTABLES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/abi/sb_abi_unwind.h"

@@ -15,7 +15,6 @@
 #define SB_CLI_CANVAS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"

@@ -2,8 +2,6 @@
 #include <bpf/libbpf.h>
 #include <elfutils/version.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "interp/core/interp.h"

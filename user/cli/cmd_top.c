@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "cli/command.h"

@@ -7,7 +7,6 @@
 #ifndef SB_CLI_DOCTOR_H
 #define SB_CLI_DOCTOR_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/doctor_trial.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
 

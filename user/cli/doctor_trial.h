@@ -4,7 +4,6 @@
 #ifndef SB_CLI_DOCTOR_TRIAL_H
 #define SB_CLI_DOCTOR_TRIAL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"

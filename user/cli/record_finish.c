@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "base/cleanup.h"
 #include "base/reason.h"
 #include "base/time.h"
 #include "cli/record.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/reason.h"
 #include "base/str.h"
 #include "cli/complete.h"

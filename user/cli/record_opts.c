@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "base/cleanup.h"
 #include "base/time.h"
 #include "bpf/abi/sb_abi_io.h"
 #include "bpf/abi/sb_abi_latency.h"

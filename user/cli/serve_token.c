@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/log.h"
 #include "cli/exit.h"
 #include "serve/serve.h"
 

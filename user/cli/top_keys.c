@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What keys do, and what the screen shows of the data. */
-#include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/index.h"
 #include "cli/term.h"
 #include "cli/top.h"

@@ -8,7 +8,6 @@
  */
 #include "events/expr.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

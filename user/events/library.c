@@ -5,7 +5,6 @@
  * one, it is what the dynamic linker would take (/etc/ld.so.cache), or a program in $PATH.
  */
 #include <elf.h>
-#include <endian.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

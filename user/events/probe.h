@@ -16,7 +16,6 @@
 #define SB_EVENTS_PROBE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/num.h"

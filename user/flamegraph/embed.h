@@ -9,7 +9,6 @@
 #ifndef SB_FLAMEGRAPH_EMBED_H
 #define SB_FLAMEGRAPH_EMBED_H
 
-#include <stdint.h>
 #include <stdio.h>
 
 struct sb_tree;

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "flamegraph/reader.h"
 #include "flamegraph/text.h"
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "flamegraph/attrs.h"
 #include "flamegraph/diff.h"
 #include "flamegraph/embed.h"
@@ -15,7 +14,6 @@
 #include "flamegraph/opts.h"
 #include "flamegraph/palette.h"
 #include "flamegraph/svg_priv.h"
-#include "flamegraph/text.h"
 #include "flamegraph/viewer.h"
 #include "kinds/view_kind.h"
 

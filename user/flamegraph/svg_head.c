@@ -2,11 +2,9 @@
 /* What stands before the frames: styles, title, subtitle and legend. */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "flamegraph/diff.h"
 #include "flamegraph/label.h"
 #include "flamegraph/opts.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "flamegraph/text.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 

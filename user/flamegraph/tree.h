@@ -7,9 +7,7 @@
 #ifndef SB_FLAMEGRAPH_TREE_H
 #define SB_FLAMEGRAPH_TREE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/vec.h"
 #include "tree/tree.h"

@@ -10,7 +10,6 @@
 #define SB_KINDS_VIEW_KIND_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /*

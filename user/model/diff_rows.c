@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "model/diff_rows.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/index.h"
 #include "base/version.h"
 #include "flamegraph/text.h"

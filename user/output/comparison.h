@@ -11,8 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/str.h"
-#include "model/calltree.h"
 #include "model/diff_rows.h"
 
 /* Everything is borrowed. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A comparison as JSON for other programs; docs/formats.md describes it. */
-#include <errno.h>
 
 #include "base/cleanup.h"
 #include "output/comparison.h"

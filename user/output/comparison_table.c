@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A comparison for a terminal: functions, their changes, and how certain these are. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,6 @@
  * The table of stacks is a tree, in columns. Because the stacks are sorted, the tree can be walked
  * once for each column, and is never held in memory.
  */
-#include <errno.h>
 
 #include "base/cleanup.h"
 #include "output/functions.h"

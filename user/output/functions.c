@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-
 static const char *const kind_names[SB_FRAME_KIND_MAX] = {
 	[SB_FRAME_ROOT] = "root",	    [SB_FRAME_USER] = "user",
 	[SB_FRAME_INLINED] = "user",	    [SB_FRAME_JIT] = "jit",

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "base/cleanup.h"
-
 #define CHUNK_BYTES (64u << 10)
 #define PIECE_MAX   (1u << 30) /* avail_in has 32 bits */
 #define GZIP_WINDOW (15 + 16)  /* zlib.h: 16 more asks for the gzip wrapper, whose time is 0 */

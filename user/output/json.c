@@ -3,7 +3,6 @@
  * Everything that is known, as JSON for other programs. docs/formats.md describes it. While
  * "version" is 1, keys may be added, but existing ones do not change.
  */
-#include "base/cleanup.h"
 #include "kinds/view_kind.h"
 #include "output/functions.h"
 #include "output/jsontext.h"

@@ -14,7 +14,6 @@
 #ifndef SB_RECORDER_STORE_WRITER_H
 #define SB_RECORDER_STORE_WRITER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/peer.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What is known of a sample besides its stacks: thread states, calls, objects, why it waits. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -14,8 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-
 /* One batch in which the BPF side is told, and two after it was asked: counts from before that come
  * with the next batch at the latest. */
 #define ROUND_BATCHES 3u

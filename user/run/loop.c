@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/time.h"
 #include "capture/child.h"
 #include "run/run_priv.h"

@@ -3,7 +3,6 @@
  * Both ends of the pipeline: the session drains samples from the kernel, and the resolver puts them
  * into the profile. When one side evicts something, the other one is told.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 

@@ -3,12 +3,10 @@
  * favour of whom. */
 #include "workers/privileges.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 #include "run/run_priv.h"
 

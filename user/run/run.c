@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"

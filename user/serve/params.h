@@ -8,7 +8,6 @@
 #define SB_SERVE_PARAMS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #define SB_PARAMS_MAX 64
 

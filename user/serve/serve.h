@@ -19,13 +19,8 @@
 #ifndef SB_SERVE_SERVE_H
 #define SB_SERVE_SERVE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
-
-#include "base/str.h"
-#include "store/store.h"
 
 #define SB_SERVE_LISTEN	      "127.0.0.1:4040"
 #define SB_SERVE_WORKERS      2u

@@ -20,7 +20,6 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/log.h"
 #include "base/time.h"
 #include "serve/server_priv.h"
 

@@ -7,8 +7,6 @@
 #ifndef SB_SERVE_WORKER_H
 #define SB_SERVE_WORKER_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/peer.h"

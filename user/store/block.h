@@ -10,7 +10,6 @@
 #ifndef SB_STORE_BLOCK_H
 #define SB_STORE_BLOCK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "store/dict_priv.h"
 
 static const struct part_bound {

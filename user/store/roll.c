@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "store/store_priv.h"
 
 /* Moves rows from one dictionary to another. */

@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-
 /* More figures than any later version will have. */
 #define FIGURES_MAX  64u
 /* Read at least this much at once: blocks of ten minutes. */

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "store/store_priv.h"
 
 static int add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,

@@ -2,7 +2,6 @@
 /* The layers of "io" below the system call: page cache, block devices, page faults. See
  * docs/io-layers.md. */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/reason.h"
 #include "bpf/abi/sb_abi_memory.h"

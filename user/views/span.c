@@ -2,7 +2,6 @@
 #include "views/span.h"
 
 #include <bpf/libbpf.h>
-#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"

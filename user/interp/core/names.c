@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/time.h"
 #include "interp/core/interp.h"
 #include "interp/core/interp_priv.h"

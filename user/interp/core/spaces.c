@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/time.h"
 #include "interp/core/interp.h"
 #include "interp/core/interp_priv.h"
 #include "symbolizer/process/procfs.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "interp/hotspot/hotspot_priv.h"
 
 #include "bpf/step/sb_step_hotspot.h"

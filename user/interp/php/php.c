@@ -22,7 +22,6 @@
 #define NAME_BYTES_MAX	1024u
 #define FILE_BYTES_MAX	4096u
 /* zend_string: refcount and type, hash, length, characters. */
-#define STRING_TYPE	4
 #define STRING_LEN	16
 #define STRING_VAL	24
 #define IS_STRING	6

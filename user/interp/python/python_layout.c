@@ -5,13 +5,10 @@
  * versions, a table by minor version has the offsets themselves; CPython does not change them
  * within a minor version.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "interp/python/python_priv.h"
 
 #define LAST_KNOWN SB_PYTHON(3, 15)
