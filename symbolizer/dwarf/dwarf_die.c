@@ -114,9 +114,18 @@ void sb_die_read(struct sb_cursor *cur, const struct sb_unit *unit, const struct
 	}
 }
 
+/* Return: the unit whose bytes in .debug_info include @offset; NULL: none. */
+static struct sb_unit *unit_at(struct sb_dwarf_file *file, uint64_t offset)
+{
+	struct sb_unit *units = file->units.at;
+	size_t at = sb_bisect(file->units.nr, i, units[i].end <= offset);
+
+	return at < file->units.nr && units[at].offset <= offset ? &units[at] : NULL;
+}
+
 int sb_die_at(struct sb_die_ref ref, struct sb_unit **ret_unit, struct sb_die *ret_die)
 {
-	struct sb_unit *unit = sb_dwarf_file_unit_at(ref.file, ref.offset);
+	struct sb_unit *unit = unit_at(ref.file, ref.offset);
 	const struct sb_abbrev *abbrev;
 	struct sb_cursor cur;
 	int err;
@@ -411,14 +420,6 @@ int sb_die_ranges(struct sb_unit *unit, const struct sb_die *die, sb_dwarf_range
 		err = collect_range(&col, lo, hi);
 	}
 	return err ?: col.has_any;
-}
-
-struct sb_unit *sb_dwarf_file_unit_at(struct sb_dwarf_file *file, uint64_t offset)
-{
-	struct sb_unit *units = file->units.at;
-	size_t at = sb_bisect(file->units.nr, i, units[i].end <= offset);
-
-	return at < file->units.nr && units[at].offset <= offset ? &units[at] : NULL;
 }
 
 bool sb_unit_is_c(const struct sb_unit *unit)

@@ -266,8 +266,6 @@ int sb_form_size(uint16_t form, const struct sb_unit *unit);
  * Return: 0; -EFBIG (the budget); -ENOMEM.
  */
 int sb_dwarf_file_load_units(struct sb_dwarf_file *file);
-/* Return: the unit whose bytes in .debug_info include @offset, as long as @file; NULL: none. */
-struct sb_unit *sb_dwarf_file_unit_at(struct sb_dwarf_file *file, uint64_t offset);
 /*
  * Return: a cursor at @offset of the file's .debug_info, which ends with the unit; a bad one if it
  * is outside of the unit.

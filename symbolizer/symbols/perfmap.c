@@ -240,12 +240,17 @@ void sb_perfmaps_release(struct sb_perfmaps *maps)
 	sb_vec_release(&maps->at);
 }
 
+static size_t bytes_of(const struct sb_perfmap *map)
+{
+	return map->entries.cap * sizeof(*map->entries.at) + map->names.cap;
+}
+
 size_t sb_perfmaps_bytes(const struct sb_perfmaps *maps)
 {
 	size_t i, bytes = 0;
 
 	for (i = 0; i < maps->at.nr; i++)
-		bytes += sb_perfmap_bytes(maps->at.at[i]);
+		bytes += bytes_of(maps->at.at[i]);
 	return bytes;
 }
 
@@ -398,7 +403,7 @@ static int flatten(struct sb_perfmap *map)
 	/* All of these are older than entries to come, and do not overlap any more. */
 	for (i = 0; i < nr; i++)
 		out[i].seq = (uint32_t)i;
-	sb_budget_settle(&map->budget, sb_perfmap_bytes(map));
+	sb_budget_settle(&map->budget, bytes_of(map));
 	return 0;
 }
 
@@ -488,9 +493,4 @@ bool sb_perfmap_split(const char *text, struct sb_perfmap_name *ret_name)
 	}
 	*ret_name = name;
 	return true;
-}
-
-size_t sb_perfmap_bytes(const struct sb_perfmap *map)
-{
-	return map->entries.cap * sizeof(*map->entries.at) + map->names.cap;
 }

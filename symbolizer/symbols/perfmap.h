@@ -78,9 +78,6 @@ struct sb_perfmap_name {
 };
 bool sb_perfmap_split(const char *text, struct sb_perfmap_name *ret_name);
 
-/* Return: the bytes of memory in use. */
-size_t sb_perfmap_bytes(const struct sb_perfmap *map);
-
 /*
  * The maps of all processes. Processes that name the same file share one map, so that a file is in
  * memory once. The caller decides whether a process can be trusted when it names a file.

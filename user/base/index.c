@@ -69,7 +69,8 @@ static uint64_t nr_slots_of(const struct sb_index *index)
 	return index->slots ? index->mask + 1ull : 0;
 }
 
-int sb_index_reserve(struct sb_index *index, size_t nr)
+/* Grow the index once, so that adding does not fail up to @nr elements in all. */
+static int reserve(struct sb_index *index, size_t nr)
 {
 	uint64_t nr_slots = NR_SLOTS_MIN;
 
@@ -196,7 +197,7 @@ int sb_strtab_index(struct sb_strtab *tab)
 	int err;
 
 	sb_index_release(&tab->index);
-	err = sb_index_reserve(&tab->index, tab->strs.nr);
+	err = reserve(&tab->index, tab->strs.nr);
 	for (i = 0; i < tab->strs.nr && !err; i++)
 		err = sb_index_add(&tab->index, sb_hash(tab->strs.at[i].s, tab->strs.at[i].len, 0),
 				   (uint32_t)i);

@@ -48,9 +48,6 @@ struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index
 /* Remember that element @id, not SB_INDEX_NONE, has hash @hash; what is added twice is found twice.
  * Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed. */
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
-/* Grow the index once, so that adding does not fail up to @nr elements in all. Return: 0; -ENOMEM,
- * or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed. */
-int sb_index_reserve(struct sb_index *index, size_t nr);
 /* Free the memory; the index is empty then, and can be used again. */
 void sb_index_release(struct sb_index *index);
 

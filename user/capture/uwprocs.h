@@ -12,7 +12,6 @@
 #define SB_CAPTURE_UWPROCS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -105,7 +104,6 @@ bool sb_uwprocs_has(const struct sb_uwprocs *procs, uint32_t tgid);
 
 /* Return: the ration (base/ration.h) that limits how much time goes into reading long lists again.
  * It belongs to @procs and is valid as long. */
-struct sb_uwprocs;
 struct sb_ration *sb_uwprocs_ration(struct sb_uwprocs *procs);
 
 struct sb_uwprocs_stats {

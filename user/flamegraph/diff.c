@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "flamegraph/diff.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,22 +144,12 @@ const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree
 	return diff->is_negated ? negated[b > a][i] : classes[b > a][i];
 }
 
-bool sb_fg_diff_color(const char *class, bool is_dark, struct sb_fg_rgb *ret)
-{
-	size_t i;
-
-	for (i = 0; i < SB_ARRAY_SIZE(colors); i++) {
-		if (!sb_streq(colors[i].class, class))
-			continue;
-		*ret = is_dark ? colors[i].dark : colors[i].light;
-		return true;
-	}
-	return false;
-}
-
 bool sb_fg_diff_color_at(size_t i, bool is_dark, struct sb_fg_rgb *ret)
 {
-	return i < SB_ARRAY_SIZE(colors) && sb_fg_diff_color(colors[i].class, is_dark, ret);
+	if (i >= SB_ARRAY_SIZE(colors))
+		return false;
+	*ret = is_dark ? colors[i].dark : colors[i].light;
+	return true;
 }
 
 int sb_fg_diff_add_css(struct sb_str *out, bool is_dark)

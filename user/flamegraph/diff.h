@@ -87,10 +87,6 @@ int sb_fg_diff_add_css(struct sb_str *out, bool is_dark);
 bool sb_fg_diff_legend(const struct sb_fg_diff *diff, size_t i, const char **ret_class,
 		       const char **ret_name);
 
-/* Get the fill of a class, given without " new" and " gone". Return: false if there is none, and
- * *ret is untouched. */
-bool sb_fg_diff_color(const char *class, bool is_dark, struct sb_fg_rgb *ret);
-
 /*
  * Get fill @i: 0 is no change, then each step of more, then each step of less. Return: whether
  * there is one; if not, *ret is untouched.

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "flamegraph/opts.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/num.h"
 #include "base/str.h"
 #include "flamegraph/fg.h"
@@ -152,7 +150,7 @@ void sb_fg_opts_free(struct sb_fg_opts *opts)
 	free(opts);
 }
 
-const struct sb_fg_opt *sb_fg_opt_find(const char *name)
+static const struct sb_fg_opt *find_row(const char *name)
 {
 	const struct sb_fg_opt *row;
 
@@ -262,7 +260,7 @@ static int set_enum(int *place, const struct sb_fg_opt *row, const char *value)
 
 int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value)
 {
-	const struct sb_fg_opt *row = sb_fg_opt_find(name);
+	const struct sb_fg_opt *row = find_row(name);
 	void *field;
 
 	if (!row)

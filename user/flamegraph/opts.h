@@ -72,10 +72,6 @@ struct sb_fg_opt {
 
 extern const struct sb_fg_opt sb_fg_opt_rows[];
 
-/* Return: the row of the option @name, which is without "--", in full, and not NULL; a constant;
- * NULL if there is none. */
-const struct sb_fg_opt *sb_fg_opt_find(const char *name);
-
 /*
  * Append what a value of the option must be to @text: "a number from 1 to 1000", "one of name,
  * weight", "no value" for a flag. Return: 0; -ENOMEM, and a part may have been appended: discard

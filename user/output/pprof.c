@@ -10,7 +10,6 @@
  * Processes, threads and so on are frames, as in all other formats, so that the same picture comes
  * out. They are labels, too, by which pprof filters and groups (-tagfocus, -tagroot).
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -53,8 +52,6 @@ enum {
 enum { LOCATION_ID = 1, LOCATION_MAPPING_ID, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION_ID = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILENAME = 4 };
-
-#define NR_KEYS_MAX 8
 
 struct location {
 	uint32_t first, nr; /* in location_frames */

@@ -110,8 +110,10 @@ static int by_reloc(const struct sb_label_place *place, const struct sb_memory *
 	}
 }
 
-int sb_label_place_conf(const struct sb_label_place *place, const struct sb_memory *memory,
-			const struct sb_process_maps *maps, struct sb_label_conf *ret_conf)
+/* Make the configuration for the kernel, all but the keys, from what the dynamic linker left in the
+ * process. Return: 0; -EAGAIN: it has not done it yet, or memory cannot be read; -ENOTSUP. */
+static int conf_of(const struct sb_label_place *place, const struct sb_memory *memory,
+		   const struct sb_process_maps *maps, struct sb_label_conf *ret_conf)
 {
 	struct sb_label_conf conf = { .kind = place->kind,
 				      .go_labels = place->go_labels,
@@ -273,7 +275,7 @@ int sb_labels_look_at(struct sb_interp *interp, struct space *space, const struc
 	labels->is_seen = true;
 	if (labels->has_conf)
 		return 0;
-	err = sb_label_place_conf(&labels->place, &space->memory, maps, &labels->conf);
+	err = conf_of(&labels->place, &space->memory, maps, &labels->conf);
 	if (err)
 		return err == -ENOTSUP ? 0 : err;
 	labels->has_conf = true;

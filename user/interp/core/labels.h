@@ -69,14 +69,6 @@ bool sb_label_go_find(struct sb_image *image, struct sb_label_place *ret_place);
  * Storage", section 3. @offset: in the block, which is empty in a file without PT_TLS. Return: the
  * offset from the thread pointer. */
 uint64_t sb_label_program_offset(const struct sb_elf *elf, uint64_t offset);
-/*
- * Make the configuration for the kernel, all but the keys, from what the dynamic linker left in the
- * process. @place: from sb_label_place_find() for the file as this process maps it.
- * Return: 0; -EAGAIN when the dynamic linker has not done it yet, or memory of the process cannot
- * be read; -ENOTSUP when the module's number is too high. *@ret_conf is untouched on error.
- */
-int sb_label_place_conf(const struct sb_label_place *place, const struct sb_memory *memory,
-			const struct sb_process_maps *maps, struct sb_label_conf *ret_conf);
 
 /* The labels of one address space (struct space is what spaces.c remembers of it). */
 struct space;

@@ -81,7 +81,8 @@ uint32_t sb_hotspot_line(const uint8_t *table, size_t len, uint32_t excluded, ui
 	return best;
 }
 
-int sb_hotspot_symbol(struct sb_runtime *rt, uint64_t symbol, struct sb_str *str)
+/* Append the text of a Symbol, cut at a fixed length, with control characters replaced. */
+static int add_symbol(struct sb_runtime *rt, uint64_t symbol, struct sb_str *str)
 {
 	const struct sb_hotspot *hs = rt->state;
 	uint16_t len;
@@ -106,7 +107,7 @@ static int pool_symbol(struct sb_runtime *rt, uint64_t pool, uint32_t idx, struc
 		err = -EBADMSG;
 	if (!err)
 		err = sb_memory_u64(rt->memory, pool + hs->layout.size_pool + 8ull * idx, &symbol);
-	return err ? err : sb_hotspot_symbol(rt, symbol & ~1ull, str);
+	return err ? err : add_symbol(rt, symbol & ~1ull, str);
 }
 
 /*
@@ -139,7 +140,7 @@ static int add_class(struct sb_runtime *rt, uint64_t klass, struct sb_str *str)
 	int err = sb_memory_u64(rt->memory, klass + hs->layout.klass_name, &name);
 
 	if (!err)
-		err = sb_hotspot_symbol(rt, name, str);
+		err = add_symbol(rt, name, str);
 	if (!err)
 		write_class(str);
 	return err;

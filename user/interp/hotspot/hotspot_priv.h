@@ -127,9 +127,6 @@ uint32_t sb_hotspot_line(const uint8_t *table, size_t len, uint32_t excluded, ui
  * sb_hotspot_excluded(). Return: 0; -EBADMSG: it is cut off or not valid. */
 int sb_hotspot_unsigned5(const uint8_t *bytes, size_t len, size_t *at, uint32_t excluded,
 			 uint32_t *ret);
-/* Append the text of a Symbol, cut at a fixed length, with control characters replaced. Return: 0;
- * -EBADMSG when it is empty; -ENOMEM; or what sb_memory_read() returned. */
-int sb_hotspot_symbol(struct sb_runtime *rt, uint64_t symbol, struct sb_str *str);
 /* How many byte values, from 0 on, this version does not use in UNSIGNED5: 0, or 1 since JDK 20
  * (8292758). */
 static inline uint32_t sb_hotspot_excluded(const struct sb_hotspot *hs)

@@ -24,8 +24,8 @@ struct sb_luajit_layout {
 	struct sb_luajit_string {
 		uint16_t len, data;
 	} strings[2]; /* GCstr: since June of 2020, and before */
-	uint16_t t_nr_snaps, t_ir, t_snaps, t_snap_map, t_nr_snap_map, t_nk, t_nins; /* GCtrace */
-	uint16_t t_nr_code, t_code, t_number;
+	uint16_t t_nr_snaps, t_ir, t_snaps, t_snap_map, t_nr_snap_map, t_nk; /* GCtrace */
+	uint16_t t_nr_code, t_code;
 };
 extern const struct sb_luajit_layout sb_luajit_gc64, sb_luajit_gc32;
 

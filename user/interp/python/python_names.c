@@ -55,8 +55,9 @@ static int add_wide(const struct sb_memory *memory, uint64_t addr, size_t len, s
 	return err;
 }
 
-int sb_python_text(const struct sb_memory *memory, const struct sb_python_layout *layout,
-		   uint64_t addr, struct sb_str *str)
+/* Append the str object at @addr as UTF-8. */
+static int add_text(const struct sb_memory *memory, const struct sb_python_layout *layout,
+		    uint64_t addr, struct sb_str *str)
 {
 	uint64_t len, data;
 	uint32_t state, kind;
@@ -134,9 +135,9 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 	if (!err)
 		err = sb_memory_u64(memory, addr + layout->name - 8u, &file);
 	if (!err)
-		err = sb_python_text(memory, layout, name, &text->name);
+		err = add_text(memory, layout, name, &text->name);
 	/* compile() takes an empty file name. */
-	if (!err && sb_python_text(memory, layout, file, &text->file))
+	if (!err && add_text(memory, layout, file, &text->file))
 		sb_str_clear(&text->file);
 	if (!err && position != UINT64_MAX)
 		err = add_line(memory, layout, addr, position, &text->line);

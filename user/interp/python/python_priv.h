@@ -65,10 +65,6 @@ int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *l
  */
 int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout);
 
-/* Append the str object at @addr as UTF-8. Return: 0; -EBADMSG: it is empty, too long, or no str;
- * -ENOMEM; or what sb_memory_read() returned. */
-int sb_python_text(const struct sb_memory *memory, const struct sb_python_layout *layout,
-		   uint64_t addr, struct sb_str *str);
 /* Append name and file of the code object at @addr to @text, and set the line of @position (as in
  * sb_step_python.h) unless that is UINT64_MAX; a file that cannot be read is left empty. Return: as
  * describe() of struct sb_runtime_ops: 0; -EFAULT, -ESRCH or -EPERM: unreadable; -EBADMSG: it is no
