@@ -405,7 +405,7 @@ static void use(struct sb_runtime *rt)
 
 static void attach(struct sb_image *image)
 {
-	const struct sb_process_map map[] = {
+	const struct sb_maps_line map[] = {
 		{ .start = BIAS,
 		  .end = BIAS + ((lib.len + 4095) & ~4095ull),
 		  .ino = 7,

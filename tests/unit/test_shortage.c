@@ -126,7 +126,7 @@ static void test_relocations_of_image(void **state)
 /* The mapping of this program's code. */
 struct own_code {
 	char path[4096];
-	struct sb_process_map map;
+	struct sb_maps_line map;
 };
 
 static int on_line(void *arg, const struct sb_maps_line *line)
@@ -136,16 +136,8 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 	if (!line->is_exec || own->map.path || line->path_len != strlen(own->path) ||
 	    memcmp(line->path, own->path, line->path_len) != 0)
 		return 0;
-	own->map = (struct sb_process_map){
-		.start = line->start,
-		.end = line->end,
-		.pgoff = line->pgoff,
-		.ino = line->ino,
-		.maj = line->maj,
-		.min = line->min,
-		.is_exec = true,
-		.path = own->path,
-	};
+	own->map = *line;
+	own->map.path = own->path;
 	return 0;
 }
 

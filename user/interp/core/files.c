@@ -148,26 +148,17 @@ static bool is_noted(const struct sb_interp *interp, uint64_t hash)
 	return __atomic_load_n(&interp->plain[hash / 2 % PLAIN_NOTES], __ATOMIC_RELAXED) == hash;
 }
 
-int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
-			   const struct sb_process_map *map, struct seen_file **ret_file)
+int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid, const struct sb_maps_line *map,
+			   struct seen_file **ret_file)
 {
 	sb_cleanup(sb_closep) int fd = -1;
-	const struct sb_maps_line line = {
-		.start = map->start,
-		.end = map->end,
-		.ino = map->ino,
-		.maj = map->maj,
-		.min = map->min,
-		.path = map->path,
-		.path_len = strlen(map->path),
-	};
 	struct seen_file seen, *known;
 	struct stat st;
 	int err;
 
 	*ret_file = NULL;
-	if (sb_procfs_stat_line(tgid, &line, &st)) {
-		fd = sb_procfs_open_line(tgid, &line);
+	if (sb_procfs_stat_line(tgid, map, &st)) {
+		fd = sb_procfs_open_line(tgid, map);
 		if (fd < 0 || sb_reader_fstat(fd, &st))
 			return -ENOENT;
 	}
@@ -182,7 +173,7 @@ int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 		return 0;
 	}
 	if (fd < 0)
-		fd = sb_procfs_open_line(tgid, &line);
+		fd = sb_procfs_open_line(tgid, map);
 	if (fd < 0)
 		return -ENOENT;
 	err = examine(interp, fd, map->path, &seen);

@@ -17,18 +17,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbolizer/process/procfs.h"
+
 struct sb_elf;
 struct sb_image;
 
-/* One mapping of a process. Strings live as long as the list. */
-struct sb_process_map {
-	uint64_t start, end, pgoff, ino;
-	uint32_t maj, min;
-	bool is_exec, is_writable;
-	const char *path; /* "" for anonymous memory */
-};
+/* The mappings of a process. Each path is terminated, and lives as long as the list. */
 struct sb_process_maps {
-	const struct sb_process_map *at; /* ascending */
+	const struct sb_maps_line *at; /* ascending */
 	size_t nr;
 	uint32_t tgid;
 };

@@ -2,7 +2,6 @@
 #include "interp/core/interp.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,27 +72,18 @@ void sb_interp_free(struct sb_interp *interp)
 /* Mappings. */
 
 struct map_list {
-	SB_VEC(struct sb_process_map) maps;
+	SB_VEC(struct sb_maps_line) maps;
 	struct sb_arena arena;
 };
 
 static int on_line(void *arg, const struct sb_maps_line *line)
 {
 	struct map_list *list = arg;
-	const struct sb_process_map map = {
-		.start = line->start,
-		.end = line->end,
-		.pgoff = line->pgoff,
-		.ino = line->ino,
-		.maj = line->maj,
-		.min = line->min,
-		.is_exec = line->is_exec,
-		.is_writable = line->is_writable,
-		.path = sb_arena_strndup(&list->arena, line->path, line->path_len),
-	};
+	struct sb_maps_line map = *line;
 
 	if (list->maps.nr >= MAPS_MAX)
 		return -EFBIG;
+	map.path = sb_arena_strndup(&list->arena, line->path, line->path_len);
 	return map.path ? sb_vec_push(&list->maps, map) : -ENOMEM;
 }
 
@@ -230,7 +220,7 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 }
 
 /* Find the difference between addresses of the process and of the file, from one mapping. */
-static int image_of(const struct seen_file *seen, const struct sb_process_map *map,
+static int image_of(const struct seen_file *seen, const struct sb_maps_line *map,
 		    struct sb_image *ret_image)
 {
 	uint64_t addr;
@@ -261,8 +251,8 @@ static void note_plain(struct space *space, uint64_t hash)
 }
 
 /* Return: 0, with the file if it has runtimes or labels, else NULL; -ENOMEM. */
-static int find_file(struct sb_interp *interp, struct space *space,
-		     const struct sb_process_map *map, struct seen_file **ret_seen)
+static int find_file(struct sb_interp *interp, struct space *space, const struct sb_maps_line *map,
+		     struct seen_file **ret_seen)
 {
 	const uint64_t hash = sb_hash(map->path, strlen(map->path), map->ino);
 	struct seen_file *seen;
@@ -285,7 +275,7 @@ static int find_file(struct sb_interp *interp, struct space *space,
 }
 
 static int look_at_map(struct sb_interp *interp, struct space *space,
-		       const struct sb_process_maps *maps, const struct sb_process_map *map)
+		       const struct sb_process_maps *maps, const struct sb_maps_line *map)
 {
 	struct seen_file *seen;
 	struct sb_image image;
@@ -309,11 +299,11 @@ static int look_at_map(struct sb_interp *interp, struct space *space,
 
 /* Find the next mapping from *@from on that has code of another file than the one before, since the
  * mappings of one file are adjacent. Return: NULL when there is none. */
-static const struct sb_process_map *next_file(const struct map_list *list, size_t *from,
-					      uint64_t *last_ino)
+static const struct sb_maps_line *next_file(const struct map_list *list, size_t *from,
+					    uint64_t *last_ino)
 {
 	for (; *from < list->maps.nr; ++*from) {
-		const struct sb_process_map *map = &list->maps.at[*from];
+		const struct sb_maps_line *map = &list->maps.at[*from];
 
 		if (!map->is_exec || map->path[0] != '/' || map->ino == *last_ino)
 			continue;
@@ -341,7 +331,7 @@ static bool wants_all(const struct sb_interp *interp, const struct seen_file *se
 /* Whether any file of the process does. In most processes none does. */
 static bool needs_all(struct sb_interp *interp, struct space *space, const struct map_list *list)
 {
-	const struct sb_process_map *map;
+	const struct sb_maps_line *map;
 	struct seen_file *seen;
 	uint64_t last_ino = 0;
 	size_t from = 0;
@@ -361,7 +351,7 @@ static void release_list(struct map_list *list)
 
 static int look_at_all(struct sb_interp *interp, struct space *space, struct map_list *list)
 {
-	const struct sb_process_map *map;
+	const struct sb_maps_line *map;
 	struct sb_process_maps maps = { .tgid = space->key.tgid };
 	uint64_t last_ino = 0;
 	size_t from = 0;

@@ -141,8 +141,8 @@ void sb_interp_release_past(struct sb_interp *interp);
  * Return: 0, and the file or NULL when it has none; -ENOENT when it cannot be opened or remembered;
  * -ENOMEM. *ret_seen is valid until the next call, and NULL on error.
  */
-int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
-			   const struct sb_process_map *map, struct seen_file **ret_seen);
+int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid, const struct sb_maps_line *map,
+			   struct seen_file **ret_seen);
 /* Remember that a file of this path had no runtime: sb_interp_seems_plain(). */
 void sb_interp_note_plain(struct sb_interp *interp, const char *path);
 /* Return: the attached runtime of a process, by enum sb_runtime_kind; or NULL. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* How a libc stores thread-specific data. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -48,14 +47,9 @@ static int read_numbers(struct sb_image *image, const char *name, uint32_t *ret,
  * struct pthread ends where the thread pointer points (aarch64/nptl/tls.h), and how long it is
  * differs by version. Its .specific is a description: bits, number, offset.
  */
-static int read_tsd(uint32_t tgid, const struct sb_process_map *map, struct sb_interp_tsd *tsd)
+static int read_tsd(uint32_t tgid, const struct sb_maps_line *map, struct sb_interp_tsd *tsd)
 {
-	const struct sb_maps_line line = { .start = map->start,
-					   .end = map->end,
-					   .ino = map->ino,
-					   .path = map->path,
-					   .path_len = strlen(map->path) };
-	sb_cleanup(sb_closep) int fd = sb_procfs_open_line(tgid, &line);
+	sb_cleanup(sb_closep) int fd = sb_procfs_open_line(tgid, map);
 	uint32_t size = 0, specific[3] = {};
 	struct sb_image image = {};
 	int err;

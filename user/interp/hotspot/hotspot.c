@@ -173,7 +173,7 @@ static void find_vm(const struct sb_runtime *rt, struct sb_hotspot_conf *conf)
 	size_t i;
 
 	for (i = 0; rt->maps && i < rt->maps->nr; i++) {
-		const struct sb_process_map *map = &rt->maps->at[i];
+		const struct sb_maps_line *map = &rt->maps->at[i];
 
 		if (!map->is_exec || !sb_streq(map->path, path))
 			continue;

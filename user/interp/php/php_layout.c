@@ -310,7 +310,7 @@ static bool is_hybrid(struct sb_runtime *rt)
 	return false;
 }
 
-static bool is_opcache(const struct sb_process_map *map)
+static bool is_opcache(const struct sb_maps_line *map)
 {
 	return map->is_exec &&
 	       (!strncmp(map->path, "/dev/zero", 9) || !strncmp(map->path, "/SYSV", 5) ||

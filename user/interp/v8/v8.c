@@ -36,7 +36,7 @@ static struct sb_range find_copy(struct sb_runtime *rt, const struct sb_range *b
 	if (sb_image_read(rt->image, begin + middle, here, sizeof(here)))
 		return (struct sb_range){};
 	for (i = 0; i < rt->maps->nr; i++) {
-		const struct sb_process_map *map = &rt->maps->at[i];
+		const struct sb_maps_line *map = &rt->maps->at[i];
 
 		if (!map->is_exec || map->end - map->start < length / 2)
 			continue;
@@ -88,7 +88,7 @@ static int try_function(struct sb_v8 *v8, uint64_t word)
  */
 static int self_test(struct sb_runtime *rt, struct sb_v8 *v8)
 {
-	const struct sb_process_map *stack = NULL;
+	const struct sb_maps_line *stack = NULL;
 	uint64_t *words, len;
 	size_t i;
 	int ret = -ENOENT, is_good;
