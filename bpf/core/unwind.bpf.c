@@ -117,17 +117,21 @@ static struct asked asked_key(const struct sb_scratch *s, __u32 need, __u32 what
  * Most processes that fork are another program a moment later, before user space could make use of
  * their mappings. So nobody is asked about a process that has not called exec before it is
  * FORKED_AGE_NS old or has had the CPU for FORKED_RUN_NS. Until then its stacks are shipped raw.
+ * A process that is seen in another thread than its first is not about to call exec. The first
+ * thread has the flag and the CPU time in itself, so that no pointer to it is followed: see
+ * start_of_process() in sample.bpf.c.
  */
 static bool is_about_to_exec(const struct sb_scratch *s)
 {
-	/* Not by BPF_CORE_READ(), which needs room on a stack that is nearly full on Linux 5.15. */
-	const struct task_struct *leader = bpf_get_current_task_btf()->group_leader;
+	const struct task_struct *task = bpf_get_current_task_btf();
 
-	return (leader->flags & PF_FORKNOEXEC) && leader->se.sum_exec_runtime < FORKED_RUN_NS &&
+	return task->pid == task->tgid && (task->flags & PF_FORKNOEXEC) &&
+	       task->se.sum_exec_runtime < FORKED_RUN_NS &&
 	       bpf_ktime_get_boot_ns() - s->capture.key.start_ns < FORKED_AGE_NS;
 }
 
-__hidden int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 what)
+/* Not inlined, as sb_unwind_need(): the walk has no room for either on its stack on Linux 5.15. */
+__hidden __noinline int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 what)
 {
 	struct asked key = asked_key(s, need, what);
 	__u64 now_ns = s->capture.now_ns, *asked_ns = bpf_map_lookup_elem(&uw_asked, &key);
@@ -148,7 +152,7 @@ __hidden void sb_unwind_not_asked(struct sb_scratch *s, __u32 need, __u32 what)
 	bpf_map_delete_elem(&uw_asked, &key);
 }
 
-__hidden int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr)
+__hidden __noinline int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr)
 {
 	struct sb_uw_need_event event = {
 		.start_ns = s->capture.key.start_ns,
