@@ -17,6 +17,7 @@ import tempfile
 import time
 
 from live import check, done, need_root, run_parts, sampling, stackbpf
+from recorder import ask, recording, written
 
 need_root()
 BINARY, LIBRARY, SOURCE, SOURCE_CC, SOURCE_PY, KERNEL_PY = sys.argv[1:7]
@@ -233,6 +234,22 @@ def sliced():
     check(abs(share - 1) < 0.2, f'a share: {of(result, "keep")} of {result.total}, {target.said}')
 
 
+def recorded():
+    """What programs with the library allocate is in the store, as an estimate of the bytes and with their stacks."""
+    store = f'{WORK.name}/recorded'
+    with leaking(C, nr=400, env=SAMPLED) as target:
+        with recording(store, '--kinds', 'alloc', '-p', target.pid) as recorder:
+            target.work()
+            written(recorder)
+            status = recorder.end()
+    result = ask(store, 'comm', kind='alloc')
+    nr = int(result.facts['n'])
+    check(status == 0 and result.facts['unit'] == 'bytes' and nr > 1000 and is_near(result.total, target.all[0], nr),
+          f'record: {status}, {result.total} of {target.all[0]} by {nr} samples, {result.facts}, {recorder.said}')
+    check(is_near(of(result, 'churn'), target.said[6] - 400 * (256 + 200 * 10), nr / 2) and are_shares(result, 0.1),
+          f'record: by caller: {result.stacks}')
+
+
 def kernel():
     """Memory of the kernel: objects by kmem_cache_alloc() and kmalloc(), and pages."""
     nr = 600  # an eventfd is a file, too
@@ -298,5 +315,5 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, leak, by_pages, sliced, kernel, formats), sys.argv[11:])
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, leak, by_pages, sliced, recorded, kernel, formats), sys.argv[11:])
 done()

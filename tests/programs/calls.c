@@ -6,6 +6,7 @@
  *	calls read SECONDS FILE		ns for each read of 4 KiB of FILE, which is cached
  *	calls getppid SECONDS		ns for each getppid(2)
  *	calls faults SECONDS FRAMES	ns for each fault of a page of fresh memory, below so many functions
+ *	calls mallocs SECONDS BYTES	ns for each malloc() and free() of an older piece
  *	calls switches SECONDS PAIRS	round trips per second of PAIRS of processes that pass a byte to
  *					each other through pipes, and ns for each, of both processes
  */
@@ -108,6 +109,25 @@ static int loop_faults(uint64_t seconds, const char *arg)
 	return printf("%.2f\n", (double)cpu_ns / (double)nr) < 0;
 }
 
+static int loop_mallocs(uint64_t seconds, const char *arg)
+{
+	uint64_t begin = now_ns(CLOCK_MONOTONIC), nr = 0, cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	size_t size = arg ? (size_t)atoi(arg) : 64;
+	/* Volatile, so that no pair is left out by the compiler. */
+	char *volatile pieces[16] = {};
+	int i;
+
+	do {
+		for (i = 0; i < BATCH; i++) {
+			free(pieces[i % 16]);
+			pieces[i % 16] = malloc(size);
+		}
+		nr += BATCH;
+	} while (now_ns(CLOCK_MONOTONIC) < begin + seconds * NSEC);
+	cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	return printf("%.2f\n", (double)cpu_ns / (double)nr) < 0;
+}
+
 /* Passes a byte on for as long as there is one. */
 static void relay(int in, int out, volatile uint64_t *count)
 {
@@ -179,10 +199,8 @@ static const struct {
 	const char *name;
 	int (*work)(uint64_t seconds, const char *arg);
 } modes[] = {
-	{ "read", loop_read },
-	{ "getppid", loop_getppid },
-	{ "faults", loop_faults },
-	{ "switches", loop_switches },
+	{ "read", loop_read },	     { "getppid", loop_getppid },   { "faults", loop_faults },
+	{ "mallocs", loop_mallocs }, { "switches", loop_switches },
 };
 
 int main(int argc, char **argv)
