@@ -308,6 +308,24 @@ int BPF_PROG(memory_kernel, unsigned long addr, void *regs, unsigned long error_
 #define NR_MREMAP 216 /* include/uapi/asm-generic/unistd.h */
 #endif
 
+/* The smallest huge page of x86-64 and arm64. */
+#define HUGE_BYTES_MIN (2ull << 20)
+
+/*
+ * For memory of whole huge pages the kernel looks for room for one more, and takes the next aligned address in
+ * it, even if the first one is aligned (__thp_get_unmapped_area() in mm/huge_memory.c, Linux 6.7). @asked: the
+ * size that the program asked for.
+ */
+static __always_inline void find_aligned(struct sb_event_mapped *event, __u64 asked)
+{
+	const __u64 more = event->nr_bytes - asked;
+
+	if (event->nr_bytes <= asked || more < HUGE_BYTES_MIN || more & (more - 1))
+		return;
+	event->addr = (event->addr + more) & ~(more - 1);
+	event->nr_bytes = asked;
+}
+
 /* Whether the place is that for the pages of mremap(2) is told by the system call that the thread is in. */
 static __always_inline void find_moved(struct sb_event_mapped *event)
 {
@@ -321,11 +339,13 @@ static __always_inline void find_moved(struct sb_event_mapped *event)
 		return;
 	event->from = user.di;
 	event->from_bytes = user.si;
+	find_aligned(event, user.dx);
 #elif defined(__TARGET_ARCH_arm64)
 	if (BPF_CORE_READ(regs, syscallno) != NR_MREMAP || sb_regs_are_compat(&user))
 		return;
 	event->from = BPF_CORE_READ(regs, orig_x0);
 	event->from_bytes = user.regs[1];
+	find_aligned(event, user.regs[2]);
 #endif
 }
 

@@ -130,6 +130,17 @@ static APART void move_away(void)
 		exit(1);
 }
 
+/* Of a size for which the kernel looks for more room than is asked for, to align it to a huge page. */
+static APART void move_aligned(void)
+{
+	char *at = fresh(1024, 0);
+
+	touch(at, 512);
+	at = mremap(at, 512 * page_bytes, 1024 * page_bytes, MREMAP_MAYMOVE);
+	if (at == MAP_FAILED)
+		exit(1);
+}
+
 /* Memory without a page of its own: all processes share the page of zeros, and it is not resident. */
 static APART int read_zeros(void)
 {
@@ -220,6 +231,7 @@ int main(int argc, char **argv)
 	populate();
 	sparse();
 	move_away();
+	move_aligned();
 	share();
 	deepen();
 	first_toucher();
@@ -227,7 +239,7 @@ int main(int argc, char **argv)
 		return 1;
 	printf("keep_sixty %zu\nkeep_thirty %zu\nkeep_ten %zu\nchurn %zu\n", nr_sixty, nr_thirty,
 	       nr_ten, nr_churn);
-	printf("read_file %d\nmap_file %zu\npopulate 512\nread_zeros 0\nsparse %d\nmove_away 200\nshare %d\ndone\n",
+	printf("read_file %d\nmap_file %zu\npopulate 512\nread_zeros 0\nsparse %d\nmove_away 200\nmove_aligned 512\nshare %d\ndone\n",
 	       FILE_PAGES, nr_mapped, SPARSE_PAGES, SHARED_PAGES);
 	fflush(stdout);
 	return !fgets(line, sizeof(line), stdin);

@@ -15,6 +15,7 @@
  *			said "stopped". For the two above: an errno of 0
  *	SB_FAULT_NTH	at the how many-th time that is
  *	SB_FAULT_MAP	"NAME=ENTRIES,...": maps get another size than they were asked for
+ *	SB_FAULT_TYPES	"NAME,...": the kernel has no tracepoint that is called so
  *	SB_FAULT_PARSE	"WHAT:INO": what the process that parses files does over that one: "crash", "hang", or
  *			"lie" (the table it made has a rule that there is not)
  *	SB_FAULT_LOG	file that gets a line for each thing that has a name, when it is asked for first, and for each
@@ -72,6 +73,7 @@ static int perf_errno, log_fd = -1, nr_bpf_rules, nr_map_rules;
 static struct rule bpf_rules[RULES_MAX], map_rules[RULES_MAX];
 static const char *stop_at;
 static bool is_parser, is_bad_file;
+static const char *types_gone;
 static char parser_does[NAME_BYTES];
 static unsigned long parser_ino;
 /* Memory that processes share. */
@@ -175,6 +177,7 @@ static void __attribute__((constructor)) start(void)
 	}
 	is_reading_sites = site.at || (log && getenv("SB_FAULT_SITES"));
 	stop_at = getenv("SB_FAULT_STOP");
+	types_gone = getenv("SB_FAULT_TYPES");
 	if (getenv("SB_FAULT_PARSE") &&
 	    sscanf(getenv("SB_FAULT_PARSE"), "%31[^:]:%lu", parser_does, &parser_ino) != 2)
 		_exit(99);
@@ -497,4 +500,20 @@ int rename(const char *from, const char *to)
 {
 	stop_before("rename");
 	return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+/* Of libbpf, which itself looks up the types of programs without it. */
+int libbpf_find_vmlinux_btf_id(const char *name, unsigned int attach_type);
+int libbpf_find_vmlinux_btf_id(const char *name, unsigned int attach_type)
+{
+	static int (*next)(const char *, unsigned int);
+	const char *at = types_gone ? strstr(types_gone, name) : NULL;
+	const size_t len = strlen(name);
+
+	if (at && (at == types_gone || at[-1] == ',') && (!at[len] || at[len] == ','))
+		return -ESRCH;
+	if (!next)
+		next = (int (*)(const char *, unsigned int))dlsym(RTLD_NEXT,
+								  "libbpf_find_vmlinux_btf_id");
+	return next(name, attach_type);
 }

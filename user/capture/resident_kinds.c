@@ -68,13 +68,14 @@ static size_t find_area(const struct areas *areas, uint64_t addr)
 }
 
 /* The kind of the mapping at @addr, up to the next one. What was mapped after the pages were looked at, or
- * lies beyond the bound of what is read, has no name. */
-static struct area area_at(const struct areas *areas, uint64_t addr)
+ * lies beyond the bound of what is read, has no name. *@ret_is_read: there is a mapping that was read. */
+static struct area area_at(const struct areas *areas, uint64_t addr, bool *ret_is_read)
 {
 	const size_t i = find_area(areas, addr);
 	struct area none = { addr, UINT64_MAX, SB_MEMORY_FILE, SB_MEMORY_ANON };
 
-	if (i < areas->at.nr && areas->at.at[i].start <= addr)
+	*ret_is_read = i < areas->at.nr && areas->at.at[i].start <= addr;
+	if (*ret_is_read)
 		return areas->at.at[i];
 	if (i < areas->at.nr)
 		none.end = areas->at.at[i].start;
@@ -82,18 +83,21 @@ static struct area area_at(const struct areas *areas, uint64_t addr)
 }
 
 /* Append a run, in as many parts as it has mappings. */
-static int mark_run(const struct sb_resident *resident, const struct areas *areas,
+static int mark_run(struct sb_resident *resident, const struct areas *areas,
 		    const struct sb_page_run *run, struct runs *marked)
 {
 	const uint64_t page_bytes = 1ull << resident->page_shift;
 	uint64_t at = run->start, end = run->start + run->nr * page_bytes, until;
 	uint32_t kind;
+	bool is_read;
 	int err = 0;
 
 	for (; at < end && !err; at = until) {
-		const struct area area = area_at(areas, at);
+		const struct area area = area_at(areas, at, &is_read);
 
 		until = area.end < end ? area.end : end;
+		if (!is_read && run->kind & SB_PAGE_PRESENT && !(run->kind & SB_PAGE_ZERO))
+			resident->stats.unsorted += until - at;
 		kind = run->kind & SB_PAGE_FILE ? area.of_file : area.of_none;
 		err = sb_vec_push(
 			&marked->at,

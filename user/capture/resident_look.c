@@ -3,7 +3,7 @@
  * Looks at the pages of processes, through a reader: which are in memory. With PAGEMAP_SCAN, the kernel
  * passes over whatever has no pages, so that a process may have mapped any amount of addresses. On older
  * kernels the word of each page is read, mapping by mapping; of mappings that are too large for
- * that, only the surroundings of pages that are known.
+ * that, and of addresses beyond the mappings that could be read, only the surroundings of pages that are known.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -84,6 +84,14 @@ static int add_mapping(void *arg, const struct sb_maps_line *line)
 	return sb_vec_push(&mappings->at, ((struct mapping){ line->start, line->end }));
 }
 
+/* What lies above the mappings that were read is like one large mapping. */
+static int add_rest(struct mappings *mappings)
+{
+	const uint64_t start = mappings->at.nr ? mappings->at.at[mappings->at.nr - 1].end : 0;
+
+	return sb_vec_push(&mappings->at, ((struct mapping){ start, sb_sym_user_end() }));
+}
+
 struct known {
 	uint32_t space;
 	SB_VEC(uint64_t) blocks;
@@ -153,6 +161,8 @@ static int read_by_word(struct sb_resident *resident, uint32_t number)
 	size_t i;
 	int err = sb_procfs_maps(space->key.tgid, add_mapping, &mappings);
 
+	if (err == -EFBIG)
+		err = add_rest(&mappings);
 	if (!err || err == -EBADMSG)
 		err = find_known(resident, number, &known);
 	for (i = 0; i < mappings.at.nr && !err; i++) {
@@ -284,7 +294,7 @@ int sb_resident_look(struct sb_resident *resident)
 	resident->is_looking = true;
 	resident->last_looked_ns = resident->looked_ns;
 	resident->looked_ns = sb_now_ns();
-	resident->stats.nr_left_out = 0;
+	resident->stats.nr_left_out = resident->stats.unsorted = 0;
 	for (i = 1; i < resident->spaces.nr; i++) {
 		struct space *space = &resident->spaces.at[i];
 

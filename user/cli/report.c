@@ -522,6 +522,17 @@ static void explain_targets(const struct sb_run *run)
 		       run->targets.nr == 1 ? "was" : "were");
 }
 
+/* Its view says why. What could not be read may be another reason. */
+static void explain_view(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	sb_cleanup(sb_str_release) struct sb_str unread = {};
+
+	sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
+	sb_report_memory_unread(figures, &unread);
+	if (unread.len)
+		sb_info("%s", unread.s);
+}
+
 void sb_report_empty(const struct sb_run *run)
 {
 	sb_cleanup(sb_str_release) struct sb_str lost = {};
@@ -545,7 +556,7 @@ void sb_report_empty(const struct sb_run *run)
 	else if (sb_view_has_spans(&run->config->view_opts))
 		sb_report_empty_spans(run, &figures, lost.len ? lost.s : "their stacks");
 	else if (run->config->views.at[0]->kind->empty)
-		sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
+		explain_view(run, &figures);
 	else if (run->config->view_opts.counter)
 		sb_err(0,
 		       "nothing was sampled: the targets caused too few events of '%s'%s; sample longer",

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "cli/record.h"
 #include "kinds/view_kind.h"
+#include "symbolizer/process/procfs.h"
 
 #define MIB 1048576.0
 
@@ -48,6 +49,23 @@ static void add_process(struct sb_str *list, const struct sb_resident_process *p
 		(void)sb_str_addf(list, "; %.1f MiB more in swap", (double)process->swapped / MIB);
 }
 
+void sb_report_memory_unread(const struct sb_run_figures *figures, struct sb_str *list)
+{
+	const struct sb_resident_stats *stats = &figures->session.resident;
+
+	if (stats->nr_left_out)
+		(void)sb_str_addf(list,
+				  "%s%llu processes are left out: their pages could not be read",
+				  list->len ? "\n" : "", (unsigned long long)stats->nr_left_out);
+	if (stats->unsorted)
+		(void)sb_str_addf(list,
+				  "%s%.1f MiB are resident in mappings that were not read, because "
+				  "they are new or /proc/PID/maps has more than %u MiB: of these, "
+				  "shared memory counts as 'file', heap and stack as 'anon'",
+				  list->len ? "\n" : "", (double)stats->unsorted / MIB,
+				  SB_MAPS_BYTES_MAX >> 20);
+}
+
 void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list)
 {
@@ -77,10 +95,7 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 				  "their end; the most that each had resident is %.1f MiB together",
 				  (unsigned long long)stats->nr_ended, (double)stats->ended / MIB,
 				  (double)stats->ended_peak / MIB);
-	if (stats->nr_left_out)
-		(void)sb_str_addf(list,
-				  "\n%llu processes are left out: their pages could not be read",
-				  (unsigned long long)stats->nr_left_out);
+	sb_report_memory_unread(figures, list);
 	if (stats->shift)
 		(void)sb_str_addf(list,
 				  "\none in %u windows of 16 pages was followed, so that numbers "
@@ -118,4 +133,5 @@ void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *fig
 	report_nr(row, "bytes held at their end", stats->ended);
 	report_nr(row, "bytes at the most", stats->ended_peak);
 	report_nr(row, "processes left out", stats->nr_left_out);
+	report_nr(row, "bytes of unknown kind", stats->unsorted);
 }

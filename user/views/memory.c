@@ -66,8 +66,8 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return err ? err : bpf_program__set_autoload(skel->progs.memory_kernel, true);
 }
 
-/* Where there are no tracepoints, every fault is one event of a counter, on each CPU. The kernel throttles
- * those that come too often (perf_event_max_sample_rate), so faults can be missing in a storm. */
+/* Where there are no tracepoints, every fault is one event of a counter, on each CPU. With a period of 1 the
+ * kernel never throttles it (perf_swevent_overflow() in kernel/events/core.c). */
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		  struct sb_reason *reason)
 {
@@ -88,8 +88,8 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 		err = err ? err : sb_view_keep_link(links, link);
 	if (err || !bpf_program__autoload(skel->progs.memory_counter))
 		return err;
-	sb_info("this kernel has no tracepoints of page faults, so perf events are used; when there are "
-		"more than sysctl kernel.perf_event_max_sample_rate a second, the rest is missing");
+	sb_info("this kernel has no tracepoints of page faults, so perf events are used, which cost more; "
+		"a page that is read first and written to later counts as one that came and went");
 	for (hook.cpu = 0; hook.cpu < nr && !err; hook.cpu++) {
 		err = sb_probe_attach(&probe, &hook, links);
 		if (err == -ENODEV)
