@@ -155,6 +155,11 @@ def runtimes():
     if shutil.which('node'):
         result, target = ran('heap', command=('node', SOURCE_JS))
         check('V8 keeps objects of JavaScript in a heap of its own' in result.err, f'Node.js: {result.err}')
+        # New objects, by V8's pages: most of some 270 samples are of the code that allocates most.
+        result, target = ran('alloc', nr=400, command=('node', SOURCE_JS))
+        new, churn = of(result, 'work'), of(result, 'churn')
+        check(new and abs(churn / new - target.said[6] / target.all[0]) < 0.1 and 0.6 < new / target.all[0] < 1.6 and
+              'from pages of 256 KiB' in result.err, f'Node.js by pages: {churn} of {new}, {target.said}, {result.err}')
         own.append(('V8', ['node', SOURCE_JS]))
     if shutil.which('javac'):
         subprocess.run(['javac', '-g', '-d', WORK.name, SOURCE_JAVA], check=True)

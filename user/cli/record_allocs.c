@@ -136,6 +136,11 @@ static void tell_own_heaps(const struct sb_alloc_found *found, bool is_by_pages)
 	size_t i;
 
 	for (i = 0; sb_own_heaps[i].name; i++) {
+		if (found->lumps >> i & 1 && !is_by_pages)
+			sb_info("%s takes %s from %s: the code that needed the next one stands for all of "
+				"it",
+				sb_own_heaps[i].name, sb_own_heaps[i].objects,
+				sb_own_heaps[i].lump);
 		if (!(found->own_heaps >> i & 1))
 			continue;
 		if (is_by_pages)

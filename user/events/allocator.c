@@ -30,31 +30,36 @@ struct allocating {
 };
 
 /* Kinds of files that have functions. */
-enum { MUSL = 1, GLIBC = 2, OTHERS = 4, ANY = MUSL | GLIBC | OTHERS, GO = 8 };
+enum { MUSL = 1, GLIBC = 2, OTHERS = 4, ANY = MUSL | GLIBC | OTHERS, GO = 8, LUMP = 16 };
 
 /* Memory of no bytes is counted as one, because an event has a weight. */
 #define AT_LEAST_ONE(text) (sizeof(text) > 1 ? "(" text ") + !(" text ")" : NULL)
 
-#define SB_ALLOCATOR(function, size, pointer, given_back, condition, files) \
-	{ .name = #function,                                                \
-	  .bytes = { .name = PLACE_NAME,                                    \
-		     .when = condition,                                     \
-		     .weight = AT_LEAST_ONE(size),                          \
-		     .key = pointer,                                        \
-		     .to_key = given_back },                                \
-	  .objects = { .name = PLACE_NAME,                                  \
-		       .when = condition,                                   \
-		       .weight = sizeof(size) > 1 ? OBJECT : NULL,          \
-		       .key = pointer,                                      \
-		       .to_key = given_back },                              \
-	  .freed = given_back,                                              \
+#define SB_ALLOCATOR(function, size, pointer, given_back, condition, files)           \
+	{ .name = #function,                                                          \
+	  .bytes = { .name = PLACE_NAME,                                              \
+		     .when = condition,                                               \
+		     .weight = AT_LEAST_ONE(size),                                    \
+		     .key = pointer,                                                  \
+		     .to_key = given_back },                                          \
+	  .objects = { .name = PLACE_NAME,                                            \
+		       .when = condition,                                             \
+		       .weight = sizeof(size) > 1 && !((files)&LUMP) ? OBJECT : NULL, \
+		       .key = pointer,                                                \
+		       .to_key = given_back },                                        \
+	  .freed = given_back,                                                        \
 	  .of = files },
 static const struct allocating functions[] = {
 #include "events/allocators.def"
 };
 
-#define SB_OWN_HEAP(runtime, marker, what, is_moving) \
-	{ .name = runtime, .function = #marker, .objects = what, .moves = is_moving },
+#define SB_OWN_HEAP(runtime, marker, what, of_lump, seen, is_moving) \
+	{ .name = runtime,                                           \
+	  .function = #marker,                                       \
+	  .objects = what,                                           \
+	  .lump = of_lump,                                           \
+	  .seen_by = seen,                                           \
+	  .moves = is_moving },
 const struct sb_own_heap sb_own_heaps[] = {
 #include "events/allocators.def"
 	{}
@@ -113,6 +118,13 @@ struct finding {
 static bool begins_with(const char *text, const char *beginning)
 {
 	return !strncmp(text, beginning, strlen(beginning));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && sb_streq(text + len - end_len, end);
 }
 
 static bool is_of_library(const char *path)
@@ -276,8 +288,10 @@ static void note_seen(struct sb_alloc_found *found, const char *function)
 	size_t i;
 
 	for (i = 0; sb_own_heaps[i].name; i++)
-		if (sb_streq(sb_own_heaps[i].function, function))
+		if (sb_own_heaps[i].seen_by && ends_with(function, sb_own_heaps[i].seen_by)) {
 			found->own_heaps &= ~(1u << i);
+			found->lumps |= sb_own_heaps[i].lump ? 1u << i : 0;
+		}
 }
 
 static int found_function(struct sb_resolving *to, const char *name, const struct sb_probe *probe)

@@ -59,7 +59,8 @@ enum sb_alloc_source {
 /* A runtime whose objects are in a heap of its own, where the functions of allocators do not see them. */
 struct sb_own_heap {
 	const char *name, *function, *objects;
-	bool moves; /* its collector copies what is kept to other pages */
+	const char *lump, *seen_by; /* see allocators.def; may be NULL */
+	bool moves;		    /* its collector copies what is kept to other pages */
 };
 
 /* Up to one without a name; at most 32. */
@@ -69,8 +70,9 @@ struct sb_alloc_found {
 	enum sb_alloc_source source;
 	size_t nr_files;		/* that have places */
 	char file[SB_EVENT_FILE_BYTES]; /* one of them, as we can open it */
-	uint32_t
-		own_heaps; /* sb_own_heaps of the files, a bit each; not looked for with producers */
+	/* Of sb_own_heaps, a bit each; not looked for with producers: those that are not seen, and
+	 * those that are seen by their lumps. */
+	uint32_t own_heaps, lumps;
 	size_t nr_files_skipped; /* not looked at, because there were more than SB_ALLOC_FILES_MAX */
 };
 
