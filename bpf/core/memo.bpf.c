@@ -3,6 +3,9 @@
  * A memo of native walks, so that they need not be repeated. It is in the memory of one CPU and
  * one kind of program, indexed by where the walk begins. Nobody else writes it, and a new walk
  * overwrites the one in its place.
+ *
+ * A list of mappings is known by the number of its first word, which is given to another list
+ * only after SB_UWPOOL_REST_NS (user/capture/uwpool.h). A walk is forgotten in less than that.
  */
 #include "bpf/core/sb_unwind.bpf.h"
 
@@ -28,6 +31,7 @@ struct memo {
 	__u32 flags;	 /* of the stack */
 	__u32 uses;
 	__u32 nr_frames;
+	__u32 epoch; /* when it was remembered */
 	struct sb_stack_id id;
 	struct sb_read_log log;
 };
@@ -59,12 +63,17 @@ static struct memo *memo_of(const struct sb_scratch *s, __u32 slot)
 	return bpf_map_lookup_elem(&memos, &at);
 }
 
+static __u32 epoch_of(const struct sb_scratch *s)
+{
+	return s->capture.now_ns >> 30;
+}
+
 static bool begins_alike(const struct sb_scratch *s, const struct memo *memo)
 {
 	const struct sb_sample_key *key = &s->capture.key;
 
-	return memo->segs_word == s->map.segs_word && memo->pc == s->walk.pc &&
-	       memo->sp == s->walk.sp && memo->tgid == key->tgid &&
+	return memo->segs_word == s->map.segs_word && memo->epoch == epoch_of(s) &&
+	       memo->pc == s->walk.pc && memo->sp == s->walk.sp && memo->tgid == key->tgid &&
 	       memo->start_ns == key->start_ns && memo->exec_id == key->exec_id &&
 	       memo->flags == s->stack.flags &&
 #if defined(__TARGET_ARCH_arm64)
@@ -228,6 +237,7 @@ __noinline int sb_memo_keep(__u32 slot)
 	memo->flags = s->stack.flags;
 	memo->uses = s->walk.uses;
 	memo->nr_frames = s->stack.nr_frames;
+	memo->epoch = epoch_of(s);
 	memo->id = s->capture.key.ustack;
 	memo->segs_word = s->map.segs_word;
 	return 0;

@@ -428,11 +428,37 @@ static void test_each_word(void **state)
 	}
 }
 
+/* memo.bpf.c: a walk is not remembered until another list may have the number of the one that it went by. */
+static void test_memo_ends(void **state)
+{
+	const uint64_t known = stat_of(SB_STAT_KNOWN);
+	struct sb_regs regs = { .cs = 0x33 };
+
+	cfg_memo = true;
+	nr_frames = 0;
+	go_on();
+	for (nr_frames = 1; nr_frames < 8;)
+		lay_plain(frames[nr_frames - 1].sp, frames[nr_frames - 1].fp);
+	regs.ip = frames[nr_frames - 1].pc;
+	regs.sp = frames[nr_frames - 1].sp;
+	regs.bp = frames[nr_frames - 1].fp;
+	assert_int_equal(take(&regs, false)->stack.status, SB_STACK_COMPLETE);
+	take(&regs, false);
+	assert_int_equal(stat_of(SB_STAT_KNOWN), known + 1);
+	shift = 1;
+	fill_lists();
+	shim.now_ns += 2000000000;
+	take(&regs, false);
+	assert_int_equal(stat_of(SB_STAT_KNOWN), known + 1);
+	cfg_memo = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_random_stacks, setup),
 		cmocka_unit_test_setup(test_each_word, setup),
+		cmocka_unit_test_setup(test_memo_ends, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
