@@ -424,6 +424,22 @@ bool sb_kallsyms_table_find(const struct sb_kallsyms_table *table, uint64_t addr
 	return true;
 }
 
+static int open_error(int error)
+{
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		return -EACCES;
+	case EMFILE:
+	case ENFILE:
+		return -EMFILE;
+	case ENOMEM:
+		return -ENOMEM;
+	default:
+		return -ENODATA;
+	}
+}
+
 static int read_table(const char *path, struct sb_kallsyms_table *table)
 {
 	sb_cleanup(sb_freep) struct reader *reader = calloc(1, sizeof(*reader));
@@ -434,7 +450,7 @@ static int read_table(const char *path, struct sb_kallsyms_table *table)
 	int err;
 
 	if (fd < 0)
-		return errno == EACCES || errno == EPERM ? -EACCES : -ENODATA;
+		return open_error(errno);
 	if (!reader || !chunk)
 		return -ENOMEM;
 	/* Without it only the end of the last symbol of each module is unknown. */
@@ -444,7 +460,8 @@ static int read_table(const char *path, struct sb_kallsyms_table *table)
 	while (!err && (n = read(fd, chunk, CHUNK_BYTES)) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		err = n < 0 ? -ENODATA : feed(reader, chunk, (size_t)n);
+		err = n < 0 ? (errno == ENOMEM ? -ENOMEM : -ENODATA)
+			    : feed(reader, chunk, (size_t)n);
 	}
 	if (!err)
 		err = reader_end(reader);
@@ -503,19 +520,25 @@ static void read_again(struct sb_kallsyms *ks)
 	int err = read_table(path, &table);
 
 	ks->nr_reads++;
-	ks->state = state;
+	ks->read_ns = sb_now_ns();
+	/* A shortage passes: what is known stays, and the file is read again. */
+	if (err == -ENOMEM) {
+		sb_kallsyms_table_release(&table);
+		ks->err = ks->is_read ? ks->err : err;
+		return;
+	}
+	ks->state = err == -EMFILE ? ~state : state;
 	/* If the file cannot be read any more, the old table is kept. */
 	if (err) {
 		sb_kallsyms_table_release(&table);
 		if (!ks->is_read)
-			ks->err = err;
+			ks->err = err == -EMFILE ? -ENODATA : err;
 	} else {
 		sb_kallsyms_table_release(&ks->table);
 		ks->table = table;
 		ks->err = 0;
 	}
 	ks->is_read = true;
-	ks->read_ns = sb_now_ns();
 }
 
 /* Did anything change since the last reading? Asked seldom: an address that nobody knows must not

@@ -19,6 +19,7 @@
 #include "interp/core/interp_priv.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/process/procfs.h"
+#include "symbolizer/symbols/kallsyms.h"
 #include "symbolizer/symbols/module.h"
 #include "symbolizer/symbols/module_priv.h"
 #include "symbolizer/unwind/cfi.h"
@@ -302,6 +303,34 @@ static void test_boundary(void **state)
 	assert_true(nr > 3);
 }
 
+static void test_kernel_symbols(void **state)
+{
+	struct sb_kallsyms ks;
+	struct sb_ksym sym;
+	bool is_over;
+	uint64_t nr;
+	FILE *file;
+	char path[] = "/tmp/sb-kallsyms-XXXXXX";
+	int fd = mkstemp(path), err;
+
+	assert_true(fd >= 0);
+	file = fdopen(fd, "w");
+	assert_non_null(file);
+	fputs("ffffffff81000000 T first\nffffffff81000100 T second\t[module]\n", file);
+	assert_int_equal(fclose(file), 0);
+	for (nr = 1, is_over = false; !is_over; nr++) {
+		ks = (struct sb_kallsyms){ .path = path };
+		begin_failing(nr);
+		err = sb_kallsyms_lookup(&ks, 0xffffffff81000000, &sym);
+		is_over = !has_failed();
+		assert_true(!err || err == -ENOMEM);
+		assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffff81000000, &sym), 0);
+		sb_kallsyms_release(&ks);
+	}
+	unlink(path);
+	assert_true(nr > 3);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +341,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_unwind_table),
 		cmocka_unit_test(test_refused_table),
 		cmocka_unit_test(test_boundary),
+		cmocka_unit_test(test_kernel_symbols),
 	};
 
 	if (argc < 2 || sb_strtab_init(&strings))

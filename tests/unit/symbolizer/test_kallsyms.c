@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -167,6 +168,29 @@ static void test_file(void **state)
 	sb_kallsyms_release(&ks);
 }
 
+/* A shortage of descriptors passes, and is no answer for the rest of the run. */
+static void test_no_descriptor(void **state)
+{
+	struct sb_kallsyms ks = { .wait_min_ns = 1 };
+	char path[] = "/tmp/sb-kallsyms-XXXXXX";
+	struct rlimit all, none;
+	struct sb_ksym sym;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	write_file(path, text);
+	ks.path = path;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = (struct rlimit){ 0, all.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffff81000000, &sym), -ENODATA);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffff81000000, &sym), 0);
+	sb_kallsyms_release(&ks);
+	unlink(path);
+}
+
 /* Real text comes in pieces: the same table whatever the pieces are is what the file test and
  * this one, with a line across the boundary of 64 KiB, say together. */
 static void test_pieces(void **state)
@@ -204,6 +228,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_no_modules_file, teardown),
 		cmocka_unit_test_teardown(test_bad_lines, teardown),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_no_descriptor),
 		cmocka_unit_test(test_pieces),
 	};
 
