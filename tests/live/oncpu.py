@@ -53,6 +53,15 @@ def leaves_itself_out():
     check(not any(r.endswith(f'-{sampler.pid}') for r in roots), 'the sampler leaves itself out')
 
 
+def leaves_its_helpers_out():
+    """The children of this process are targets, and so would stackbpf and its helper processes be."""
+    with running('sh', '-c', 'while :; do /bin/true; done'):
+        result = stackbpf(BINARY, 'trace', 'raw_syscalls:sys_enter', '-s', '-p', str(os.getpid()), '-t', '1')
+    roots = {s[0] for s in result.stacks}
+    check('sh' in roots and 'true' in roots, f'children of this process: {sorted(roots)}')
+    check(not any(r.startswith('stackbpf') for r in roots), f'its helper processes are left out: {sorted(roots)}')
+
+
 def threads_and_children():
     with running(SPLIT, '3') as target:
         result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '2', '-F', '499', '-T')
@@ -89,6 +98,7 @@ def depth():
 one_process()
 whole_machine()
 leaves_itself_out()
+leaves_its_helpers_out()
 threads_and_children()
 depth()
 done()

@@ -13,13 +13,16 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "symbolizer/process/procfs.h"
 #include "views/skel.h"
 
 /* Processes that may be targets at one time when children are followed: as many as a default
  * pid_max allows. 64 bytes each. */
-#define FOLLOWED_MAX 32768u
+#define FOLLOWED_MAX	   32768u
+/* Of /proc/self/task/TID/children. */
+#define CHILDREN_BYTES_MAX (64u << 10)
 
 void sb_targets_release(struct sb_targets *targets)
 {
@@ -215,10 +218,50 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 	return 0;
 }
 
+/* Give @rule to the children of a thread of ours that have none: the command of the run has one. */
+static void exclude_children(int map_fd, const char *tid, uint32_t rule)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	char path[64];
+	const char *p, *end;
+	uint64_t pid;
+	uint32_t tgid;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/children", tid);
+	if (sb_read_file(path, CHILDREN_BYTES_MAX, &text, &len))
+		return;
+	for (p = text, end = text + len; sb_scan_u64(&p, end, &pid) && p < end; p++) {
+		tgid = (uint32_t)pid;
+		(void)bpf_map_update_elem(map_fd, &tgid, &rule, BPF_NOEXIST);
+	}
+}
+
+/*
+ * Leave out this process and its helper processes: the hook of fork gives its rule to those that are
+ * to come. Without CONFIG_PROC_CHILDREN those that run already are sampled.
+ */
+static int exclude_self(struct sampler_bpf *skel)
+{
+	const int map_fd = bpf_map__fd(skel->maps.target_tgids);
+	uint32_t self = (uint32_t)getpid(), rule = SB_RULE_DENY | SB_RULE_FOLLOW;
+	struct dirent *entry;
+	DIR *tasks;
+
+	if (bpf_map_update_elem(map_fd, &self, &rule, BPF_ANY))
+		return -errno;
+	tasks = opendir("/proc/self/task");
+	while (tasks && (entry = readdir(tasks)))
+		if (entry->d_name[0] != '.')
+			exclude_children(map_fd, entry->d_name, rule);
+	if (tasks)
+		closedir(tasks);
+	return 0;
+}
+
 int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 		     struct sb_reason *reason)
 {
-	uint32_t self = (uint32_t)getpid(), rule = SB_RULE_DENY;
 	int err;
 
 	err = apply_pids(skel->maps.target_tgids, targets->tgids.at, targets->tgids.nr, "process",
@@ -229,9 +272,9 @@ int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 			 reason);
 	if (err)
 		return err;
-	if (bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &self, &rule, BPF_ANY))
-		return sb_reason_set(reason, -errno,
-				     "cannot exclude stackbpf itself from sampling");
+	err = exclude_self(skel);
+	if (err)
+		return sb_reason_set(reason, err, "cannot exclude stackbpf itself from sampling");
 	return apply_cgroups(targets, skel, reason);
 }
 
