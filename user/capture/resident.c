@@ -276,6 +276,7 @@ static uint32_t find_owner(const struct sb_resident *resident, uint64_t id)
 static int add_owner(struct sb_resident *resident, const struct sb_event_owner *event)
 {
 	struct owner owner = { .key = event->key, .id = event->id, .is_new = true };
+	const struct owner unused = {};
 	uint32_t i;
 	int err;
 
@@ -289,7 +290,7 @@ static int add_owner(struct sb_resident *resident, const struct sb_event_owner *
 	owner.space = space_of(resident, &event->key);
 	if (!owner.space)
 		return 0;
-	err = i == resident->owners.nr ? sb_vec_push(&resident->owners, owner) : 0;
+	err = i == resident->owners.nr ? sb_vec_push(&resident->owners, unused) : 0;
 	if (!err)
 		err = sb_index_add(&resident->owners_by_id, owner.id, i);
 	if (err)

@@ -121,12 +121,17 @@ static int add_name(struct sb_interp *interp, struct space *space, const struct 
 {
 	int err = sb_vec_push(&space->names, *name);
 
-	if (!err)
-		err = sb_index_add(&space->names_index, hash_frame(name->obj, name->where),
-				   (uint32_t)space->names.nr - 1);
+	if (err)
+		return err;
+	err = sb_index_add(&space->names_index, hash_frame(name->obj, name->where),
+			   (uint32_t)space->names.nr - 1);
+	if (err) {
+		space->names.nr--;
+		return err;
+	}
 	interp->stats.nr_names++;
 	interp->stats.nr_unreadable += name->nr_bad > 0;
-	return err;
+	return 0;
 }
 
 /* The time in ms. It wraps, and is used for differences only. */

@@ -136,9 +136,14 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 		err = sb_memory_u64(memory, addr + layout->name - 8u, &file);
 	if (!err)
 		err = add_text(memory, layout, name, &text->name);
-	/* compile() takes an empty file name. */
-	if (!err && add_text(memory, layout, file, &text->file))
-		sb_str_clear(&text->file);
+	if (!err) {
+		err = add_text(memory, layout, file, &text->file);
+		/* compile() takes an empty file name. */
+		if (err && err != -ENOMEM) {
+			sb_str_clear(&text->file);
+			err = 0;
+		}
+	}
 	if (!err && position != UINT64_MAX)
 		err = add_line(memory, layout, addr, position, &text->line);
 	return err;
