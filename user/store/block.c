@@ -13,7 +13,6 @@
 
 #define MAGIC	    0x336b6273u /* "sbk3" */
 #define NR_BYTES_AT 4u
-#define KEY_MAX	    64u
 #define FIGURE_MAX  64u /* room for those of later versions */
 
 /* Frames at the beginning of every message. */
@@ -468,7 +467,7 @@ static int read_tags(struct reader *reader, struct sb_store_series *series)
 		tags[i].key = get_string(reader);
 		tags[i].is_wide = sb_get_varint(&reader->cursor) & 1;
 		tags[i].value = get_string(reader);
-		if (!tags[i].key[0] || strnlen(tags[i].key, KEY_MAX + 1) > KEY_MAX ||
+		if (!tags[i].key[0] || strnlen(tags[i].key, SB_TAG_KEY_MAX + 1) > SB_TAG_KEY_MAX ||
 		    (i && strcmp(tags[i - 1].key, tags[i].key) >= 0))
 			reader->cursor.is_bad = true;
 	}

@@ -84,8 +84,11 @@ int sb_store_late_blocks(struct sb_store *store, struct sb_read_place *place, in
 		uint64_t known;
 
 		sb_level_file(0, now.files[i].begin_s, name);
-		if (fstatat(store->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		if (fstatat(store->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
+			/* Retention may have deleted it since it was listed. */
+			err = errno == ENOENT ? 0 : -errno;
 			continue;
+		}
 		known = known_of(place, now.files[i].begin_s, (uint64_t)st.st_size);
 		now.files[i].len = known;
 		if (known < (uint64_t)st.st_size)

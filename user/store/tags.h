@@ -47,8 +47,11 @@ bool sb_tag_rules_match(const struct sb_tag_rules *rules, const struct sb_tag *t
  * others can be added. */
 void sb_tag_rules_release(struct sb_tag_rules *rules);
 
-/* Buffer for one key of a list; longer keys are truncated. */
-#define SB_TAG_KEY_BYTES 64
+/* Bytes of a key in a store. */
+#define SB_TAG_KEY_MAX	 64u
+/* Buffer for one key of a list. No store has a longer key: a longer one is truncated to one byte more
+ * than there can be, so that it equals none. */
+#define SB_TAG_KEY_BYTES (SB_TAG_KEY_MAX + 2)
 /* Copy the first key of a list "a,b" to @key: "" for an empty list or element; "a," has two.
  * Return: what follows it in @list, for the next call; NULL if it was the last key. */
 const char *sb_tag_list_next(const char *list, char key[SB_TAG_KEY_BYTES]);
