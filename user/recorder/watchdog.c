@@ -112,7 +112,7 @@ bool sb_watch_is_due(const struct sb_watch *watch)
 bool sb_watch_tell(struct sb_watch *watch, const char *stuck)
 {
 	bool is_new = stuck && !watch->is_stuck;
-	char status[96];
+	char status[128]; /* names have 80 bytes at most (recorder.c) */
 
 	if (stuck) {
 		snprintf(status, sizeof(status), "STATUS=%s is stuck", stuck);
