@@ -118,6 +118,37 @@ def held():
             check(process is program or known >= 99.9, f'{known} % of what came is accounted for')
 
 
+# It maps and moves more addresses, and more often, than anybody can follow.
+RESTLESS = """import ctypes, mmap
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
+def new(size):
+    return libc.mmap(None, ctypes.c_size_t(size), 0, 0x4022, -1, ctypes.c_long(0))
+kept = mmap.mmap(-1, 128 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+input()
+for at in range(0, len(kept), mmap.PAGESIZE):
+    kept[at] = 1
+size = 16 << 40
+addr = new(size)
+for _ in range(20000):
+    other = new(64 << 30)
+    libc.munmap(ctypes.c_void_p(other), ctypes.c_size_t(64 << 30))
+    addr = libc.mremap(ctypes.c_void_p(addr), ctypes.c_size_t(size), ctypes.c_size_t(size + 4096), 1)
+    size += 4096
+print('done', flush=True)
+input()
+"""
+
+
+def restless():
+    """A process that changes its mappings all the time does not keep the run from ending, and it is said."""
+    with keeping(sys.executable, '-c', RESTLESS) as process:
+        with sampling(BINARY, 'memory', '-p', str(process.pid)) as run:
+            go(process)
+    check(run.result.status == 0, f'it ends: exit status {run.result.status}')
+    check('mappings were not followed' in ' '.join(run.result.err.split()), 'what was not followed is told')
+
+
 def kinds_of(pid):
     """Bytes by kind, as smaps has them."""
     found = dict.fromkeys(','.join(KINDS).split(','), 0)
@@ -216,7 +247,6 @@ def crowded():
         check(unsorted >= shared >= 90 * mmap.PAGESIZE, f'{unsorted} bytes are of unknown kind, with {shared} of shared memory')
 
 
-
 def counted():
     """Without the tracepoints of page faults, by perf events. None of them is missing, however fast they come."""
     env = fault.environment(FAULT, BINARY, types='page_fault_user,page_fault_kernel')
@@ -231,5 +261,5 @@ def counted():
         check(abs(before + brought + rest - whole) < 0.2, f'by perf events: {before} + {brought} + {rest} = {whole}')
 
 
-run_parts((held, kinds, crowded, counted, ended, churned), sys.argv[5:])
+run_parts((held, kinds, crowded, counted, ended, churned, restless), sys.argv[5:])
 done()

@@ -26,8 +26,16 @@ void sb_pageset_release(struct sb_pageset *set);
 /* Add a page whose number is not less than any that was added, which is not checked; adding one
  * twice does no harm, here and below. Return: 0; -ENOMEM: it was not added, here and below. */
 int sb_pageset_append(struct sb_pageset *set, uint64_t number);
-/* Add a page anywhere, which takes time for each block behind it. Return: 0 or -ENOMEM. */
-int sb_pageset_insert(struct sb_pageset *set, uint64_t number);
+/* Pages that move: @nr from @from on, to @to on. No sum of two of them may overflow. */
+struct sb_pageset_range {
+	uint64_t from, nr, to;
+};
+/*
+ * Move the pages of a range that are in the set; those that are at the new place already stay. When
+ * there are any, it takes time for each block of the set, and frees the blocks that are empty; else
+ * for each block of the range. Return: 0; -ENOMEM: pages of the range may be missing.
+ */
+int sb_pageset_move(struct sb_pageset *set, const struct sb_pageset_range *range);
 /* Return: bit i is set if the page @first + i is in the set. @first: a multiple of 64 */
 uint64_t sb_pageset_bits(const struct sb_pageset *set, uint64_t first);
 /* Remove the pages of the block at @first, a multiple of 64, that are not in @bits: bit i stands

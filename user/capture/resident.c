@@ -13,7 +13,10 @@
 #include "views/skel.h"
 
 /* The unit of sb_page.time at the beginning of a run. */
-#define TIME_NS_MIN (10ull * SB_NS_PER_MS)
+#define TIME_NS_MIN	   (10ull * SB_NS_PER_MS)
+/* Steps that mappings may cost between two drains: some nanoseconds each. */
+#define STEPS_MAX	   (32u << 20)
+#define STEPS_OF_SPACE_MAX (STEPS_MAX / 4)
 
 int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **ret_resident)
 {
@@ -406,27 +409,6 @@ static void take_page(void *arg, const struct sb_page *page)
 		move->err = sb_vec_push(&move->pages, *page);
 }
 
-/* Those that were there before the run remain so at their new place. */
-static int move_before(struct sb_pageset *before, uint64_t from, uint64_t nr, uint64_t offset)
-{
-	uint64_t number, first, bits = 0, i;
-	int err = 0;
-
-	for (i = 0; i < nr && before->blocks.nr && !err; i++) {
-		number = from + i;
-		first = number & ~63ull;
-		if (!i || number == first)
-			bits = sb_pageset_bits(before, first);
-		if (!bits)
-			i += 63 - (number - first);
-		else if (bits >> (number - first) & 1)
-			err = sb_pageset_insert(before, number + offset);
-		if (bits)
-			forget_before(before, number);
-	}
-	return err;
-}
-
 /* mremap(2) moves pages as they are. */
 static int move_pages(struct sb_resident *resident, uint32_t number, const struct sb_fault *mapping)
 {
@@ -434,7 +416,8 @@ static int move_pages(struct sb_resident *resident, uint32_t number, const struc
 	const uint64_t nr_bytes =
 		mapping->from_bytes < mapping->nr_bytes ? mapping->from_bytes : mapping->nr_bytes;
 	const uint64_t nr = nr_bytes >> resident->page_shift;
-	const uint64_t offset = (mapping->addr >> resident->page_shift) - from;
+	const uint64_t to = mapping->addr >> resident->page_shift;
+	const struct sb_pageset_range range = { from, nr, to };
 	struct move move = {};
 	size_t i;
 
@@ -442,13 +425,12 @@ static int move_pages(struct sb_resident *resident, uint32_t number, const struc
 	for (i = 0; i < move.pages.nr && !move.err; i++) {
 		struct sb_page *page = &move.pages.at[i];
 
-		page->number += offset;
+		page->number += to - from;
 		resident->owners.at[page->owner].nr_pages--;
 		move.err = put(resident, page, true);
 	}
 	sb_vec_release(&move.pages);
-	return move.err ? move.err
-			: move_before(&resident->spaces.at[number].before, from, nr, offset);
+	return move.err ? move.err : sb_pageset_move(&resident->spaces.at[number].before, &range);
 }
 
 /* Return: the address space that the process has at the time of the last fault that was taken: when it runs
@@ -467,12 +449,46 @@ static uint32_t current_space(const struct sb_resident *resident, uint32_t tgid)
 	return found ? (uint32_t)(found - resident->spaces.at) : 0;
 }
 
+/* Return: the steps that a range of pages takes, to be removed or moved; sb_pagetab_remove() looks at them
+ * or at the whole table. */
+static uint64_t steps_of(const struct sb_resident *resident, uint64_t nr)
+{
+	return nr > resident->pages.nr ? resident->pages.nr_slots : nr;
+}
+
+/*
+ * A process can map and move any amount of addresses, as often as it likes, and each time costs us a
+ * step for each of its pages. So there is a bound of what one process, and all, may cost at a time. Return:
+ * whether it is not reached.
+ */
+static bool may_cost(struct sb_resident *resident, uint32_t number, const struct sb_fault *mapping)
+{
+	struct space *space = &resident->spaces.at[number];
+	uint64_t nr_steps = steps_of(resident, mapping->nr_bytes >> resident->page_shift);
+
+	if (mapping->from)
+		nr_steps += steps_of(resident, mapping->from_bytes >> resident->page_shift) +
+			    space->before.blocks.nr;
+	if (space->nr_steps + nr_steps > STEPS_OF_SPACE_MAX ||
+	    resident->nr_steps + nr_steps > STEPS_MAX)
+		return false;
+	space->nr_steps += nr_steps;
+	resident->nr_steps += nr_steps;
+	return true;
+}
+
 /* What the process had at these addresses has gone. What it had there before the run is found out later. */
 static int add_mapping(struct sb_resident *resident, const struct sb_fault *mapping)
 {
 	const uint64_t nr = mapping->nr_bytes >> resident->page_shift;
-	const uint32_t space = current_space(resident, mapping->tgid);
+	uint32_t space;
 
+	resident->nr_steps += resident->spaces.nr / 4;
+	space = resident->nr_steps < STEPS_MAX ? current_space(resident, mapping->tgid) : 0;
+	if (resident->nr_steps >= STEPS_MAX || (space && !may_cost(resident, space, mapping))) {
+		resident->stats.nr_not_moved++;
+		return 0;
+	}
 	if (!space)
 		return 0;
 	sb_pagetab_remove(&resident->pages, space, mapping->addr >> resident->page_shift, nr, lose,
@@ -576,6 +592,9 @@ int sb_resident_add(struct sb_resident *resident, const struct sb_fault *faults,
 	int err = add_in_order(resident, faults, nr);
 
 	follow(resident);
+	resident->nr_steps = 0;
+	for (i = 1; i < resident->spaces.nr; i++)
+		resident->spaces.at[i].nr_steps = 0;
 	for (i = 0; i < resident->faults.nr && !err; i++) {
 		fault = &resident->faults.at[i];
 		if (fault->now_ns >= until_ns)

@@ -137,8 +137,10 @@ struct sb_resident_stats {
 	uint64_t churn;	    /* bytes that came and went, so far */
 	uint64_t nr_faults; /* that were followed */
 	uint64_t nr_unowned; /* faults whose owner is not known, or for which there was no room */
-	uint32_t shift;	     /* one window of pages in 2^shift was followed, at the worst */
-	uint64_t nr_pages;   /* in the table */
+	/* Mappings whose addresses were not followed: the process made too many, or too large ones. */
+	uint64_t nr_not_moved;
+	uint32_t shift;	   /* one window of pages in 2^shift was followed, at the worst */
+	uint64_t nr_pages; /* in the table */
 };
 /* Get the figures: those of the processes are of the last look. */
 void sb_resident_stats(const struct sb_resident *resident, struct sb_resident_stats *ret_stats);

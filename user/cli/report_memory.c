@@ -96,6 +96,12 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 				  (unsigned long long)stats->nr_ended, (double)stats->ended / MIB,
 				  (double)stats->ended_peak / MIB);
 	sb_report_memory_unread(figures, list);
+	if (stats->nr_not_moved)
+		(void)sb_str_addf(list,
+				  "\n%llu mappings were not followed, because processes changed "
+				  "theirs too often: pages may be those of code that had others at "
+				  "their addresses",
+				  (unsigned long long)stats->nr_not_moved);
 	if (stats->shift)
 		(void)sb_str_addf(list,
 				  "\none in %u windows of 16 pages was followed, so that numbers "
@@ -134,4 +140,5 @@ void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *fig
 	report_nr(row, "bytes at the most", stats->ended_peak);
 	report_nr(row, "processes left out", stats->nr_left_out);
 	report_nr(row, "bytes of unknown kind", stats->unsorted);
+	report_nr(row, "mappings not followed", stats->nr_not_moved);
 }

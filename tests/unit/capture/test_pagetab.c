@@ -192,14 +192,43 @@ static void test_set(void **state)
 	sb_pageset_keep(&set, 128, 0);
 	assert_int_equal(sb_pageset_bits(&set, 0), 1ull << 63);
 	assert_int_equal(sb_pageset_nr(&set), 2);
-	assert_int_equal(sb_pageset_insert(&set, 1000), 0);
-	assert_int_equal(sb_pageset_insert(&set, 5), 0);
-	assert_int_equal(sb_pageset_insert(&set, 1ull << 44), 0);
-	assert_int_equal(sb_pageset_insert(&set, 1001), 0);
-	assert_int_equal(sb_pageset_bits(&set, 960), 3ull << 40);
-	assert_int_equal(sb_pageset_bits(&set, 0), 1ull << 63 | 1ull << 5);
-	assert_int_equal(sb_pageset_bits(&set, 1ull << 40), 1);
-	assert_int_equal(sb_pageset_nr(&set), 6);
+	sb_pageset_release(&set);
+}
+
+static void move(struct sb_pageset *set, uint64_t from, uint64_t nr, uint64_t to)
+{
+	const struct sb_pageset_range range = { from, nr, to };
+
+	assert_int_equal(sb_pageset_move(set, &range), 0);
+}
+
+/* However large a range is, and however often pages move. */
+static void test_set_moves(void **state)
+{
+	struct sb_pageset set = {};
+	uint64_t i;
+
+	(void)state;
+	move(&set, 0, 1ull << 51, 64);
+	assert_int_equal(set.blocks.nr, 0);
+	for (i = 60; i < 70; i++)
+		assert_int_equal(sb_pageset_append(&set, i), 0);
+	assert_int_equal(sb_pageset_append(&set, 1ull << 40), 0);
+	move(&set, 62, 3, 1001); /* 62 to 64 */
+	assert_int_equal(sb_pageset_nr(&set), 11);
+	assert_int_equal(sb_pageset_bits(&set, 0), 3ull << 60);
+	assert_int_equal(sb_pageset_bits(&set, 64), 0x3eull);
+	assert_int_equal(sb_pageset_bits(&set, 960), 7ull << 41);
+	move(&set, 70, 1ull << 45, 2); /* 1001 to 1003, and the last */
+	assert_int_equal(sb_pageset_bits(&set, 896), 7ull << 37);
+	assert_int_equal(sb_pageset_bits(&set, (1ull << 40) - 128), 1ull << 60);
+	assert_int_equal(sb_pageset_nr(&set), 11);
+	for (i = 0; i < 1000000; i++)
+		move(&set, i % 2 ? 1ull << 43 : 0, 1ull << 42, i % 2 ? 0 : 1ull << 43);
+	for (i = 0; i < 10000; i++)
+		move(&set, 100 * i, 100, 100 * (i + 1));
+	assert_int_equal(sb_pageset_nr(&set), 11);
+	assert_true(set.blocks.nr <= 11);
 	sb_pageset_release(&set);
 }
 
@@ -209,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_as_model),  cmocka_unit_test(test_full),
 		cmocka_unit_test(test_bytes),	  cmocka_unit_test(test_unbiased),
 		cmocka_unit_test(test_same_page), cmocka_unit_test(test_set),
+		cmocka_unit_test(test_set_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
