@@ -25,10 +25,13 @@ struct sb_slicer_stats {
 	double busy;	      /* CPUs that probes took during slices */
 };
 
-/* Return: the part of the time for which probes were attached; 0: there was no slice. */
-static inline double sb_slicer_attached(const struct sb_slicer_stats *stats)
+/* Return: the part of the run, which took @wall_ns and may have gone on for long after the last slice,
+ * for which probes were attached; 0: there was no slice. */
+static inline double sb_slicer_attached(const struct sb_slicer_stats *stats, uint64_t wall_ns)
 {
-	return stats->covered_ns ? (double)stats->attached_ns / (double)stats->covered_ns : 0;
+	const uint64_t ns = wall_ns > stats->covered_ns ? wall_ns : stats->covered_ns;
+
+	return ns ? (double)stats->attached_ns / (double)ns : 0;
 }
 
 struct sb_slicer {

@@ -231,7 +231,7 @@ static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *
 		err = add_governed(run, &figures.session.thinning, profile);
 	if (!err && figures.session.slices.nr)
 		err = sb_profile_meta(profile, "attached", "%.4f",
-				      sb_slicer_attached(&figures.session.slices));
+				      sb_slicer_attached(&figures.session.slices, figures.wall_ns));
 	if (!err && cut) {
 		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
 		sb_info("--limit omitted %llu of %llu %s; raise it to see them",

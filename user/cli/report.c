@@ -362,7 +362,7 @@ static void add_slices(const struct sb_run *run, const struct sb_run_figures *fi
 		list,
 		"probes were attached for %.2f %% of the time, in %llu slices at random times, "
 		"to stay below %.4g %% of all CPUs (--max-overhead); samples stand for the rest",
-		100 * sb_slicer_attached(stats), (unsigned long long)stats->nr,
+		100 * sb_slicer_attached(stats, figures->wall_ns), (unsigned long long)stats->nr,
 		100 * figures->session.thinning.limit);
 	if (stats->error > 0)
 		(void)sb_str_addf(list, ", with a standard error of the sum of %.1f %%",

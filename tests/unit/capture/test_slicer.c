@@ -109,7 +109,10 @@ static void test_cheap(void **state)
 
 	run(&play, &load, 7, 60 * SB_NS_PER_SEC);
 	sb_slicer_stats(&play.slicer, &stats);
-	assert_true(sb_slicer_attached(&stats) > 0.98);
+	assert_true(sb_slicer_attached(&stats, stats.covered_ns) > 0.98);
+	/* Of the run, and not of the time up to the last slice. */
+	assert_true(sb_slicer_attached(&stats, 4 * stats.covered_ns) < 0.25);
+	assert_true(sb_slicer_attached(&stats, 0) <= 1);
 	assert_true(fabs(play.weight / (1000.0 * (double)stats.covered_ns / 1e9) - 1) < 0.001);
 }
 
