@@ -352,6 +352,10 @@ PUBLIC void *pvalloc(size_t size)
 {
 	size_t page = (size_t)getpagesize();
 
+	if (size > SIZE_MAX - page) {
+		errno = ENOMEM;
+		return NULL;
+	}
 	return memalign(page, (size + page - 1) & ~(page - 1));
 }
 

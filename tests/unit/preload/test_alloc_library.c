@@ -225,6 +225,9 @@ static void test_functions(void **state)
 	assert_int_equal(errno, ENOMEM);
 	free(memalign(256, 70));
 	free(aligned_alloc(256, 512));
+	errno = 0;
+	assert_null(pvalloc(SIZE_MAX - 100));
+	assert_int_equal(errno, ENOMEM);
 	free(valloc(80));
 	free(pvalloc(90));
 	assert_int_equal(posix_memalign(&pointer, 256, 110), 0);
