@@ -14,6 +14,7 @@
 #include "cli/store_opts.h"
 #include "cli/wrap.h"
 #include "flamegraph/fg.h"
+#include "model/calltree.h"
 #include "output/comparison.h"
 #include "output/input.h"
 
