@@ -83,20 +83,6 @@ static void count(uint64_t *at)
 
 /* Readers. */
 
-/*
- * The clock is made as by clock_getcpuclockid(3), which would ask the kernel as well whether the
- * process exists: MAKE_PROCESS_CPUCLOCK() and CPUCLOCK_SCHED in linux/posix-timers_types.h.
- */
-static uint64_t cpu_ns_of(pid_t pid)
-{
-	const clockid_t clock = (clockid_t)(~(uint32_t)pid << 3 | 2);
-	struct timespec ts;
-
-	if (!pid || clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* Send a request to the spawner, which answers at once. */
 static int order(const struct sb_reader_spawn_request *request,
 		 struct sb_reader_spawn_answer *ret_answer, int *ret_fds)
@@ -118,7 +104,7 @@ static int order(const struct sb_reader_spawn_request *request,
 static void abandon(struct seat *seat)
 {
 	const struct sb_reader_spawn_request request = { SB_READER_ABANDON, seat->pid };
-	uint64_t cpu_ns = cpu_ns_of(seat->pid);
+	uint64_t cpu_ns = sb_process_time_ns(seat->pid);
 
 	(void)order(&request, NULL, NULL);
 	pthread_mutex_lock(&readers.lock);
@@ -796,7 +782,7 @@ void sb_reader_end(void)
 
 uint64_t sb_reader_thread_cpu_ns(void)
 {
-	return sb_thread_time_ns() + (own_seat ? cpu_ns_of(own_seat->pid) : 0);
+	return sb_thread_time_ns() + (own_seat ? sb_process_time_ns(own_seat->pid) : 0);
 }
 
 void sb_reader_stats(struct sb_reader_stats *ret_stats)
@@ -814,8 +800,8 @@ void sb_reader_stats(struct sb_reader_stats *ret_stats)
 		.nr_leased = __atomic_load_n(&stats->nr_leased, __ATOMIC_RELAXED),
 	};
 	pthread_mutex_lock(&readers.lock);
-	ret_stats->cpu_ns = readers.dead_cpu_ns + cpu_ns_of(readers.spawner.pid);
+	ret_stats->cpu_ns = readers.dead_cpu_ns + sb_process_time_ns(readers.spawner.pid);
 	for (seat = readers.seats; seat; seat = seat->next)
-		ret_stats->cpu_ns += cpu_ns_of(seat->pid);
+		ret_stats->cpu_ns += sb_process_time_ns(seat->pid);
 	pthread_mutex_unlock(&readers.lock);
 }

@@ -162,17 +162,6 @@ struct keeper {
 	uint64_t own_cpu_ns;
 };
 
-static uint64_t worker_cpu_ns(const struct bench *bench)
-{
-	struct timespec ts;
-	clockid_t clock;
-
-	if (!bench->worker.pid || clock_getcpuclockid(bench->worker.pid, &clock) ||
-	    clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void end_worker(struct bench *bench)
 {
 	sb_peer_kill(&bench->worker);
@@ -198,7 +187,7 @@ static int start_worker(struct bench *bench)
 
 static void answer(struct keeper *keeper, struct bench *bench, int err, uint32_t len)
 {
-	uint64_t cpu_ns = worker_cpu_ns(bench), own_ns = sb_cpu_time_ns();
+	uint64_t cpu_ns = sb_process_time_ns(bench->worker.pid), own_ns = sb_cpu_time_ns();
 	const struct sb_parser_answer answer = {
 		.err = err,
 		.len = len,

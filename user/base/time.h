@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Clocks; nanoseconds unless said otherwise. They cannot fail. Thread: any. */
+/* Clocks, in nanoseconds unless said otherwise. Thread: any. */
 #ifndef SB_BASE_TIME_H
 #define SB_BASE_TIME_H
 
@@ -9,49 +9,54 @@
 #define SB_NS_PER_SEC 1000000000ull
 #define SB_NS_PER_MS  1000000ull
 
-/* CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns() and of our perf events. */
-static inline uint64_t sb_now_ns(void)
+/* The time of any clock; 0: there is no such clock. */
+static inline uint64_t sb_clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	if (clock_gettime(clock, &ts))
+		return 0;
 	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns() and of our perf events. */
+static inline uint64_t sb_now_ns(void)
+{
+	return sb_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* CLOCK_BOOTTIME: the clock of the beginning of processes. */
 static inline uint64_t sb_boot_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+	return sb_clock_ns(CLOCK_BOOTTIME);
 }
 
 /* Microseconds since 1970. */
 static inline uint64_t sb_real_us(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+	return sb_clock_ns(CLOCK_REALTIME) / 1000;
 }
 
 /* CPU time of this thread, in user and kernel mode. */
 static inline uint64_t sb_thread_time_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+	return sb_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* CPU time of this process, all threads, in user and kernel mode. */
 static inline uint64_t sb_cpu_time_ns(void)
 {
-	struct timespec ts;
+	return sb_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+/*
+ * CPU time of process @pid, all threads; 0: there is none, as for @pid 0. The clock is made as by
+ * clock_getcpuclockid(3), which would ask the kernel as well whether the process exists:
+ * MAKE_PROCESS_CPUCLOCK() and CPUCLOCK_SCHED in linux/posix-timers_types.h.
+ */
+static inline uint64_t sb_process_time_ns(pid_t pid)
+{
+	return pid ? sb_clock_ns((clockid_t)(~(uint32_t)pid << 3 | 2)) : 0;
 }
 
 #endif

@@ -18,15 +18,12 @@
 /* Write the time of day of a moment of CLOCK_MONOTONIC: "14:03:12.345". */
 static void time_of_day(uint64_t mono_ns, char *text, size_t size)
 {
-	struct timespec real;
-	uint64_t ago_ns = sb_now_ns() - mono_ns, ns;
+	const uint64_t ago_ns = sb_now_ns() - mono_ns;
+	const uint64_t ns = sb_clock_ns(CLOCK_REALTIME) - ago_ns;
+	const time_t sec = (time_t)(ns / SB_NS_PER_SEC);
 	struct tm tm;
-	time_t sec;
 	char clock[16];
 
-	clock_gettime(CLOCK_REALTIME, &real);
-	ns = (uint64_t)real.tv_sec * SB_NS_PER_SEC + (uint64_t)real.tv_nsec - ago_ns;
-	sec = (time_t)(ns / SB_NS_PER_SEC);
 	localtime_r(&sec, &tm);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	snprintf(text, size, "%s.%03u", clock, (unsigned int)(ns % SB_NS_PER_SEC / NS_PER_MS));
