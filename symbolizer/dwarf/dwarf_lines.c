@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "symbolizer/dwarf/dwarf_priv.h"
 
 /* A row costs at least a byte of the program; sb_dwarf.line_bytes_left bounds those. */
@@ -364,9 +365,7 @@ static int compare_seqs(const void *pa, const void *pb)
 {
 	const struct seq *a = pa, *b = pb;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	return a->first < b->first ? -1 : a->first > b->first;
+	return sb_compare(a->lo, b->lo) ?: sb_compare(a->first, b->first);
 }
 
 /* Sequences in the order of addresses, with an entry of line 0 where there is none. */

@@ -5,15 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 static int compare_ranges(const void *pa, const void *pb)
 {
 	const struct sb_dwarf_range *a = pa, *b = pb;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	if (a->depth != b->depth)
-		return a->depth < b->depth ? -1 : 1;
-	return a->value < b->value ? -1 : a->value > b->value;
+	return sb_compare(a->lo, b->lo) ?: sb_compare(a->depth, b->depth) ?:
+	       sb_compare(a->value, b->value);
 }
 
 void sb_dwarf_ranges_sort(sb_dwarf_ranges *ranges)

@@ -66,11 +66,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct sb_mapping *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
+	return sb_compare(x->start, y->start) ?: sb_compare(x->time_ns, y->time_ns) ?:
+	       sb_compare(x->seq, y->seq);
 }
 
 /* Merge the sorted @tail into the mappings before it; from the end, so that none is overwritten. */

@@ -300,9 +300,7 @@ static int by_addr(const void *a, const void *b)
 {
 	const struct sb_kallsyms_entry *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return sb_compare(x->addr, y->addr) ?: sb_compare(x->name, y->name);
 }
 
 static bool is_sorted(const struct sb_kallsyms_table *table)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/time.h"
 #include "symbolizer/symbols/demangle.h"
 #include "symbolizer/symbols/perfmap.h"
@@ -406,9 +407,7 @@ static int by_file(const void *a, const void *b)
 {
 	const struct sb_place *x = a, *y = b;
 
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	return sb_compare(x->file, y->file) ?: sb_compare(x->offset, y->offset);
 }
 
 /* Look up file by file, in the order of addresses, so that each compilation unit is read once. */

@@ -258,9 +258,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct sb_perfmap_entry *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
+	return sb_compare(x->start, y->start) ?: sb_compare(x->seq, y->seq);
 }
 
 /* Let an entry without a size extend to the next one. */

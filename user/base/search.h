@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Binary search. */
+/* Binary search, and comparisons for qsort(3) and its like. */
 #ifndef SB_BASE_SEARCH_H
 #define SB_BASE_SEARCH_H
 
@@ -24,5 +24,8 @@
 		}                                         \
 		lo_;                                      \
 	})
+
+/* Return: -1, 0 or 1, as number @a is less than @b, equal, or greater. Thread: any. */
+#define sb_compare(a, b) (((a) > (b)) - ((a) < (b)))
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/index.h"
 #include "base/num.h"
+#include "base/search.h"
 #include "base/time.h"
 #include "base/utf8.h"
 #include "capture/churn.h"
@@ -472,9 +473,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct sb_sideband *left = a, *right = b;
 
-	if (left->time_ns != right->time_ns)
-		return left->time_ns < right->time_ns ? -1 : 1;
-	return 0;
+	return sb_compare(left->time_ns, right->time_ns);
 }
 
 static int apply(struct sb_sideband *event, struct sb_symbolizer *sym,

@@ -15,6 +15,7 @@
 #include "base/index.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/search.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/record.h"
@@ -71,12 +72,9 @@ static int by_ids(const void *va, const void *vb)
 {
 	const struct sb_snap_thread *a = va, *b = vb;
 
-	if (a->tgid != b->tgid)
-		return a->tgid < b->tgid ? -1 : 1;
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
 	/* Of one thread, the heaviest comes first. */
-	return a->weight > b->weight ? -1 : a->weight < b->weight;
+	return sb_compare(a->tgid, b->tgid) ?: sb_compare(a->tid, b->tid) ?:
+	       sb_compare(b->weight, a->weight);
 }
 
 /*

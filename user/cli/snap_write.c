@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "cli/snap.h"
@@ -41,17 +42,12 @@ static int compare_stacks(const void *va, const void *vb)
 {
 	const struct sb_snap_thread *a = *(const struct sb_snap_thread *const *)va;
 	const struct sb_snap_thread *b = *(const struct sb_snap_thread *const *)vb;
-	int order = 0;
+	int order = sb_compare(a->tgid, b->tgid) ?: sb_compare(a->state, b->state) ?:
+		sb_compare(a->nr_ids, b->nr_ids);
 
-	if (a->tgid != b->tgid)
-		return a->tgid < b->tgid ? -1 : 1;
-	if (a->state != b->state)
-		return a->state < b->state ? -1 : 1;
-	if (a->nr_ids != b->nr_ids)
-		return a->nr_ids < b->nr_ids ? -1 : 1;
-	if (a->nr_ids)
+	if (!order && a->nr_ids)
 		order = memcmp(a->ids, b->ids, a->nr_ids * sizeof(*a->ids));
-	return order ? order : a->tid < b->tid ? -1 : 1;
+	return order ?: sb_compare(a->tid, b->tid);
 }
 
 /* The threads of one stack, @nr of them. */
@@ -67,11 +63,8 @@ static int compare_sizes(const void *va, const void *vb)
 {
 	const struct stack *a = va, *b = vb;
 
-	if (a->at[0]->tgid != b->at[0]->tgid)
-		return a->at[0]->tgid < b->at[0]->tgid ? -1 : 1;
-	if (a->nr != b->nr)
-		return a->nr > b->nr ? -1 : 1;
-	return a->at[0]->tid < b->at[0]->tid ? -1 : 1;
+	return sb_compare(a->at[0]->tgid, b->at[0]->tgid) ?: sb_compare(b->nr, a->nr) ?:
+	       sb_compare(a->at[0]->tid, b->at[0]->tid);
 }
 
 /* Call @fn for each thread, or, grouped, for each stack, those of most threads first. */

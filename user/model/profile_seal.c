@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "model/profile_priv.h"
 
 /* What is sorted instead of whole stacks. */
@@ -71,11 +72,9 @@ static int by_names(const void *a, const void *b, void *arg)
 		if (order)
 			return order;
 	}
-	if (left->nr_frames != right->nr_frames)
-		return left->nr_frames < right->nr_frames ? -1 : 1;
-	if (left->series != right->series)
-		return left->series < right->series ? -1 : 1;
-	return left->first_frame < right->first_frame ? -1 : 1;
+	return sb_compare(left->nr_frames, right->nr_frames) ?:
+	       sb_compare(left->series, right->series) ?:
+	       sb_compare(left->first_frame, right->first_frame);
 }
 
 /*

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 size_t sb_order_common(const struct sb_profile *profile, uint32_t a, uint32_t b)
 {
 	const struct sb_row row_a = sb_profile_row_at(profile, a);
@@ -25,9 +27,7 @@ static int by_frames(const void *left, const void *right, void *arg)
 
 	if (same < row_a.nr && same < row_b.nr)
 		return row_a.frames[same] < row_b.frames[same] ? -1 : 1;
-	if (row_a.nr != row_b.nr)
-		return row_a.nr < row_b.nr ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return sb_compare(row_a.nr, row_b.nr) ?: sb_compare(a, b);
 }
 
 int sb_order_new(const struct sb_profile *profile, size_t nr, uint32_t **ret_order)

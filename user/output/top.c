@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "model/owner.h"
@@ -77,11 +78,8 @@ static int by_self(const void *a, const void *b, void *arg)
 	const struct line *x = a, *y = b;
 	const struct top *top = arg;
 
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	return strcmp(sb_functions_at(&top->functions, x->function)->name,
+	return sb_compare(y->self, x->self) ?: sb_compare(y->total, x->total) ?:
+	       strcmp(sb_functions_at(&top->functions, x->function)->name,
 		      sb_functions_at(&top->functions, y->function)->name);
 }
 

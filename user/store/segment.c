@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/search.h"
+
 /* More figures than any later version will have. */
 #define FIGURES_MAX  64u
 /* Read at least this much at once: blocks of ten minutes. */
@@ -158,9 +160,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct sb_record *x = a, *y = b;
 
-	if (x->begin_s != y->begin_s)
-		return x->begin_s < y->begin_s ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	return sb_compare(x->begin_s, y->begin_s) ?: sb_compare(x->at, y->at);
 }
 
 static void sort_blocks(struct sb_segment *segment)

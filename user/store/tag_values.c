@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/index.h"
+#include "base/search.h"
 #include "store/ask.h"
 #include "store/search.h"
 
@@ -105,9 +106,7 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct sb_tag_count *x = a, *y = b;
 
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return strcmp(x->value, y->value);
+	return sb_compare(y->weight, x->weight) ?: strcmp(x->value, y->value);
 }
 
 static int by_key(const void *a, const void *b)

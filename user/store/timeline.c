@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/index.h"
+#include "base/search.h"
 #include "store/ask.h"
 #include "store/search.h"
 
@@ -322,9 +323,7 @@ static int heaviest_first(const void *a, const void *b)
 {
 	const struct sb_timeline_series *x = a, *y = b;
 
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return strcmp(x->value, y->value);
+	return sb_compare(y->weight, x->weight) ?: strcmp(x->value, y->value);
 }
 
 static int add_series(struct drawing *drawing, const char *value, size_t len, size_t at)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "tree/tree.h"
 
 struct pruning {
@@ -32,9 +33,7 @@ static int heaviest_first(const void *va, const void *vb)
 {
 	const struct weighed *a = va, *b = vb;
 
-	if (a->share != b->share)
-		return a->share > b->share ? -1 : 1;
-	return (a->node > b->node) - (a->node < b->node);
+	return sb_compare(b->share, a->share) ?: sb_compare(a->node, b->node);
 }
 
 /* No node has a larger share than its parent, or a smaller number: parents come first. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 int sb_tree_init(struct sb_tree *tree)
 {
@@ -388,9 +389,7 @@ static int weight_cmp(const void *va, const void *vb)
 {
 	const struct weight_key *a = va, *b = vb;
 
-	if (a->total != b->total)
-		return a->total > b->total ? -1 : 1;
-	return (a->place > b->place) - (a->place < b->place);
+	return sb_compare(b->total, a->total) ?: sb_compare(a->place, b->place);
 }
 
 /* @order is by name already, which decides between equals. Return: 0 or -ENOMEM. */
