@@ -285,13 +285,11 @@ int sb_abbrevs_load(struct sb_unit *unit)
 	struct sb_dwarf_file *file = unit->file;
 	uint64_t hash = sb_hash(&unit->abbrev_offset, sizeof(unit->abbrev_offset), 0);
 	struct sb_abbrev_table *table;
-	struct sb_index_iter it;
 	int err;
 
 	if (unit->abbrevs)
 		return 0;
-	for (it = sb_index_first(&file->table_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&file->table_index, it)) {
+	sb_index_each(it, &file->table_index, hash) {
 		if (fits(file->tables.at[it.id], unit)) {
 			unit->abbrevs = file->tables.at[it.id];
 			return 0;

@@ -133,14 +133,11 @@ static int read_func(struct sb_die_ref ref, struct sb_dwarf_func *func)
 
 static uint32_t find_func(const struct sb_dwarf *dwarf, struct sb_die_ref ref, uint64_t hash)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&dwarf->func_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dwarf->func_index, it))
+	sb_index_each(it, &dwarf->func_index, hash)
 		if (dwarf->funcs.at[it.id].file == ref.file &&
 		    dwarf->funcs.at[it.id].offset == ref.offset)
-			break;
-	return it.id;
+			return it.id;
+	return SB_INDEX_NONE;
 }
 
 int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node)

@@ -14,10 +14,7 @@
 
 static struct sb_procmaps_process *find_process(const struct sb_procmaps *pm, uint32_t tgid)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&pm->index, sb_hash(&tgid, sizeof(tgid), 0));
-	     it.id != SB_INDEX_NONE; it = sb_index_next(&pm->index, it))
+	sb_index_each(it, &pm->index, sb_hash(&tgid, sizeof(tgid), 0))
 		if (pm->processes.at[it.id].tgid == tgid)
 			return &pm->processes.at[it.id];
 	return NULL;

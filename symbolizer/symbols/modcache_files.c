@@ -95,10 +95,8 @@ int sb_modcache_file(struct sb_modcache *cache, const struct sb_mapped_file *id,
 {
 	struct sb_mapped_file key = simplify(id);
 	uint64_t hash = hash_file(&key);
-	struct sb_index_iter it;
 
-	for (it = sb_index_first(&cache->files_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&cache->files_index, it)) {
+	sb_index_each(it, &cache->files_index, hash) {
 		if (is_same_file(&cache->files.at[it.id].id, &key)) {
 			*ret_file = it.id;
 			return 0;

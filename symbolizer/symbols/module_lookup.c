@@ -51,10 +51,7 @@ static uint64_t hash_key(uint64_t key, bool is_name)
 static bool find_label(const struct label_cache *cache, uint64_t key, bool is_name,
 		       struct label *ret_label)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&cache->index, hash_key(key, is_name)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&cache->index, it)) {
+	sb_index_each(it, &cache->index, hash_key(key, is_name)) {
 		if (cache->labels.at[it.id].key == key) {
 			*ret_label = cache->labels.at[it.id].label;
 			return true;

@@ -139,10 +139,7 @@ int sb_strtab_init(struct sb_strtab *tab)
 static bool find(const struct sb_strtab *tab, const char *s, size_t len, uint64_t hash,
 		 uint32_t *ret_id)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&tab->index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&tab->index, it)) {
+	sb_index_each(it, &tab->index, hash) {
 		const struct sb_strtab_entry *have = &tab->strs.at[it.id];
 
 		if (have->len == len && !memcmp(have->s, s, len)) {

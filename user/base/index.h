@@ -3,7 +3,7 @@
  * The hash table of this project: an index from a hash to the number of an element which lives in
  * the caller's own array. The caller compares keys, so any key type works and nothing is copied.
  *
- *	for (it = sb_index_first(&idx, hash); it.id != SB_INDEX_NONE; it = sb_index_next(&idx, it))
+ *	sb_index_each(it, &idx, hash)
  *		if (my_array.at[it.id] is the key)
  *			return it.id;
  *	...push to my_array...; sb_index_add(&idx, hash, new_id);
@@ -44,6 +44,10 @@ struct sb_index_iter {
  */
 struct sb_index_iter sb_index_first(const struct sb_index *index, uint64_t hash);
 struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index_iter iter);
+/* Loop over these elements with the new iterator @it; `break` may end it. */
+#define sb_index_each(it, index, hash)                                                      \
+	for (struct sb_index_iter it = sb_index_first(index, hash); it.id != SB_INDEX_NONE; \
+	     it = sb_index_next(index, it))
 
 /* Remember that element @id, not SB_INDEX_NONE, has hash @hash; what is added twice is found twice.
  * Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed. */

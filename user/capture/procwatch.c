@@ -100,10 +100,7 @@ static struct file_key file_key_of(const struct sb_sym_mmap *map)
 static bool is_known_file(const struct sb_procwatch *watch, const struct file_key *key,
 			  uint64_t hash)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&watch->files_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&watch->files_index, it))
+	sb_index_each(it, &watch->files_index, hash)
 		if (!memcmp(&watch->files.at[it.id], key, sizeof(*key)))
 			return true;
 	return false;

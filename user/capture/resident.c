@@ -267,13 +267,10 @@ static bool make_room(struct sb_resident *resident)
 
 static uint32_t find_owner(const struct sb_resident *resident, uint64_t id)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&resident->owners_by_id, id); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&resident->owners_by_id, it))
+	sb_index_each(it, &resident->owners_by_id, id)
 		if (resident->owners.at[it.id].id == id)
-			break;
-	return it.id;
+			return it.id;
+	return SB_INDEX_NONE;
 }
 
 static int add_owner(struct sb_resident *resident, const struct sb_event_owner *event)

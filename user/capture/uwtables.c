@@ -183,10 +183,7 @@ uint64_t sb_uwtables_file_bytes(const struct sb_uwtables *tables, uint32_t bin)
 
 static struct spot *find_spot(struct sb_uwtables *tables, const struct stamp *stamp, uint64_t hash)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&tables->spots_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&tables->spots_index, it))
+	sb_index_each(it, &tables->spots_index, hash)
 		if (!memcmp(&tables->spots.at[it.id].stamp, stamp, sizeof(*stamp)))
 			return &tables->spots.at[it.id];
 	return NULL;
@@ -322,11 +319,9 @@ static int find_or_new_bin(struct sb_uwtables *tables, const struct file_id *id,
 			   uint32_t *ret_bin)
 {
 	const struct bin file = { .id = *id, .is_vdso = is_vdso };
-	struct sb_index_iter it;
 	int err;
 
-	for (it = sb_index_first(&tables->bins_index, sb_hash(id, sizeof(*id), 0));
-	     it.id != SB_INDEX_NONE; it = sb_index_next(&tables->bins_index, it)) {
+	sb_index_each(it, &tables->bins_index, sb_hash(id, sizeof(*id), 0)) {
 		if (!memcmp(&tables->bins.at[it.id].id, id, sizeof(*id))) {
 			*ret_bin = it.id;
 			sb_uwtables_hold(tables, it.id);

@@ -44,15 +44,13 @@ static int series(void *arg, const struct sb_sample_key *from, const char *const
 {
 	struct snap *snap = arg;
 	uint64_t hash = (uint64_t)from->tid << 8 | from->state;
-	struct sb_index_iter it;
 	struct key key = { .tgid = from->tgid, .tid = from->tid };
 	int err;
 
 	key.state = from->state < SB_STATE_MAX ? from->state : SB_STATE_NONE;
 	memcpy(key.comm, from->comm, SB_COMM_LEN);
 	hash = sb_hash(&hash, sizeof(hash), 0);
-	for (it = sb_index_first(&snap->keys_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&snap->keys_index, it)) {
+	sb_index_each(it, &snap->keys_index, hash) {
 		const struct key *known = &snap->keys.at[it.id];
 
 		if (known->tid == key.tid && known->state == key.state) {

@@ -33,13 +33,11 @@ struct search {
 
 static int note_owner(struct search *search, const char *line, size_t len, const char *package)
 {
-	struct sb_index_iter it;
 	uint64_t hash;
 
 	line = without_usr(line, &len);
 	hash = sb_hash(line, len, 0);
-	for (it = sb_index_first(&search->index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&search->index, it)) {
+	sb_index_each(it, &search->index, hash) {
 		size_t path_len = strlen(search->paths[it.id]);
 		const char *path = without_usr(search->paths[it.id], &path_len);
 

@@ -315,10 +315,7 @@ static int add_frames(struct sb_str *row, const struct sb_profile *profile, cons
 
 static bool is_known(const struct dest *dest, uint64_t hash)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&dest->known_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dest->known_index, it))
+	sb_index_each(it, &dest->known_index, hash)
 		if (dest->known.at[it.id] == hash)
 			return true;
 	return false;

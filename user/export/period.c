@@ -56,11 +56,9 @@ static int find_series(struct split *split, const uint32_t *values, size_t nr_ma
 {
 	size_t bytes = split->nr_keys * sizeof(*values), i;
 	uint64_t hash = sb_hash(values, bytes, 0);
-	struct sb_index_iter it;
 	int err = 0;
 
-	for (it = sb_index_first(&split->index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&split->index, it)) {
+	sb_index_each(it, &split->index, hash) {
 		if (!bytes || !memcmp(split->values.at + it.id * split->nr_keys, values, bytes)) {
 			*ret_id = it.id;
 			return 0;

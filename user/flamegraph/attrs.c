@@ -94,10 +94,7 @@ static bool is_color(const char *s, size_t len)
 
 static struct sb_fg_palette_entry *find_entry(const struct sb_fg_palette_map *map, uint32_t name)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&map->by_name, id_hash(name)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&map->by_name, it))
+	sb_index_each(it, &map->by_name, id_hash(name))
 		if (map->entries.at[it.id].name == name)
 			return &map->entries.at[it.id];
 	return NULL;
@@ -150,10 +147,7 @@ int sb_fg_palette_map_read(struct sb_fg_palette_map *map, const char *path)
 /* Return: the index of a string; 0 if it is not there. */
 static uint32_t find_string(const struct sb_strtab *strs, const char *s, size_t len)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&strs->index, sb_hash(s, len, 0)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&strs->index, it))
+	sb_index_each(it, &strs->index, sb_hash(s, len, 0))
 		if (strs->strs.at[it.id].len == len && !memcmp(strs->strs.at[it.id].s, s, len))
 			return it.id;
 	return 0;
@@ -277,10 +271,7 @@ static int take_attr(struct sb_fg_name_attrs *attrs, struct sb_fg_name_attr *att
 
 static struct sb_fg_name_attr *find_attr(const struct sb_fg_name_attrs *attrs, uint32_t name)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&attrs->by_name, id_hash(name)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&attrs->by_name, it))
+	sb_index_each(it, &attrs->by_name, id_hash(name))
 		if (attrs->attrs.at[it.id].name == name)
 			return &attrs->attrs.at[it.id];
 	return NULL;

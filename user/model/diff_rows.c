@@ -32,11 +32,9 @@ static int find_row(struct counting *counting, size_t node, uint32_t *ret_row)
 				   .module = tree->modules.at[node],
 				   .kind = sb_function_kind(tree->kinds.at[node]) };
 	uint64_t hash = sb_hash(&row.name, sizeof(row.name), row.kind);
-	struct sb_index_iter it;
 	int err;
 
-	for (it = sb_index_first(&counting->index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&counting->index, it)) {
+	sb_index_each(it, &counting->index, hash) {
 		const struct sb_diff_row *have = &counting->rows.at[it.id];
 
 		if (have->name == row.name && have->kind == row.kind) {

@@ -153,15 +153,13 @@ static int frame_new(struct sb_profile *profile, const struct frame_key *key, ui
 static int find_frame(struct sb_profile *profile, const struct sb_frame *frame,
 		      enum sb_attr_kind attr_kind, struct frame_key *ret_key, uint32_t *ret_id)
 {
-	struct sb_index_iter it;
 	int err = index_frames(profile);
 
 	if (!err)
 		err = key_of(profile, frame, attr_kind, ret_key);
 	if (err)
 		return err;
-	for (it = sb_index_first(&profile->frames_index, hash_key(ret_key)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&profile->frames_index, it)) {
+	sb_index_each(it, &profile->frames_index, hash_key(ret_key)) {
 		if (!memcmp(&profile->keys.at[it.id], ret_key, sizeof(*ret_key))) {
 			*ret_id = it.id;
 			return 0;
@@ -275,10 +273,7 @@ static struct sb_row row_of(const struct sb_profile *profile, const struct stack
 static struct stack *find_stack(const struct sb_profile *profile, const struct sb_row *row,
 				uint64_t hash)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&profile->stacks_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&profile->stacks_index, it)) {
+	sb_index_each(it, &profile->stacks_index, hash) {
 		struct stack *stack = &profile->stacks.at[it.id];
 
 		/* An empty stack may have no array. */

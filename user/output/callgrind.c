@@ -49,11 +49,9 @@ static int add_cost(struct callgrind *callgrind, const struct cost *cost)
 {
 	const uint32_t key[] = { cost->function, cost->line, cost->callee };
 	uint64_t hash = sb_hash(key, sizeof(key), 0);
-	struct sb_index_iter it;
 	int err;
 
-	for (it = sb_index_first(&callgrind->costs_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&callgrind->costs_index, it)) {
+	sb_index_each(it, &callgrind->costs_index, hash) {
 		struct cost *old = &callgrind->costs.at[it.id];
 
 		if (old->function == cost->function && old->line == cost->line &&

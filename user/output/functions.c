@@ -35,11 +35,9 @@ static int add_frame(struct sb_functions *functions, uint32_t id)
 {
 	struct key key = key_of(sb_profile_frame_at(functions->profile, id)), other;
 	uint64_t hash = sb_hash(&key, sizeof(key), 0);
-	struct sb_index_iter it;
 	int err;
 
-	for (it = sb_index_first(&functions->index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&functions->index, it)) {
+	sb_index_each(it, &functions->index, hash) {
 		other = key_of(sb_functions_at(functions, it.id));
 		if (!memcmp(&key, &other, sizeof(key))) {
 			functions->of_frame[id] = it.id;

@@ -4,11 +4,9 @@
 int sb_numbers_of(struct sb_numbers *numbers, const char *s, uint32_t *ret_number)
 {
 	uint64_t hash = sb_hash(&s, sizeof(s), 0);
-	struct sb_index_iter it;
 	int err;
 
-	for (it = sb_index_first(&numbers->index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&numbers->index, it)) {
+	sb_index_each(it, &numbers->index, hash) {
 		if (numbers->at.at[it.id] == s) {
 			*ret_number = it.id;
 			return 0;

@@ -204,11 +204,9 @@ static int find_location(struct pprof *pprof, const uint32_t *ids, uint32_t nr, 
 {
 	uint64_t hash = sb_hash(ids, nr * sizeof(*ids), 0);
 	struct location location = { .first = (uint32_t)pprof->location_frames.nr, .nr = nr };
-	struct sb_index_iter it;
 	int err = 0;
 
-	for (it = sb_index_first(&pprof->locations_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&pprof->locations_index, it)) {
+	sb_index_each(it, &pprof->locations_index, hash) {
 		if (is_location(pprof, it.id, ids, nr)) {
 			*ret_id = it.id + 1ull;
 			return 0;

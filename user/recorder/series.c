@@ -217,11 +217,9 @@ static int find_series(struct sb_series_table *table, const struct series_key *k
 		       struct owner *owner, uint32_t *ret_series)
 {
 	uint64_t hash = sb_hash(key, sizeof(*key), 0);
-	struct sb_index_iter it;
 	int err;
 
-	for (it = sb_index_first(&table->keys_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&table->keys_index, it)) {
+	sb_index_each(it, &table->keys_index, hash) {
 		if (!memcmp(&table->keys.at[it.id], key, sizeof(*key))) {
 			*ret_series = table->opts.nr_kinds + it.id;
 			return 0;

@@ -146,10 +146,8 @@ static int values_of(struct writer *writer, const char *key, struct key_values *
 static bool has_value(const struct key_values *values, const char *value)
 {
 	const struct sb_strtab *tab = &values->values;
-	struct sb_index_iter it;
 
-	for (it = sb_index_first(&tab->index, sb_hash(value, strlen(value), 0));
-	     it.id != SB_INDEX_NONE; it = sb_index_next(&tab->index, it))
+	sb_index_each(it, &tab->index, sb_hash(value, strlen(value), 0))
 		if (sb_streq(tab->strs.at[it.id].s, value))
 			return true;
 	return false;

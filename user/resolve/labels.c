@@ -24,10 +24,7 @@ void sb_label_cache_release(struct sb_label_cache *cache)
 
 struct sb_known_labels *sb_label_cache_find(struct sb_label_cache *cache, uint64_t id)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&cache->index, id); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&cache->index, it)) {
+	sb_index_each(it, &cache->index, id) {
 		struct sb_known_labels *labels = &cache->at.at[it.id];
 
 		if (labels->id == id) {

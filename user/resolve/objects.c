@@ -39,10 +39,7 @@ void sb_object_cache_release(struct sb_object_cache *cache)
 
 struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&cache->index, id); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&cache->index, it)) {
+	sb_index_each(it, &cache->index, id) {
 		struct sb_object *object = &cache->at.at[it.id];
 
 		if (object->id == id) {

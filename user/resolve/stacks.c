@@ -38,10 +38,7 @@ void sb_stack_cache_release(struct sb_stack_cache *cache)
 
 struct sb_known_stack *sb_stack_cache_find(struct sb_stack_cache *cache, struct sb_stack_id id)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&cache->index, id.lo); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&cache->index, it)) {
+	sb_index_each(it, &cache->index, id.lo) {
 		struct sb_known_stack *stack = &cache->at.at[it.id];
 
 		if (stack->id.lo == id.lo && stack->id.hi == id.hi) {

@@ -98,11 +98,9 @@ static uint64_t *hash_nodes(const struct sb_dict *dict)
 
 static int add_key(struct pair *pair, const struct key *key, uint32_t *ret_id)
 {
-	struct sb_index_iter it;
 	int err;
 
-	for (it = sb_index_first(&pair->index, key->hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&pair->index, it))
+	sb_index_each(it, &pair->index, key->hash)
 		if (pair->keys.at[it.id].hash == key->hash) {
 			*ret_id = it.id;
 			return 0;

@@ -150,10 +150,8 @@ static bool has_siblings(const struct sb_tree *tree, uint32_t node)
 static uint32_t find_id(const struct sb_tree *tree, uint32_t parent, uint32_t name, uint8_t kind)
 {
 	uint64_t hash = child_hash(tree, parent, name, kind);
-	struct sb_index_iter it;
 
-	for (it = sb_index_first(&tree->children, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&tree->children, it))
+	sb_index_each(it, &tree->children, hash)
 		if (tree->nodes.at[it.id].parent == parent && is_id(tree, it.id, name, kind))
 			return it.id;
 	return SB_TREE_NONE;
@@ -164,10 +162,8 @@ static uint32_t find_text(const struct sb_tree *tree, uint32_t parent,
 {
 	uint64_t hash = sb_hash(frame->name, frame->len,
 				(uint64_t)parent << 8 | same_kind(tree, frame->kind));
-	struct sb_index_iter it;
 
-	for (it = sb_index_first(&tree->children, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&tree->children, it))
+	sb_index_each(it, &tree->children, hash)
 		if (tree->nodes.at[it.id].parent == parent && is_text(tree, it.id, frame))
 			return it.id;
 	return SB_TREE_NONE;

@@ -149,11 +149,9 @@ static const struct btf_type *type_at(const struct source *source, uint32_t id)
 
 static bool has_name(const struct names *names, const char *s, size_t len)
 {
-	struct sb_index_iter it;
 	const struct name *name;
 
-	for (it = sb_index_first(&names->index, sb_hash(s, len, 0)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&names->index, it)) {
+	sb_index_each(it, &names->index, sb_hash(s, len, 0)) {
 		name = &names->at.at[it.id];
 		if (name->len == len && !memcmp(name->s, s, len))
 			return true;

@@ -24,10 +24,7 @@ static uint64_t next_random(uint64_t *seed)
 static bool find(const struct sb_index *index, const uint64_t *keys, uint64_t key, uint64_t hash,
 		 uint32_t *ret_id)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(index, it)) {
+	sb_index_each(it, index, hash) {
 		if (keys[it.id] != key)
 			continue;
 		*ret_id = it.id;
@@ -97,13 +94,11 @@ static void test_same_hash(void **state)
 {
 	struct sb_index index = {};
 	bool seen[100] = {};
-	struct sb_index_iter it;
 	uint32_t i, nr = 0;
 
 	for (i = 0; i < 100; i++)
 		assert_int_equal(sb_index_add(&index, i % 2 ? 5 : 6, i), 0);
-	for (it = sb_index_first(&index, 5); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&index, it)) {
+	sb_index_each(it, &index, 5) {
 		assert_true(it.id < 100 && it.id % 2 == 1);
 		assert_false(seen[it.id]);
 		seen[it.id] = true;

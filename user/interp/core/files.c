@@ -45,10 +45,7 @@ static uint64_t hash_file(const struct seen_file *seen)
 
 static struct seen_file *find_file(struct sb_interp *interp, const struct seen_file *like)
 {
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&interp->files_index, hash_file(like)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&interp->files_index, it)) {
+	sb_index_each(it, &interp->files_index, hash_file(like)) {
 		struct seen_file *seen = &interp->files.at[it.id];
 
 		if (seen->dev == like->dev && seen->ino == like->ino && seen->size == like->size &&

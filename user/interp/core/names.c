@@ -45,10 +45,8 @@ static uint64_t hash_frame(uint64_t obj, uint64_t where)
 static struct name *find_name(const struct space *space, const struct sb_interp_frame *frame)
 {
 	uint64_t where = frame->where & ~SB_WHERE_END;
-	struct sb_index_iter it;
 
-	for (it = sb_index_first(&space->names_index, hash_frame(frame->obj, where));
-	     it.id != SB_INDEX_NONE; it = sb_index_next(&space->names_index, it))
+	sb_index_each(it, &space->names_index, hash_frame(frame->obj, where))
 		if (space->names.at[it.id].obj == frame->obj &&
 		    space->names.at[it.id].where == where)
 			return &space->names.at[it.id];

@@ -34,11 +34,9 @@ static uint64_t hash_of(uint32_t tgid, uint64_t addr)
 static const struct sb_page *find_page(const struct sb_pages *pages, uint64_t addr)
 {
 	uint64_t hash = hash_of(pages->tgid, addr);
-	struct sb_index_iter it;
 	const struct sb_page *page;
 
-	for (it = sb_index_first(&pages->index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&pages->index, it)) {
+	sb_index_each(it, &pages->index, hash) {
 		page = &pages->at.at[it.id];
 		if (page->tgid == pages->tgid && page->addr == addr)
 			return page;
