@@ -15,6 +15,7 @@
 #include "cli/wrap.h"
 #include "serve/store_json.h"
 #include "store/check.h"
+#include "store/segment.h"
 
 #define VALUES_SHOWN 5
 /* What ended so long ago is summed, if anybody writes. */
@@ -65,6 +66,12 @@ const struct sb_opt sb_store_rows[] = {
 
 static int failed(int err, const char *dir)
 {
+	if (err == -EFBIG)
+		return sb_fail(
+			SB_EXIT_FAILED, 0,
+			"cannot read the store at '%s': a file of it is larger than 1 GiB, or has "
+			"more than %u blocks, which stackbpf does not write; remove that file",
+			dir, SB_SEGMENT_BLOCKS_MAX);
 	return sb_fail(SB_EXIT_FAILED, err, "cannot read the store at '%s'", dir);
 }
 

@@ -192,7 +192,9 @@ static int scan(struct sb_segment *segment, size_t size)
 		if (record.type == SB_RECORD_DICT)
 			err = segment->has_no_dict ? 0 : take_dict(segment, &record);
 		else if (record.type == SB_RECORD_BLOCK)
-			err = sb_vec_push(&segment->blocks, record);
+			err = segment->blocks.nr < SB_SEGMENT_BLOCKS_MAX
+				      ? sb_vec_push(&segment->blocks, record)
+				      : -EFBIG;
 	}
 	segment->nr_tail_bytes = size - segment->len;
 	return err == -ENODATA ? 0 : err;
@@ -604,7 +606,8 @@ int sb_segment_append(struct sb_segment *segment, const struct sb_segment_time *
 	record.length_ms = time->length_ms;
 	if (!err)
 		err = pack(segment, &record);
-	if (!err && segment->len + segment->out.len > SB_SEGMENT_BYTES_MAX)
+	if (!err && (segment->len + segment->out.len > SB_SEGMENT_BYTES_MAX ||
+		     segment->blocks.nr >= SB_SEGMENT_BLOCKS_MAX))
 		err = -EFBIG;
 	if (!err)
 		err = sb_vec_reserve(&segment->blocks, segment->blocks.nr + 1);

@@ -23,7 +23,9 @@
 #include "store/unpacked.h"
 
 /* Larger files are not read. */
-#define SB_SEGMENT_BYTES_MAX (1ull << 30)
+#define SB_SEGMENT_BYTES_MAX  (1ull << 30)
+/* Blocks of a file, each of which takes 150 bytes of memory. A day has 8,640 of each kind and host. */
+#define SB_SEGMENT_BLOCKS_MAX (1u << 20)
 
 /* Figures of a block. Those of several blocks add up. */
 enum sb_block_figure {
@@ -65,8 +67,8 @@ struct sb_segment {
 /*
  * Open a file for reading, and read its dictionary and where its blocks are. *@segment is
  * overwritten; it needs no release after an error. @name: relative to the directory @dir_fd. What
- * is damaged is skipped and counted. Return: 0; -ENOENT; -EFBIG beyond SB_SEGMENT_BYTES_MAX;
- * -EINVAL if it is not a regular file; -ENOMEM; other errors of I/O.
+ * is damaged is skipped and counted. Return: 0; -ENOENT; -EFBIG beyond SB_SEGMENT_BYTES_MAX or
+ * SB_SEGMENT_BLOCKS_MAX; -EINVAL if it is not a regular file; -ENOMEM; other errors of I/O.
  */
 int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name);
 /*
@@ -148,7 +150,7 @@ struct sb_segment_time {
  *	out, and lost_weight is not stored
  *
  * Blocks may be appended in any order of time; in segment->blocks those that begin later move up by
- * one index, which nr_sorts does not count. Return: 0; -EFBIG beyond SB_SEGMENT_BYTES_MAX; -E2BIG
+ * one index, which nr_sorts does not count. Return: 0; -EFBIG as sb_segment_read(); -E2BIG
  * beyond SB_RECORD_BYTES_MAX; -ENOSPC and other errors of I/O; -ENOMEM. On error the file is as
  * before, and the entries of the dictionary are written with the next block.
  */

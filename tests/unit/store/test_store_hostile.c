@@ -360,6 +360,40 @@ static void test_fifo(void **state)
 	alarm(0);
 }
 
+/* Blocks that take next to no room in the file, but each its memory when they are listed. */
+static void test_many_blocks(void **state)
+{
+	enum { NR_AT_ONCE = 1024 };
+	struct sb_record record = { .type = SB_RECORD_BLOCK, .begin_s = T0, .seconds = 10 };
+	sb_cleanup(sb_str_release) struct sb_str block = {}, blocks = {};
+	const struct sb_str nothing = {};
+	struct sb_codec codec = {};
+	struct sb_segment segment;
+	char path[128];
+	FILE *file;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY), i;
+
+	make_store();
+	assert_true(sb_store_kind_set("oncpu", "samples", &record.kind));
+	assert_int_equal(sb_record_pack(&codec, &block, &record, &nothing), 0);
+	sb_codec_release(&codec);
+	for (i = 0; i < NR_AT_ONCE; i++)
+		assert_int_equal(sb_str_addn(&blocks, block.s, block.len), 0);
+	snprintf(path, sizeof(path), "%s/" FINE, dir);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (i = 0; i < (int)SB_SEGMENT_BLOCKS_MAX / NR_AT_ONCE; i++)
+		assert_int_equal(fwrite(blocks.s, blocks.len, 1, file), 1);
+	assert_int_equal(fflush(file), 0);
+	assert_int_equal(sb_segment_list(&segment, fd, FINE), 0);
+	assert_int_equal(segment.blocks.nr, SB_SEGMENT_BLOCKS_MAX);
+	sb_segment_release(&segment);
+	assert_int_equal(fwrite(block.s, block.len, 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(sb_segment_list(&segment, fd, FINE), -EFBIG);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +403,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_keys, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fifo, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_blocks, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
