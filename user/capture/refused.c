@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "views/skel.h"
 #include "workers/privileges.h"
 
@@ -166,6 +167,13 @@ int sb_load_explain(struct sb_reason *reason, int err)
 	}
 	if (heard.lacks_fd)
 		return sb_reason_set(reason, -EMFILE, "cannot load the BPF programs");
+	if (err == -ENOENT && !sb_can_access("/proc/self/stat", F_OK)) {
+		sb_reason_set(
+			reason, 0,
+			"cannot load the BPF programs, because '/proc' is not mounted; 'mount -t "
+			"proc proc /proc' mounts it");
+		return err;
+	}
 	if (err == -ESRCH) {
 		/* That is what libbpf makes of any failure there. */
 		sb_reason_set(reason, 0,
