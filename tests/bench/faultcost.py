@@ -4,7 +4,7 @@
 
 faultcost.py STACKBPF CALLS [ROUNDS [SECONDS]]
 
-A loop touches fresh memory, 8 and 40 functions deep. The figure: ns of CPU time for each fault, less those in the same
+A loop touches fresh memory, 8 and 40 functions deep, of C and of Python. The figure: ns of CPU time for each fault, less those in the same
 round without any tool; and ns for each run of the programs at faults, by the kernel's own statistics, which are switched
 on for one more run of each, because they cost something themselves.
 """
@@ -26,10 +26,13 @@ TOOLS = {
     NONE: None,
     'stackbpf memory': MEMORY,
     'stackbpf memory --unwind fp': [*MEMORY, '--unwind', 'fp'],
+    'stackbpf memory --interp off': [*MEMORY, '--interp', 'off'],
     'stackbpf memory of another process': [*MEMORY, '-p', str(os.getpid())],
     'bpftrace, user stacks': ['bpftrace', '-e', 'tracepoint:exceptions:page_fault_user { @[ustack, comm] = count(); }'],
 }
-LOADS = {f'{nr} functions': [CALLS, 'faults', SECONDS, nr] for nr in ('8', '40')}
+PYTHON = [sys.executable, os.path.join(os.path.dirname(__file__), 'faultload.py')]
+LOADS = {f'{nr} functions{of}': [*command, SECONDS, nr]
+         for of, command in (('', [CALLS, 'faults']), (' of Python', PYTHON)) for nr in ('8', '40')}
 
 
 def runs():

@@ -5,6 +5,7 @@
 memory.py STACKBPF KEEPER_C KEEPER_PY FAULT [PART...]
 """
 import contextlib
+import json
 import mmap
 import os
 import re
@@ -12,10 +13,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest.mock
 
 import fault
 from live import check, done, need_root, run_parts, sampling, stackbpf, wait_for
+from recorder import recording, written
 
 need_root()
 BINARY, SOURCE, SCRIPT, FAULT = sys.argv[1:5]
@@ -40,9 +43,9 @@ def keeping(*command):
             process.kill()
 
 
-def go(process):
+def go(process, what=''):
     """Return: what it says of its pages."""
-    process.stdin.write('\n')
+    process.stdin.write(f'{what}\n')
     process.stdin.flush()
     said = {}
     for line in iter(process.stdout.readline, 'done\n'):
@@ -261,5 +264,58 @@ def counted():
         check(abs(before + brought + rest - whole) < 0.2, f'by perf events: {before} + {brought} + {rest} = {whole}')
 
 
-run_parts((held, kinds, crowded, counted, ended, churned, restless), sys.argv[5:])
+# Leaks by three functions, among what comes and goes, behind what any program has.
+LEAK = '''
+import mmap, sys
+kept = []
+def keep_sixty(nr):
+    kept.append(bytearray(6000 * nr))
+def keep_thirty(nr):
+    kept.append(bytearray(3000 * nr))
+def keep_ten(nr):
+    kept.append(bytearray(1000 * nr))
+def warm_up():
+    kept.append(bytearray(20 << 20))
+def churn():
+    with mmap.mmap(-1, 4 << 20) as gone:
+        for at in range(0, len(gone), mmap.PAGESIZE):
+            gone[at] = 1
+print('done', flush=True)
+for line in sys.stdin:
+    for _ in range(100 if line == 'leak\\n' else 0):
+        keep_sixty(100)
+        keep_thirty(100)
+        keep_ten(100)
+        churn()
+    if line == 'warm\\n':
+        warm_up()
+    print('done', flush=True)
+'''
+
+
+def recorded():
+    """Of a store, the difference of two ranges of time names what leaks, by its parts."""
+    with keeping(sys.executable, '-c', LEAK) as process, tempfile.TemporaryDirectory() as work:
+        assert process.stdout.readline() == 'done\n'
+        with recording(f'{work}/store', '-p', str(process.pid), '--kinds', 'memory') as recorder:
+            go(process, 'warm')
+            written(recorder)
+            begin = (int(time.time()) // 10 + 1) * 10
+            wait_for(lambda: time.time() >= begin, 'another block, which are of 10 s')
+            go(process, 'leak')
+            written(recorder)
+            check(recorder.end() == 0, 'it records')
+        run = subprocess.run([BINARY, 'diff', '--store', f'{work}/store', '--kind', 'memory', '--norm', 'rate', '--sort', 'total',
+                              '--format', 'json', '--from', '-1d', '--to', f'@{begin}', '--vs-from', f'@{begin}',
+                              '--vs-to', 'now+1h'], capture_output=True, text=True, check=False)
+        functions = {each['name']: each['total'] for each in json.loads(run.stdout)['functions'] if each['kind'] == 'interp'}
+        grew = {name: total[1] - total[0] for name, total in functions.items() if name != '<module>'}
+        first = sorted(grew, key=grew.get, reverse=True)[:3]
+        check(first == ['keep_sixty', 'keep_thirty', 'keep_ten'], f'what leaks comes first: {grew}')
+        whole = sum(grew[name] for name in first)
+        check(near([100 * grew[name] / whole for name in first], (60, 30, 10), 2) and grew.get('churn', 0) < 0.02 * whole,
+              f'by its parts: {grew}')
+
+
+run_parts((held, kinds, crowded, counted, recorded, ended, churned, restless), sys.argv[5:])
 done()
