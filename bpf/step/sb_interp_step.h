@@ -226,9 +226,22 @@ static __always_inline __u64 sb_interp_tsd_get(struct sb_interp_walk *w, void *m
 }
 
 /*
+ * Return: where the dynamic thread vector is, from the thread pointer. glibc: tcbhead_t.dtv of
+ * sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl: struct pthread.dtv.
+ */
+static __always_inline __u64 sb_interp_dtv_at(__u32 is_musl)
+{
+#ifdef SB_MACHINE_ARM64
+	return is_musl ? -8ull : 0;
+#else
+	return 8;
+#endif
+}
+
+/*
  * Find a thread-local variable of a library by the pair {module, offset} that the dynamic linker
- * has stored in the library's GOT: "ELF Handling For Thread-Local Storage" (Drepper), section
- * 3.4.3, variant II, so for x86-64 only. @got: address of the pair in the process. @is_musl: the
+ * has stored in the library's GOT, or behind a TLS descriptor: "ELF Handling For Thread-Local
+ * Storage" (Drepper), section 3. @got: address of the pair in the process. @is_musl: the
  * vector has one word for each module instead of two.
  * Return: the variable's address; 0: this thread does not have it yet, or memory cannot be read.
  */
@@ -236,8 +249,9 @@ static __always_inline __u64 sb_interp_tls_addr(struct sb_interp_walk *w, void *
 						__u32 is_musl)
 {
 	__u64 module = sb_interp_word(w, mem, got), offset = sb_interp_word(w, mem, got + 8);
-	__u64 dtv = sb_interp_word(w, mem, w->thread_pointer + 8), block;
+	__u64 dtv, block;
 
+	dtv = sb_interp_word(w, mem, w->thread_pointer + sb_interp_dtv_at(is_musl));
 	if (!dtv || !module || module > 4096)
 		return 0;
 	block = sb_interp_word(w, mem, dtv + module * (is_musl ? 8 : 16));

@@ -12,6 +12,8 @@
  *	44	address of the method entry / 8, which leads to the class; 0: not in a method
  *	24	position in the code as a number of words; SB_RUBY_NOWHERE
  *
+ * On arm64, whose addresses have one bit more, these are 45, 45 and 22 bits.
+ *
  * In all functions, *@w is the walk of Ruby in one thread, whose conf.word is a struct
  * sb_ruby_conf, and @mem is passed to SB_INTERP_READ, which copies from the process; there is no
  * other state. Addresses are those of the process; memory that cannot be read counts as 0 unless
@@ -82,7 +84,12 @@ enum sb_ruby_kind {
 #define SB_RUBY_FINISH	     0x20ull
 /* Bound of nested blocks: for a block that is nested deeper the method is not found. */
 #define SB_RUBY_HOPS_MAX     64
-#define SB_RUBY_NOWHERE	     0xffffffull
+#define SB_RUBY_ADDR_BITS    (SB_USER_ADDR_BITS - 3)
+#define SB_RUBY_ADDR_MASK    ((1ull << SB_RUBY_ADDR_BITS) - 1)
+/* Bits of the method entry's address that are in obj, and in the position. */
+#define SB_RUBY_METHOD_LOW   (64 - SB_RUBY_ADDR_BITS)
+#define SB_RUBY_METHOD_HIGH  (SB_RUBY_ADDR_BITS - SB_RUBY_METHOD_LOW)
+#define SB_RUBY_NOWHERE	     (SB_WHERE_POSITION_MASK >> SB_RUBY_METHOD_HIGH)
 #define SB_RUBY_STACK_MAX    (1ull << 30)
 /* internal/imemo.h: the type of an object of type T_IMEMO; 0: it is another one. */
 #define SB_RUBY_IMEMO(flags) (((flags)&0x1f) == 0x1a ? ((flags) >> 12) & 15 : 0)
@@ -210,9 +217,10 @@ static __always_inline enum sb_step sb_ruby_push(struct sb_interp_walk *w, void 
 		if (w->wants_lines)
 			position = sb_ruby_position(w, mem, body, w->at[SB_RUBY_PC]);
 	}
-	iseq = iseq >> 3 & ((1ull << 44) - 1);
-	method = method >> 3 & ((1ull << 44) - 1);
-	return sb_interp_push(w, iseq | method << 44, method >> 20 | position << 24,
+	iseq = iseq >> 3 & SB_RUBY_ADDR_MASK;
+	method = method >> 3 & SB_RUBY_ADDR_MASK;
+	return sb_interp_push(w, iseq | method << SB_RUBY_ADDR_BITS,
+			      method >> SB_RUBY_METHOD_LOW | position << SB_RUBY_METHOD_HIGH,
 			      sb_ruby_check(body));
 }
 

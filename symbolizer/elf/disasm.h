@@ -18,11 +18,12 @@
 
 enum sb_insn_kind {
 	SB_INSN_OTHER,
-	SB_INSN_LEA, /* reg = base + disp: x86-64 lea; arm64 adr, adrp, add and sub of a constant */
-	SB_INSN_LOAD,	  /* 4 or 8 bytes of memory to reg; of a pair, the first */
-	SB_INSN_STORE,	  /* reg to memory; of a pair, the first */
-	SB_INSN_MOVE,	  /* reg = base */
-	SB_INSN_IMM,	  /* reg = imm */
+	SB_INSN_LEA,   /* reg = base + disp: x86-64 lea; arm64 adr, adrp, add and sub of a constant,
+			* add of a register */
+	SB_INSN_LOAD,  /* 4 or 8 bytes of memory to reg; of a pair, the first */
+	SB_INSN_STORE, /* reg to memory; of a pair, the first */
+	SB_INSN_MOVE,  /* reg = base */
+	SB_INSN_IMM,   /* reg = imm */
 	SB_INSN_ADD_IMM,  /* reg += imm (x86-64) */
 	SB_INSN_CMP_IMM,  /* compare memory with imm (x86-64) */
 	SB_INSN_CALL,	  /* to target */
@@ -47,7 +48,8 @@ struct sb_insn {
 	uint8_t reg;	/* source or destination */
 	uint8_t base;	/* base register of the memory operand, or SB_INSN_NO_BASE */
 	bool is_mem;	/* there is a memory operand: base + disp */
-	bool has_index; /* plus index * scale, which is not decoded */
+	bool has_index; /* plus an index register, which is scaled unless `index` names it */
+	uint8_t index;	/* arm64: that register if it is added as it is; else SB_INSN_NO_BASE */
 	bool is_fs;	/* relative to the thread pointer: FS, or on arm64 itself what is loaded */
 	uint8_t nr_bytes; /* size of the operand: 1, 2, 4, 8 */
 	int64_t disp;

@@ -44,7 +44,7 @@ static bool take_branch(uint32_t word, uint64_t addr, struct sb_insn *insn)
 	return true;
 }
 
-/* adr, adrp; add and sub of a constant; movz, movn; mov of a register. */
+/* adr, adrp; add and sub of a constant; add of a register; movz, movn; mov of a register. */
 static bool take_computation(uint32_t word, uint64_t addr, struct sb_insn *insn)
 {
 	uint32_t base = bits(word, 5, 5);
@@ -64,6 +64,11 @@ static bool take_computation(uint32_t word, uint64_t addr, struct sb_insn *insn)
 		insn->disp = (int64_t)bits(word, 10, 12) << (bits(word, 22, 1) ? 12 : 0);
 		if (word & 0x40000000)
 			insn->disp = -insn->disp;
+	} else if ((word & 0xffe0fc00) == 0x8b000000) {
+		insn->kind = SB_INSN_LEA;
+		insn->base = (uint8_t)base;
+		insn->has_index = true;
+		insn->index = (uint8_t)bits(word, 16, 5);
 	} else if ((word & 0x1f800000) == 0x12800000 && bits(word, 29, 2) % 2 == 0) {
 		uint64_t val = (uint64_t)bits(word, 5, 16) << (16 * bits(word, 21, 2));
 
@@ -108,6 +113,8 @@ static bool take_single(uint32_t word, struct sb_insn *insn)
 		insn->disp = bits(word, 10, 2) == 1 ? 0 : signed_bits(word, 12, 9);
 	} else if (bits(word, 10, 2) == 2) {
 		insn->has_index = true;
+		if ((word & 0xf000) == 0x6000)
+			insn->index = (uint8_t)bits(word, 16, 5);
 	} else {
 		return false; /* atomic, or with an authenticated address */
 	}
@@ -151,7 +158,9 @@ static int decode(const uint8_t *code, size_t len, uint64_t addr, struct sb_insn
 		return -EBADMSG;
 	memcpy(&word, code, sizeof(word));
 	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]); i++) {
-		insn = (struct sb_insn){ .len = INSN_BYTES, .base = SB_INSN_NO_BASE };
+		insn = (struct sb_insn){ .len = INSN_BYTES,
+					 .base = SB_INSN_NO_BASE,
+					 .index = SB_INSN_NO_BASE };
 		if (!takers[i](word, addr, &insn))
 			continue;
 		*ret_insn = insn;
@@ -159,7 +168,8 @@ static int decode(const uint8_t *code, size_t len, uint64_t addr, struct sb_insn
 	}
 	*ret_insn = (struct sb_insn){ .kind = is_trap(word) ? SB_INSN_TRAP : SB_INSN_OTHER,
 				      .len = INSN_BYTES,
-				      .base = SB_INSN_NO_BASE };
+				      .base = SB_INSN_NO_BASE,
+				      .index = SB_INSN_NO_BASE };
 	return 0;
 }
 

@@ -311,7 +311,7 @@ static bool is_byte_op(const struct decoder *d)
 static int decode(const uint8_t *code, size_t len, uint64_t addr, struct sb_insn *ret_insn)
 {
 	struct decoder d = { .code = code, .len = len };
-	struct sb_insn insn = { .base = SB_INSN_NO_BASE };
+	struct sb_insn insn = { .base = SB_INSN_NO_BASE, .index = SB_INSN_NO_BASE };
 
 	if (read_prefixes(&d, &insn) || read_opcode(&d))
 		return -EBADMSG;

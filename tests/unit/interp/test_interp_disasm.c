@@ -128,6 +128,8 @@ static void of_arm64(void **state)
 		{ 0xd503201f, SB_INSN_OTHER, 0, SB_INSN_NO_BASE, 0 },	 /* nop */
 		{ 0xeb01001f, SB_INSN_OTHER, 0, SB_INSN_NO_BASE, 0 },	 /* cmp x0, x1 */
 		{ 0xf9400c21, SB_INSN_LOAD, 1, 1, 24 },			 /* ldr x1, [x1, #24] */
+		{ 0xf8606820, SB_INSN_LOAD, 0, 1, 0 },			 /* ldr x0, [x1, x0] */
+		{ 0x8b000020, SB_INSN_LEA, 0, 1, 0 },			 /* add x0, x1, x0 */
 	};
 	struct sb_insn insn;
 
@@ -167,6 +169,34 @@ static void stub_of_arm64(void **state)
 	assert_int_equal(nr_last, 1);
 	assert_int_equal(last[0].exit, SB_STUB_JUMP);
 	assert_int_equal(last[0].target_slot, CODE + 0x282000 + 8);
+}
+
+/* A variable by a TLS descriptor: rb_thread_current() of Ruby 3.1, and what compilers write, too. */
+static void descriptor_of_arm64(void **state)
+{
+	static const uint32_t indexed[] = { 0xd53bd041, 0xa9bf7bfd, 0x910003fd, 0xb0000c00,
+					    0xf941f402, 0x910fa000, 0xd63f0040, 0xf8606820,
+					    0xa8c17bfd, 0xf9401800, 0xf9400800, 0xd65f03c0 };
+	/* mrs x1; adrp x0; ldr x2; add x0; blr x2; add x0, x1, x0; ldr x0, [x0]; ret */
+	static const uint32_t added[] = { 0xd53bd041, 0xb0000c00, 0xf941f402, 0x910fa000,
+					  0xd63f0040, 0x8b000020, 0xf9400000, 0xd65f03c0 };
+	/* The thread pointer is in x3; the descriptor's value is added to x1. */
+	static const uint32_t other[] = { 0xd53bd043, 0xb0000c00, 0xf941f402, 0x910fa000,
+					  0xd63f0040, 0x8b000020, 0xf9400000, 0xd65f03c0 };
+	const struct sb_stub_value *result = &last[1].reg[SB_STUB_RESULT];
+
+	follow_of(&sb_insn_arm64, (const char *)indexed, sizeof(indexed), NULL);
+	assert_int_equal(nr_last, 2);
+	assert_int_equal(last[0].exit, SB_STUB_CALL);
+	assert_int_equal(last[1].exit, SB_STUB_RET);
+	assert_value(result, SB_STUB_DESC, CODE + 0x181000 + 1000, 3);
+	assert_int_equal(result->off[0], 0);
+	assert_int_equal(result->off[1], 48);
+	assert_int_equal(result->off[2], 16);
+	follow_of(&sb_insn_arm64, (const char *)added, sizeof(added), NULL);
+	assert_value(result, SB_STUB_DESC, CODE + 0x181000 + 1000, 1);
+	follow_of(&sb_insn_arm64, (const char *)other, sizeof(other), NULL);
+	assert_int_equal(result->base, SB_STUB_UNKNOWN);
 }
 
 static void key_through_the_got(void **state)
@@ -293,6 +323,7 @@ int main(void)
 		cmocka_unit_test(lengths),
 		cmocka_unit_test(of_arm64),
 		cmocka_unit_test(stub_of_arm64),
+		cmocka_unit_test(descriptor_of_arm64),
 		cmocka_unit_test(key_through_the_got),
 		cmocka_unit_test(argument_kept_over_a_call),
 		cmocka_unit_test(constants),

@@ -19,12 +19,10 @@
 #include "bpf/step/sb_step_label.h"
 
 /* A process whose table of keys lacks one that it uses is looked at again so often. */
-#define CONTEXT_REST_NS	 (50 * SB_NS_PER_MS)
-/* No static TLS block is longer, so larger values are pointers. */
-#define STATIC_BYTES_MAX (1 << 24)
+#define CONTEXT_REST_NS (50 * SB_NS_PER_MS)
 /* How often SB_LABELS_AGAIN is returned for one process, so that one that never names its keys
  * costs no more. */
-#define AGAIN_MAX	 1000u
+#define AGAIN_MAX	1000u
 
 static const char *const symbols[SB_LABEL_KIND_MAX] = {
 	[SB_LABEL_OTEL] = "otel_thread_ctx_v1",
@@ -65,21 +63,18 @@ bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_plac
 	return true;
 }
 
-/*
- * Read the argument of a TLS descriptor's function: an offset from the thread pointer, or a pointer
- * to {module, offset} (glibc: struct tlsdesc_dynamic_arg; musl: the same two words).
- */
 static int by_descriptor(uint64_t got, const struct sb_memory *memory, struct sb_label_conf *conf)
 {
-	uint64_t words[2], pair[2];
-	int err = sb_memory_read(memory, words, sizeof(words), got);
+	uint64_t arg, pair[2];
+	bool is_pair;
+	int err = sb_threads_descriptor(memory, got, &is_pair, &arg);
 
-	if (err || !words[0])
-		return -EAGAIN;
-	conf->at = words[1];
-	if ((int64_t)words[1] > -STATIC_BYTES_MAX && (int64_t)words[1] < STATIC_BYTES_MAX)
+	if (err)
+		return err;
+	conf->at = arg;
+	if (!is_pair)
 		return 0;
-	if (sb_memory_read(memory, pair, sizeof(pair), words[1]))
+	if (sb_memory_read(memory, pair, sizeof(pair), arg))
 		return -EAGAIN;
 	conf->module = pair[0];
 	conf->at = pair[1];
@@ -126,12 +121,7 @@ static int conf_of(const struct sb_label_place *place, const struct sb_memory *m
 	if (conf.module > SB_LABEL_MODULES_MAX)
 		return -ENOTSUP;
 	conf.is_musl = sb_threads_are_musl(maps);
-	/* x86-64: tcbhead_t.dtv, and musl's struct pthread.dtv; arm64: the first word, and below. */
-#ifdef SB_MACHINE_ARM64
-	conf.dtv_at = conf.is_musl ? (uint64_t)-8 : 0;
-#else
-	conf.dtv_at = 8;
-#endif
+	conf.dtv_at = sb_interp_dtv_at(conf.is_musl);
 	*ret_conf = conf;
 	return 0;
 }

@@ -47,13 +47,34 @@ static void add(struct sb_stub_value *value, int64_t off)
 			(int64_t)((uint64_t)value->off[value->nr_loads] + (uint64_t)off);
 }
 
+static bool is_thread_pointer(const struct sb_stub_value *value)
+{
+	return value->base == SB_STUB_FS && !value->nr_loads && !value->off[0];
+}
+
+/* Of two registers, one is the thread pointer, and the other what a TLS descriptor says. */
+static struct sb_stub_value sum_of(const struct follower *f, const struct sb_insn *insn)
+{
+	const struct sb_stub_value *base = &f->stub.reg[insn->base % SB_INSN_REGS];
+	const struct sb_stub_value *index = &f->stub.reg[insn->index % SB_INSN_REGS];
+	struct sb_stub_value value = is_thread_pointer(base) ? *index : *base;
+
+	if (insn->index == SB_INSN_NO_BASE || insn->base == SB_INSN_NO_BASE ||
+	    value.base != SB_STUB_DESC_OFFSET ||
+	    !(is_thread_pointer(base) || is_thread_pointer(index)))
+		return unknown;
+	value.base = SB_STUB_DESC;
+	add(&value, insn->disp);
+	return value;
+}
+
 /* Compute the address of a memory operand. */
 static struct sb_stub_value address_of(const struct follower *f, const struct sb_insn *insn)
 {
 	struct sb_stub_value value = unknown;
 
 	if (insn->has_index)
-		return unknown;
+		return sum_of(f, insn);
 	if (insn->base != SB_INSN_NO_BASE)
 		value = f->stub.reg[insn->base % SB_INSN_REGS];
 	else
@@ -79,9 +100,10 @@ static struct sb_stub_value address_of(const struct follower *f, const struct sb
 static struct sb_stub_value load(struct sb_stub_value from, const struct sb_insn *insn)
 {
 	/* The thread pointer itself. */
-	if (insn->is_fs && from.base == SB_STUB_FS && !from.nr_loads && !from.off[0])
+	if (insn->is_fs && is_thread_pointer(&from))
 		return from;
-	if (from.base == SB_STUB_UNKNOWN || from.nr_loads >= SB_STUB_LOADS_MAX)
+	if (from.base == SB_STUB_UNKNOWN || from.base == SB_STUB_DESC_OFFSET ||
+	    from.nr_loads >= SB_STUB_LOADS_MAX)
 		return unknown;
 	from.nr_loads++;
 	return from;
@@ -146,6 +168,20 @@ static int leave(struct follower *f, const struct sb_insn *insn, enum sb_stub_ex
 	return f->fn(f->arg, &f->stub);
 }
 
+/*
+ * The function that a TLS descriptor begins with gets the descriptor in x0, and changes nothing but
+ * x0: ELF for the Arm 64-bit Architecture, section "Thread Local Storage". On x86-64 such calls have
+ * their argument elsewhere, and are not followed.
+ */
+static bool is_descriptor(const struct follower *f)
+{
+	const struct sb_stub_value *argument = &f->stub.reg[SB_STUB_RESULT];
+
+	return f->code->set->reg_argument == SB_STUB_RESULT && f->stub.target_slot &&
+	       argument->base == SB_STUB_CONST && !argument->nr_loads &&
+	       argument->addr == f->stub.target_slot;
+}
+
 static int call(struct follower *f, const struct sb_insn *insn)
 {
 	const struct sb_stub_value *argument = &f->stub.reg[f->code->set->reg_argument];
@@ -155,6 +191,10 @@ static int call(struct follower *f, const struct sb_insn *insn)
 	err = leave(f, insn, SB_STUB_CALL);
 	if (err)
 		return err;
+	if (is_descriptor(f)) {
+		f->stub.reg[SB_STUB_RESULT].base = SB_STUB_DESC_OFFSET;
+		return 0;
+	}
 	if (f->is_tls && f->is_tls(f->arg, &f->stub) && argument->base == SB_STUB_CONST &&
 	    !argument->nr_loads) {
 		ret = *argument;

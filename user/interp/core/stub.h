@@ -27,11 +27,13 @@ struct sb_memory;
 #define SB_STUB_LOADS_MAX 4
 
 enum sb_stub_base {
-	SB_STUB_UNKNOWN, /* computed in a way that is not followed */
-	SB_STUB_CONST,	 /* addr */
-	SB_STUB_FS,	 /* the thread pointer */
-	SB_STUB_FS_SLOT, /* the thread pointer + the word at addr: initial-exec TLS */
-	SB_STUB_TLS,	 /* what __tls_get_addr() returns for the pair at addr */
+	SB_STUB_UNKNOWN,     /* computed in a way that is not followed */
+	SB_STUB_CONST,	     /* addr */
+	SB_STUB_FS,	     /* the thread pointer */
+	SB_STUB_FS_SLOT,     /* the thread pointer + the word at addr: initial-exec TLS */
+	SB_STUB_TLS,	     /* what __tls_get_addr() returns for the pair at addr */
+	SB_STUB_DESC_OFFSET, /* what the function of the TLS descriptor at addr returns (arm64) */
+	SB_STUB_DESC,	     /* the thread pointer + that */
 };
 
 /* A computed value: base + off[0], then for each i in 1..nr_loads, load the word there and add

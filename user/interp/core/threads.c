@@ -9,6 +9,9 @@
 #include "interp/core/step.h"
 #include "symbolizer/process/procfs.h"
 
+/* No static TLS block is longer, so larger values are pointers. */
+#define STATIC_BYTES_MAX (1 << 24)
+
 static bool is_musl(const char *path)
 {
 	const char *base = sb_base_name(path);
@@ -26,6 +29,19 @@ bool sb_threads_are_musl(const struct sb_process_maps *maps)
 		if (is_musl(maps->at[i].path))
 			return true;
 	return false;
+}
+
+int sb_threads_descriptor(const struct sb_memory *memory, uint64_t got, bool *ret_is_pair,
+			  uint64_t *ret_arg)
+{
+	uint64_t words[2];
+
+	if (sb_memory_read(memory, words, sizeof(words), got) || !words[0])
+		return -EAGAIN;
+	*ret_is_pair =
+		(int64_t)words[1] <= -STATIC_BYTES_MAX || (int64_t)words[1] >= STATIC_BYTES_MAX;
+	*ret_arg = words[1];
+	return 0;
 }
 
 static bool is_glibc(const char *path)

@@ -218,6 +218,7 @@ static const char *const glue[] = { "vm_exec_core*",
 const struct sb_runtime_ops sb_runtime_ruby = {
 	.runtime = SB_RUNTIME_RUBY,
 	.name = "ruby",
+	.is_for_any_machine = true,
 	.describes_purely = true,
 	.markers = { "ruby_version" },
 	.attach = attach,

@@ -26,10 +26,13 @@
 /* vm_exec() and the loop are next to one another: vm.c. */
 #define LOOP_BYTES_AROUND (256u << 10)
 #define LOOP_CALLERS_MAX  4u
+#define X86_CALL	  0xe8
+/* struct pthread.robust_head of glibc for arm64, 2.17 to 2.41. */
+#define ROBUST_HEAD	  224u
 
 static bool is_pointer(uint64_t val)
 {
-	return val >= 65536 && !(val & 7) && val < 1ull << 47;
+	return val >= 65536 && !(val & 7) && val < 1ull << SB_USER_ADDR_BITS;
 }
 
 static uint64_t word(const struct sb_runtime *rt, uint64_t addr)
@@ -37,14 +40,6 @@ static uint64_t word(const struct sb_runtime *rt, uint64_t addr)
 	uint64_t val;
 
 	sb_memory_u64(rt->memory, addr, &val);
-	return val;
-}
-
-static int32_t displacement(const uint8_t *code)
-{
-	int32_t val;
-
-	memcpy(&val, code, sizeof(val));
 	return val;
 }
 
@@ -77,26 +72,72 @@ int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr)
 	return sb_stub_address(rt->memory, &val, ret_addr);
 }
 
-/* rb_thread_current() returns ruby_current_ec->thread_ptr->self. */
-static int on_self(void *arg, const struct sb_stub *stub)
+/* What is learned of rb_thread_current(), and a function of the library that it calls. */
+struct context_search {
+	size_t nr_loads;
+	struct sb_stub_value val;
+	uint64_t callee;
+};
+
+static int on_context(void *arg, const struct sb_stub *stub)
 {
-	struct sb_stub_value *ret = arg;
+	struct context_search *search = arg;
 	const struct sb_stub_value *val = &stub->reg[SB_STUB_RESULT];
 
-	if (stub->exit != SB_STUB_RET || val->nr_loads != 3)
+	if (stub->exit == SB_STUB_CALL && stub->target && !search->callee)
+		search->callee = stub->target;
+	if (stub->exit != SB_STUB_RET || val->nr_loads != search->nr_loads)
 		return 0;
-	*ret = *val;
+	search->val = *val;
 	return 1;
+}
+
+/*
+ * rb_thread_current() returns ruby_current_ec->thread_ptr->self. In 3.3 for arm64 it gets
+ * ruby_current_ec from rb_current_ec_noinline().
+ */
+static int find_access(struct sb_runtime *rt, struct sb_stub_value *ret_val)
+{
+	struct context_search search = { .nr_loads = 3 };
+	uint64_t addr;
+
+	if (sb_image_symbol(rt->image, "rb_thread_current", &addr, NULL))
+		return -ENOENT;
+	if (sb_stub_follow(rt->image, addr, on_context, &search) <= 0) {
+		addr = search.callee;
+		search = (struct context_search){ .nr_loads = 1 };
+		if (!addr || sb_stub_follow(rt->image, addr, on_context, &search) <= 0)
+			return -ENOENT;
+	}
+	*ret_val = search.val;
+	return 0;
+}
+
+/* The variable is reached by a TLS descriptor. */
+static int by_descriptor(struct sb_runtime *rt, uint64_t got, uint64_t off,
+			 struct sb_ruby_conf *conf)
+{
+	uint64_t arg;
+	bool is_pair;
+	int err = sb_threads_descriptor(rt->memory, got, &is_pair, &arg);
+
+	if (err)
+		return err;
+	conf->by = is_pair ? SB_RUBY_BY_GOT : SB_RUBY_BY_OFFSET;
+	conf->ec_got = is_pair ? arg : 0;
+	conf->ec_offset = is_pair ? off : off + arg;
+	return 0;
 }
 
 static int decode_context(struct sb_runtime *rt, struct sb_ruby_conf *conf)
 {
 	struct sb_stub_value val = {};
-	uint64_t addr, slot;
+	uint64_t slot;
 
-	if (sb_image_symbol(rt->image, "rb_thread_current", &addr, NULL) ||
-	    sb_stub_follow(rt->image, addr, on_self, &val) <= 0)
+	if (find_access(rt, &val))
 		return -ENOENT;
+	if (val.base == SB_STUB_DESC)
+		return by_descriptor(rt, val.addr, (uint64_t)val.off[0], conf);
 	conf->by = val.base == SB_STUB_TLS ? SB_RUBY_BY_GOT : SB_RUBY_BY_OFFSET;
 	conf->ec_offset = (uint64_t)val.off[0];
 	if (val.base == SB_STUB_TLS) {
@@ -113,13 +154,18 @@ static int decode_context(struct sb_runtime *rt, struct sb_ruby_conf *conf)
 
 int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf)
 {
-	uint64_t got;
+	static const char name[] = "ruby_current_ec";
+	uint64_t got, offset;
 
-	if (sb_image_tls_got(rt->image, "ruby_current_ec", &got))
-		return decode_context(rt, conf);
-	conf->by = SB_RUBY_BY_GOT;
-	conf->ec_got = got;
-	return 0;
+	if (!sb_image_tls_got(rt->image, name, &got)) {
+		conf->by = SB_RUBY_BY_GOT;
+		conf->ec_got = got;
+		return 0;
+	}
+	if (!sb_image_symbol(rt->image, name, &offset, NULL) &&
+	    sb_image_tls_access(rt->image, name, offset, &got) == SB_IMAGE_TLS_DESC)
+		return by_descriptor(rt, got, 0, conf);
+	return decode_context(rt, conf);
 }
 
 /* A context names its thread, which names the context. */
@@ -159,25 +205,53 @@ int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout
 	return words[0] ? -ENOENT : -EAGAIN;
 }
 
-/* A pthread_t of glibc and musl is the thread pointer, and what is there begins with its own address:
- * x86-64's psABI wants that. */
-static int find_pointer_in(struct sb_runtime *rt, uint64_t addr, size_t nr_words, bool is_musl,
-			   uint64_t *ret_pointer)
+/* Return: whether @val is a pthread_t; then *ret_pointer is its thread pointer. */
+#ifdef SB_MACHINE_ARM64
+/*
+ * The thread pointer is behind struct pthread of glibc (nptl/descr.h), whose list of robust mutexes
+ * is empty here: robust_prev points to the head of the list, and so does the head.
+ */
+static bool is_pthread(const struct sb_runtime *rt, const struct sb_interp_tsd *tsd, uint64_t val,
+		       uint64_t *ret_pointer)
 {
-	uint64_t val, block[3];
+	uint64_t robust[2], head = val + ROBUST_HEAD;
+
+	if (!tsd->below || !is_pointer(val) ||
+	    sb_memory_read(rt->memory, robust, sizeof(robust), head - 8) || robust[0] != head ||
+	    robust[1] != head)
+		return false;
+	*ret_pointer = val + tsd->below;
+	return true;
+}
+#else
+/* A pthread_t of glibc and musl is the thread pointer, and what is there begins with its own address:
+ * x86-64's psABI wants that. {self, vector, self} of glibc, {self, vector, ...} of musl; the head of
+ * an empty list is {self, self}. */
+static bool is_pthread(const struct sb_runtime *rt, const struct sb_interp_tsd *tsd, uint64_t val,
+		       uint64_t *ret_pointer)
+{
+	uint64_t block[3];
+
+	if (!is_pointer(val) || sb_memory_read(rt->memory, block, sizeof(block), val) ||
+	    block[0] != val || !is_pointer(block[1]) || block[1] == val ||
+	    (!tsd->is_musl && block[2] != val))
+		return false;
+	*ret_pointer = val;
+	return true;
+}
+#endif
+
+static int find_pointer_in(struct sb_runtime *rt, uint64_t addr, size_t nr_words,
+			   const struct sb_interp_tsd *tsd, uint64_t *ret_pointer)
+{
+	uint64_t val;
 	size_t i;
 
 	for (i = 0; i < nr_words; i++) {
 		if (sb_memory_u64(rt->memory, addr + 8 * i, &val))
 			return -ENOENT;
-		/* {self, vector, self} of glibc, {self, vector, ...} of musl; the head of an empty
-		 * list is {self, self}. */
-		if (!is_pointer(val) || sb_memory_read(rt->memory, block, sizeof(block), val) ||
-		    block[0] != val || !is_pointer(block[1]) || block[1] == val ||
-		    (!is_musl && block[2] != val))
-			continue;
-		*ret_pointer = val;
-		return 0;
+		if (is_pthread(rt, tsd, val, ret_pointer))
+			return 0;
 	}
 	return -ENOENT;
 }
@@ -189,8 +263,8 @@ int sb_ruby_find_pointer(struct sb_runtime *rt, const struct sb_ruby_layout *lay
 
 	if (layout->thread_nt)
 		return find_pointer_in(rt, word(rt, thread + layout->thread_nt), NATIVE_WORDS,
-				       conf->tsd.is_musl, ret_pointer);
-	return find_pointer_in(rt, thread, THREAD_WORDS, conf->tsd.is_musl, ret_pointer);
+				       &conf->tsd, ret_pointer);
+	return find_pointer_in(rt, thread, THREAD_WORDS, &conf->tsd, ret_pointer);
 }
 
 int sb_ruby_find_key(struct sb_runtime *rt, struct sb_ruby_conf *conf, uint64_t pointer,
@@ -279,7 +353,19 @@ static bool is_anchor(const struct sb_runtime *rt, uint64_t addr)
 	return false;
 }
 
-/* The functions that call @loop: call x(%rip). */
+/* Return: whether the instruction at @addr is a direct call of @callee. */
+static bool is_call(const uint8_t *code, size_t len, uint64_t addr, uint64_t callee)
+{
+	struct sb_insn insn;
+
+	/* Decoding from each byte on would take too long. */
+	if (SB_INSN_HERE == &sb_insn_x86 && code[0] != X86_CALL)
+		return false;
+	return !SB_INSN_HERE->decode(code, len, addr, &insn) && insn.kind == SB_INSN_CALL &&
+	       insn.target == callee;
+}
+
+/* The functions that call @loop. */
 static void add_callers(struct sb_runtime *rt, uint64_t loop)
 {
 	sb_cleanup(sb_freep) uint8_t *code = malloc(2 * LOOP_BYTES_AROUND);
@@ -291,10 +377,9 @@ static void add_callers(struct sb_runtime *rt, uint64_t loop)
 	to = text + size - loop > LOOP_BYTES_AROUND ? loop + LOOP_BYTES_AROUND : text + size;
 	if (loop < text || loop >= text + size || sb_image_read(rt->image, from, code, to - from))
 		return;
-	for (at = from; at + 5 <= to; at++)
-		if (code[at - from] == 0xe8 &&
-		    at + 5 + (uint64_t)displacement(code + (at - from) + 1) == loop &&
-		    !is_anchor(rt, at) && rt->nr_anchors < LOOP_CALLERS_MAX &&
+	for (at = from; at < to; at++)
+		if (is_call(code + (at - from), to - at, at, loop) && !is_anchor(rt, at) &&
+		    rt->nr_anchors < LOOP_CALLERS_MAX &&
 		    !sb_image_function(rt->image, at, &begin, &end))
 			add_anchor(rt, begin, end);
 }

@@ -55,7 +55,7 @@ static void cut(struct sb_str *str, size_t len)
 
 static bool is_object(uint64_t val)
 {
-	return val > 4096 && !(val & 7) && val < 1ull << 47;
+	return val > 4096 && !(val & 7) && val < 1ull << SB_USER_ADDR_BITS;
 }
 
 static uint64_t word(const struct sb_memory *memory, uint64_t addr)
@@ -381,7 +381,7 @@ static int describe_iseq(const struct sb_memory *memory, const struct sb_ruby *r
 		err = add_file(memory, ruby, obj[2], &text->file);
 	if (!err)
 		text->line = line_of(memory, ruby->layout, obj[2],
-				     sb_where_position(frame->where) >> 24);
+				     sb_where_position(frame->where) >> SB_RUBY_METHOD_HIGH);
 	return err;
 }
 

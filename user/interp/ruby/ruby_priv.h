@@ -15,8 +15,7 @@
 
 #include "interp/core/runtime.h"
 
-struct sb_ruby_conf;
-struct sb_interp_walk;
+#include "bpf/step/sb_step_ruby.h"
 
 /* Where a class object keeps its name. */
 enum sb_ruby_class {
@@ -60,7 +59,7 @@ int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf);
 /* Find the main thread's rb_thread_t. -EAGAIN: the VM has not made it yet. */
 int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout, uint64_t vm_addr,
 		      uint64_t *ret_thread);
-/* Find the thread pointer (FS base) of a thread, by its rb_thread_t. The tsd of the struct
+/* Find the thread pointer (FS base, tpidr_el0) of a thread, by its rb_thread_t. The tsd of the struct
  * sb_ruby_conf in rt->conf is set before. */
 int sb_ruby_find_pointer(struct sb_runtime *rt, const struct sb_ruby_layout *layout,
 			 uint64_t thread, uint64_t *ret_pointer);
@@ -92,12 +91,14 @@ int sb_ruby_id(const struct sb_memory *memory, const struct sb_ruby *ruby, uint6
 /* The addresses of the iseq and of the method entry that are packed into a frame; 0: none. */
 static inline uint64_t sb_ruby_iseq_of(const struct sb_interp_frame *frame)
 {
-	return (frame->obj & ((1ull << 44) - 1)) << 3;
+	return (frame->obj & SB_RUBY_ADDR_MASK) << 3;
 }
 
 static inline uint64_t sb_ruby_method_of(const struct sb_interp_frame *frame)
 {
-	return (frame->obj >> 44 | (frame->where & 0xffffff) << 20) << 3;
+	uint64_t high = frame->where & ((1ull << SB_RUBY_METHOD_HIGH) - 1);
+
+	return (frame->obj >> SB_RUBY_ADDR_BITS | high << SB_RUBY_METHOD_LOW) << 3;
 }
 
 #endif
