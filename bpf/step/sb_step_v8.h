@@ -62,11 +62,15 @@ _Static_assert(sizeof(struct sb_v8_conf) <= 8 * SB_INTERP_CONF_WORDS, "fits into
  */
 #define sb_v8_is_kind(v, kind) ((v) == (__u64)(kind) << 1)
 
-/* DWARF number of rdi, which holds the function at a call. */
-#define SB_V8_REG_FUNCTION     5
+/* DWARF number of the register that holds the function at a call, kJSFunctionRegister: x1, rdi. */
+#ifdef SB_MACHINE_ARM64
+#define SB_V8_REG_FUNCTION 1
+#else
+#define SB_V8_REG_FUNCTION 5
+#endif
 /* Indexes in w->at: the words of a SharedFunctionInfo, those of a JSFunction. */
-#define SB_V8_AT_SHARED	       0
-#define SB_V8_AT_FUNCTION      8
+#define SB_V8_AT_SHARED	  0
+#define SB_V8_AT_FUNCTION 8
 
 /* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_v8_conf *sb_v8_conf(const struct sb_interp_walk *w)
@@ -207,6 +211,13 @@ static __always_inline enum sb_step sb_v8_native(struct sb_interp_walk *w, struc
 	__u64 frame[5], shared;
 
 	if (walk->flags & SB_WALK_LEAF) {
+#ifdef SB_MACHINE_ARM64
+		/* x29 is the caller's, which comes next. C code does so, too: a stub of a PLT. */
+		if ((walk->flags & SB_WALK_LR_IS_CALLER) ||
+		    sb_a64_taken(walk, mem) != SB_A64_SET_UP)
+			return walk->flags & SB_WALK_GENERATED ? sb_v8_push_entered(w, walk, mem)
+							       : SB_STEP_FP_CHAIN;
+#endif
 #ifdef SB_MACHINE_X86
 		if (sb_fp_pair_at(walk, mem) <= 0)
 			return sb_v8_push_entered(w, walk, mem);

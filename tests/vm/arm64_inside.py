@@ -11,11 +11,14 @@ from inside import BUILD, LIVE
 
 LABELS = ('programs', 'libraries', 'shares', 'custom', 'python', 'torn', 'keys', 'hostile')
 
+PARTS = ('native', 'python', 'perl', 'lua', 'ruby', 'php', 'node')
+
 
 def main():
     os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
     inside.bpf_tests()
-    inside.test('live arm64', sys.executable, str(LIVE / 'arm64.py'), inside.STACKBPF, str(BUILD))
+    for part in PARTS:
+        inside.test(f'live arm64 {part}', sys.executable, str(LIVE / 'arm64.py'), inside.STACKBPF, str(BUILD), part)
     inside.test('live newborn', sys.executable, str(LIVE / 'newborn.py'), inside.STACKBPF,
                 str(BUILD / 'tests/programs/newborn'))
     for program in sorted(BUILD.glob('selfcheck-*')):

@@ -25,7 +25,8 @@ PACKAGES = (
     'libbpf-dev', 'libc6-dev', 'libcmocka-dev', 'libdw-dev', 'libelf-dev', 'libiberty-dev', 'liblzma-dev', 'libzstd-dev',
     'zlib1g-dev',
     # to run tests with
-    'bash', 'binutils', 'busybox-static', 'coreutils', 'dash', 'libgcc-s1', 'lua5.4', 'perl', 'php8.2-cli', 'python3')
+    'bash', 'binutils', 'busybox-static', 'coreutils', 'dash', 'libgcc-s1', 'lua5.4', 'nodejs', 'perl', 'php8.2-cli',
+    'python3', 'ruby')
 CROSS_FILE = """[binaries]
 c = ['{compiler}', '--sysroot={root}']
 ar = '{triplet}-ar'
@@ -59,7 +60,7 @@ def build(build_dir, root, targets):
     for tool in (COMPILER, 'meson', 'ninja', 'pkg-config'):
         if not shutil.which(tool):
             raise Missing(f'there is no {tool}')
-    out = pathlib.Path(build_dir) / 'vm/arm64'
+    out = pathlib.Path(build_dir).resolve() / 'vm/arm64'
     out.parent.mkdir(exist_ok=True)
     cross_file = out.with_suffix('.ini')
     # There is a colon in the root's name, which divides lists of paths.

@@ -70,7 +70,7 @@ static int try_function(struct sb_v8 *v8, uint64_t word)
 	uint64_t function = word - SB_V8_TAG, shared;
 	int32_t type;
 
-	if ((word & 7) != SB_V8_TAG || word < PAGE_BYTES || word >> 47)
+	if ((word & 7) != SB_V8_TAG || word < PAGE_BYTES || word >> SB_USER_ADDR_BITS)
 		return 0;
 	type = sb_v8_type_of(v8, function);
 	if (type < at->type_function_first || type > at->type_function_last ||
@@ -372,6 +372,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_v8 = {
 	.runtime = SB_RUNTIME_V8,
 	.name = "v8",
+	.is_for_any_machine = true,
 	.needs_all_maps = true,
 	.markers = { SB_V8_MARKER },
 	.attach = attach,

@@ -145,7 +145,7 @@ static bool is_code_map(struct sb_v8 *v8, uint64_t word)
 
 	if (v8->code_map)
 		return word == v8->code_map;
-	if (!sb_v8_is_ptr(word) || word >> 47 || word < 4096)
+	if (!sb_v8_is_ptr(word) || word >> SB_USER_ADDR_BITS || word < 4096)
 		return false;
 	return !sb_memory_u16(v8->memory, word - SB_V8_TAG + (uint64_t)v8->at.map_type, &found) &&
 	       found == type;
