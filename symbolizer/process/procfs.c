@@ -286,6 +286,17 @@ int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line
 	return err;
 }
 
+int sb_procfs_code_since(uint32_t tgid, uint64_t since_ns,
+			 int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+{
+	sb_cleanup(sb_str_release) struct sb_str records = {};
+	ssize_t n = sb_reader_code_since(tgid, since_ns, &records);
+
+	if (n == -ENODATA)
+		return sb_procfs_code(tgid, fn, arg);
+	return n < 0 ? (int)n : give_records(&records, fn, arg);
+}
+
 bool sb_moved_text_feed(struct sb_moved_text *moved, const struct sb_maps_line *line)
 {
 	const struct sb_maps_line *before = &moved->before, *anon = &moved->anon;

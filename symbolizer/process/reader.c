@@ -575,6 +575,7 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
 	struct seat *seat;
 	int64_t nr;
 	int fd, err = begin_access(SB_READER_OP_CODE, tgid, &seat);
+	uint64_t began_ns;
 	const char *ready;
 	size_t len;
 
@@ -593,11 +594,16 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
 	}
 	seat->area->request.addr = *at;
 	seat->area->request.is_first = is_first;
+	began_ns = sb_now_ns();
 	nr = make_access(seat, -1, &fd);
+	if (is_first && nr < 0)
+		sb_reader_codes_keep(tgid, began_ns, nr, NULL);
 	if (nr < 0)
 		return (ssize_t)nr;
 	if (nr > SB_READER_CODE_BYTES)
 		return -EPROTO;
+	if (is_first && seat->area->answer.addr == UINT64_MAX)
+		sb_reader_codes_keep(tgid, began_ns, nr, seat->area->data);
 	sb_str_clear(records);
 	err = sb_str_addn(records, (const char *)seat->area->data, (size_t)nr);
 	if (err)

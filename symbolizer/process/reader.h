@@ -132,6 +132,16 @@ struct sb_reader_map {
 };
 #define SB_READER_CODE_BYTES (128u << 10)
 ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records);
+/*
+ * Get what sb_reader_code() last read of @tgid, on any thread, without an access: only if it was
+ * all in one piece of at most 8 KiB, or there was no such process, and if the access began at
+ * @since_ns (CLOCK_MONOTONIC) or later. What was read ahead does not count.
+ * @records: as in sb_reader_code(); on error it is empty or cut
+ *
+ * Return: the number of bytes in @records; -ESRCH: there was no such process; -ENODATA: nothing is
+ * kept, so that sb_reader_code() has to be called.
+ */
+ssize_t sb_reader_code_since(uint32_t tgid, uint64_t since_ns, struct sb_str *records);
 
 /*
  * Get the pages of @tgid that are in memory or in swap, in pieces, lowest address first, as struct

@@ -36,12 +36,21 @@ void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband 
 		sb_server_wake(&watch->server);
 }
 
-int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space)
+int sb_interpwatch_request_locked(struct sb_interpwatch *watch, const struct sb_space_key *space,
+				  uint64_t since_ns)
+{
+	const struct walkers_need need = { .space = *space, .since_ns = since_ns };
+
+	return sb_vec_push(&watch->needs, need);
+}
+
+int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space,
+			   uint64_t since_ns)
 {
 	int err;
 
 	pthread_mutex_lock(&watch->ring_lock);
-	err = sb_vec_push(&watch->needs, *space);
+	err = sb_interpwatch_request_locked(watch, space, since_ns);
 	if (!err && !space->start_ns)
 		watch->nr_expected++;
 	pthread_mutex_unlock(&watch->ring_lock);
@@ -55,7 +64,7 @@ void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid)
 }
 
 void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key *space,
-			 bool is_plain)
+			 uint64_t since_ns, bool is_plain)
 {
 	bool is_kept = false;
 
@@ -67,12 +76,12 @@ void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key
 	if (is_kept)
 		sb_interpwatch_publish(watch, space, &(struct proc_walkers){});
 	else
-		sb_interpwatch_request(watch, space);
+		sb_interpwatch_request(watch, space, since_ns);
 }
 
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid)
 {
-	sb_interpwatch_request(watch, &(struct sb_space_key){ .tgid = tgid });
+	sb_interpwatch_request(watch, &(struct sb_space_key){ .tgid = tgid }, UINT64_MAX);
 }
 
 void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *until)

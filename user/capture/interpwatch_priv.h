@@ -27,10 +27,18 @@ struct proc_walkers {
 	uint64_t look_ns;  /* when to look at it again; 0: no need */
 	uint64_t again_ns; /* the time from one look to the next, while something has not begun */
 	uint64_t looked_ns;
-	uint64_t rest_ns; /* the time to the next look, if it maps code */
-	uint64_t cost_ns; /* of the last look, in CPU time */
-	uint64_t next_ns; /* no look before that: the last ones took so much of our time */
+	uint64_t rest_ns;    /* the time to the next look, if it maps code */
+	uint64_t cost_ns;    /* of the last look, in CPU time */
+	uint64_t next_ns;    /* no look before that: the last ones took so much of our time */
+	uint64_t read_ns;    /* the mappings that the last look saw were read then, or later */
+	uint64_t changed_ns; /* if is_changed: time of the last record since */
 	bool is_changed;
+};
+
+/* A look that was asked for. */
+struct walkers_need {
+	struct sb_space_key space;
+	uint64_t since_ns; /* mappings that were read since then will do */
 };
 
 /* A stack that waits for the drain. */
@@ -48,6 +56,9 @@ struct labels {
 	struct sb_str texts;
 };
 
+/* More than processes begin in the time that a request waits. */
+#define SB_INTERPWATCH_MISSED_MAX 1024u
+
 struct sb_interpwatch {
 	struct sampler_bpf *skel;	/* borrowed */
 	struct sb_processes *processes; /* borrowed */
@@ -60,9 +71,12 @@ struct sb_interpwatch {
 	SB_VEC(uint32_t)
 	free_confs; /* first in, first out: what was given back last rests longest */
 	size_t next_free;
+	/* When a record was dropped last, or records were not kept, by the tgid modulo the size:
+	 * mappings that were read before are not good enough for a look. */
+	uint64_t missed_ns[SB_INTERPWATCH_MISSED_MAX];
 
 	pthread_mutex_t ring_lock; /* of reading the ring, and of what comes from it */
-	SB_VEC(struct sb_space_key) needs;
+	SB_VEC(struct walkers_need) needs;
 	SB_VEC(struct sb_space_key) native; /* known to have nothing, and published */
 	SB_VEC(struct waiting) waiting;
 	SB_VEC(uint64_t) words;
@@ -81,9 +95,15 @@ struct sb_interpwatch {
 /*
  * Request a look at the process @space, which is copied; start_ns 0: it is expected, and counted in
  * nr_expected until it was looked at. If it fails, the BPF side asks for the process again later.
+ * @since_ns: mappings that were read since then will do; UINT64_MAX: they are read anew
+ *
  * Thread: any, without ring_lock, which it takes. Return: 0; -ENOMEM: nothing is requested.
  */
-int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space);
+int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space,
+			   uint64_t since_ns);
+/* Do so with the ring_lock, which the caller has; a process that is expected is not counted. */
+int sb_interpwatch_request_locked(struct sb_interpwatch *watch, const struct sb_space_key *space,
+				  uint64_t since_ns);
 
 /* interpwatch_procs.c */
 

@@ -150,6 +150,11 @@ void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_
 		sb_debug("cannot publish the interpreters of process %u", key->tgid);
 }
 
+static uint64_t *missed_ns(struct sb_interpwatch *watch, uint32_t tgid)
+{
+	return &watch->missed_ns[tgid % SB_INTERPWATCH_MISSED_MAX];
+}
+
 static void drop_proc(struct sb_interpwatch *watch, struct proc_walkers *proc)
 {
 	struct proc_walkers *last = watch->procs.at[--watch->procs.nr];
@@ -158,6 +163,7 @@ static void drop_proc(struct sb_interpwatch *watch, struct proc_walkers *proc)
 	give_confs_back(watch, proc);
 	sb_interp_ended(watch->interp, key_of(proc));
 	sb_newsbox_unfollow(&watch->news, key_of(proc)->tgid);
+	*missed_ns(watch, key_of(proc)->tgid) = sb_now_ns();
 	sb_interpwatch_leave_slot(watch, proc);
 	watch->procs.at[proc->at] = last;
 	last->at = proc->at;
@@ -179,12 +185,14 @@ static void note_cost(struct sb_interpwatch *watch, struct proc_walkers *proc, u
 					  proc->cost_ns < before_ns ? proc->cost_ns : before_ns);
 }
 
-static void look(struct sb_interpwatch *watch, struct proc_walkers *proc)
+/* @since_ns: mappings that were read since then will do; UINT64_MAX: they are read anew. */
+static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64_t since_ns)
 {
-	uint64_t begin_ns = sb_reader_thread_cpu_ns();
+	uint64_t begin_ns = sb_reader_thread_cpu_ns(), now_ns = sb_now_ns();
 	struct sb_interp_confs confs;
-	int err = sb_interp_look(watch->interp, key_of(proc), &confs);
+	int err = sb_interp_look_since(watch->interp, key_of(proc), since_ns, &confs);
 
+	proc->read_ns = since_ns < now_ns ? since_ns : now_ns;
 	proc->looked_ns = sb_now_ns();
 	note_cost(watch, proc, begin_ns);
 	proc->look_ns = 0;
@@ -203,7 +211,8 @@ static void look(struct sb_interpwatch *watch, struct proc_walkers *proc)
 	sb_interpwatch_publish(watch, key_of(proc), proc);
 }
 
-static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *key)
+static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *key,
+		       uint64_t since_ns)
 {
 	struct proc_walkers *proc = find_proc(watch, key->tgid);
 
@@ -224,7 +233,10 @@ static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *
 		/* Before the look, so that changes that come during it are not missed. */
 		sb_newsbox_follow(&watch->news, key->tgid);
 	}
-	look(watch, proc);
+	/* What the process mapped since may never be told. */
+	if (since_ns <= *missed_ns(watch, key->tgid))
+		since_ns = UINT64_MAX;
+	look(watch, proc, since_ns);
 }
 
 static void serve_needs(struct sb_interpwatch *watch)
@@ -238,8 +250,8 @@ static void serve_needs(struct sb_interpwatch *watch)
 	memset(&watch->needs, 0, sizeof(watch->needs));
 	pthread_mutex_unlock(&watch->ring_lock);
 	for (i = 0; i < needs.nr; i++) {
-		serve_need(watch, &needs.at[i]);
-		if (needs.at[i].start_ns)
+		serve_need(watch, &needs.at[i].space, needs.at[i].since_ns);
+		if (needs.at[i].space.start_ns)
 			continue;
 		pthread_mutex_lock(&watch->ring_lock);
 		watch->nr_expected--;
@@ -259,12 +271,12 @@ static void serve_names(struct sb_interpwatch *watch)
 	while (sb_interpwatch_take_unnamed(watch, &space, frames, &nr)) {
 		proc = find_proc(watch, space.tgid);
 		if ((proc && !key_of(proc)->start_ns) || !sb_interp_knows(watch->interp, &space))
-			serve_need(watch, &space);
+			serve_need(watch, &space, UINT64_MAX);
 		if (sb_interp_fetch(watch->interp, &space, frames, nr) != -ENOTSUP)
 			continue;
 		proc = find_proc(watch, space.tgid);
 		if (proc && sb_now_ns() >= proc->next_ns)
-			look(watch, proc);
+			look(watch, proc, UINT64_MAX);
 	}
 }
 
@@ -308,7 +320,7 @@ static void take_native(struct sb_interpwatch *watch, const struct sb_space_key 
 		*proc = (struct proc_walkers){ .space = proc->space, .at = proc->at };
 	}
 	if (proc)
-		proc->looked_ns = sb_now_ns();
+		proc->looked_ns = proc->read_ns = sb_now_ns();
 }
 
 static void serve_native(struct sb_interpwatch *watch)
@@ -328,16 +340,24 @@ static void serve_native(struct sb_interpwatch *watch)
 static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news)
 {
 	struct proc_walkers *proc = find_proc(watch, news->tgid);
+	uint64_t *missed = missed_ns(watch, news->tgid);
 
-	if (!proc)
+	/* The unwinder has it followed, and is about to ask for it. */
+	if (!proc) {
+		*missed = *missed < news->time_ns ? news->time_ns : *missed;
 		return;
+	}
 	/* The next program has another key, by which it will be asked for; so will threads that
 	 * continue. */
 	if (news->kind == SB_SIDEBAND_EXEC ||
 	    (news->kind == SB_SIDEBAND_EXIT && has_nothing(proc))) {
-		if (proc->looked_ns < news->time_ns)
+		if (proc->read_ns < news->time_ns)
 			drop_proc(watch, proc);
-	} else if (news->kind == SB_SIDEBAND_EXIT) {
+		return;
+	}
+	if (!proc->is_changed || proc->changed_ns < news->time_ns)
+		proc->changed_ns = news->time_ns;
+	if (news->kind == SB_SIDEBAND_EXIT) {
 		proc->is_changed = true;
 		proc->look_ns = news->time_ns; /* at once: it is gone, but for threads that go on */
 	} else if (!proc->is_changed) {
@@ -359,7 +379,7 @@ static void serve_news(struct sb_interpwatch *watch)
 /* Return: when the next look is due, in ms, or -1. */
 static int serve_looks(struct sb_interpwatch *watch)
 {
-	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX;
+	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX, since_ns;
 	size_t i;
 
 	for (i = watch->procs.nr; i--;) {
@@ -368,8 +388,9 @@ static int serve_looks(struct sb_interpwatch *watch)
 		if (!proc->look_ns)
 			continue;
 		if (proc->look_ns <= now_ns) {
+			since_ns = proc->is_changed ? proc->changed_ns : UINT64_MAX;
 			proc->is_changed = false;
-			look(watch, proc);
+			look(watch, proc, since_ns);
 			continue;
 		}
 		if (proc->look_ns < next_ns)

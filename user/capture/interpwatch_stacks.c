@@ -100,7 +100,7 @@ static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_spac
 		return finish_labels(&watch->labels, id, first, ret);
 	/* Its keys are known now, and the thread publishes them. */
 	if (ret & SB_LABELS_NEWS)
-		err = sb_vec_push(&watch->needs, space);
+		err = sb_interpwatch_request_locked(watch, &space, UINT64_MAX);
 	/* It will be shipped again with the next sample, and replace this one. */
 	if (ret & SB_LABELS_AGAIN)
 		bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.labels_seen), &id);
@@ -125,7 +125,7 @@ static int on_labels(struct sb_interpwatch *watch, const struct sb_interp_event 
 	if (!sb_interp_knows(watch->interp, &space)) {
 		err = sb_interp_adopt(watch->interp, &space);
 		if (!err)
-			err = sb_vec_push(&watch->needs, space);
+			err = sb_interpwatch_request_locked(watch, &space, UINT64_MAX);
 	}
 	if (!err)
 		err = keep_labels(watch, event->id.lo, space, &set);
@@ -155,7 +155,7 @@ int sb_interpwatch_on_event(void *arg, void *data, size_t len)
 	};
 	if (event->kind == SB_INTERP_NEED) {
 		/* Without memory it is asked for again. */
-		if (sb_vec_push(&watch->needs, stack.space))
+		if (sb_interpwatch_request_locked(watch, &stack.space, UINT64_MAX))
 			__atomic_fetch_add(&watch->stats.nr_refused, 1, __ATOMIC_RELAXED);
 	} else if (keep_stack(watch, &stack, (const struct sb_interp_frame *)(event + 1))) {
 		lose_stack(watch, &stack.id);
@@ -197,7 +197,7 @@ static void name_late(struct sb_interpwatch *watch, const struct waiting *stack)
 		if (sb_interp_adopt(watch->interp, &stack->space))
 			sb_interp_look(watch->interp, &stack->space, &confs);
 		/* The thread will adopt it under this key, and notice its end. */
-		sb_vec_push(&watch->needs, stack->space);
+		sb_interpwatch_request_locked(watch, &stack->space, UINT64_MAX);
 	}
 	sb_interp_fetch(watch->interp, &stack->space,
 			(const struct sb_interp_frame *)(watch->words.at + stack->first),
@@ -287,7 +287,7 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 			err = sb_interp_look(watch->interp, &space, &confs);
 		/* So that the thread publishes it for when it wakes up, and notices its end. */
 		if (err != -ESRCH)
-			sb_interpwatch_request(watch, &space);
+			sb_interpwatch_request(watch, &space, UINT64_MAX);
 	}
 	sb_interp_walk_outside(watch->interp, &space, pages, walk);
 }
@@ -323,7 +323,7 @@ int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *
 		return 0;
 	ret = sb_interp_labels_outside(watch->interp, &space, asleep->raw.thread_pointer, text);
 	/* New keys are known, and the thread publishes them. */
-	return ret > 0 && ret & SB_LABELS_NEWS ? sb_interpwatch_request(watch, &space)
+	return ret > 0 && ret & SB_LABELS_NEWS ? sb_interpwatch_request(watch, &space, UINT64_MAX)
 	       : ret < 0		       ? ret
 					       : 0;
 }

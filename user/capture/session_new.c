@@ -325,11 +325,12 @@ static bool is_plain(void *arg, const struct stat *st)
 	return sb_interp_is_plain(session->opts.interp, st);
 }
 
-static void on_interp_need(void *arg, const struct sb_uw_need_event *need, bool is_plain)
+static void on_interp_need(void *arg, const struct sb_uw_need_event *need, uint64_t since_ns,
+			   bool is_plain)
 {
 	const struct sb_session *session = arg;
 
-	sb_interpwatch_need(session->interps, &SB_SPACE_KEY(need), is_plain);
+	sb_interpwatch_need(session->interps, &SB_SPACE_KEY(need), since_ns, is_plain);
 }
 
 static int start_interps(struct sb_session *session)

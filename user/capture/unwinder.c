@@ -197,16 +197,17 @@ static void serve_interps(struct sb_unwinder *unwinder, const struct sb_uw_need_
 {
 	const struct sb_unwinder_interps *interps =
 		__atomic_load_n(&unwinder->interps, __ATOMIC_ACQUIRE);
-	uint64_t now_ns = sb_now_ns();
+	uint64_t since_ns;
 	bool is_plain;
 
 	if (!interps)
 		return;
 	interps->follow(interps->arg, need->tgid);
+	since_ns = sb_now_ns();
 	serve_proc(unwinder, need);
-	is_plain = sb_uwprocs_is_read_since(unwinder->procs, need->tgid, now_ns) &&
+	is_plain = sb_uwprocs_is_read_since(unwinder->procs, need->tgid, since_ns) &&
 		   sb_uwprocs_is_plain(unwinder->procs, need);
-	interps->need(interps->arg, need, is_plain);
+	interps->need(interps->arg, need, since_ns, is_plain);
 }
 
 static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)

@@ -86,8 +86,9 @@ struct sb_unwinder_interps {
 	/* Whether a file is known to have no interpreter. */
 	bool (*is_plain)(void *arg, const struct stat *st);
 	/* The request. @is_plain: the mappings were read since follow(), and is_plain() holds for
-	 * all. */
-	void (*need)(void *arg, const struct sb_uw_need_event *need, bool is_plain);
+	 * all. @since_ns: CLOCK_MONOTONIC, after follow() and before they were read. */
+	void (*need)(void *arg, const struct sb_uw_need_event *need, uint64_t since_ns,
+		     bool is_plain);
 	void *arg;
 };
 void sb_unwinder_serve_interps(struct sb_unwinder *unwinder,

@@ -19,7 +19,11 @@
 #include <cmocka.h>
 
 #include "../under_valgrind.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/time.h"
 #include "symbolizer/process/procfs.h"
+#include "symbolizer/process/reader.h"
 
 static bool parse(const char *line, struct sb_maps_line *ret)
 {
@@ -303,6 +307,47 @@ static void test_code(void **state)
 	rmdir(dir);
 }
 
+static bool has_page(const struct code *code, const void *page)
+{
+	size_t i;
+
+	for (i = 0; i < code->nr; i++)
+		if (code->at[i].line.start <= (uintptr_t)page &&
+		    code->at[i].line.end > (uintptr_t)page)
+			return true;
+	return false;
+}
+
+/* What was read of a process serves those who need nothing newer, and nobody else. */
+static void test_code_since(void **state)
+{
+	static struct code first, old, new;
+	const uint32_t own = (uint32_t)getpid();
+	const uint64_t before_ns = sb_now_ns();
+	sb_cleanup(sb_str_release) struct sb_str records = {};
+	void *page;
+
+	not_under_valgrind();
+	assert_int_equal(sb_reader_code_since(own, before_ns, &records), -ENODATA);
+	assert_int_equal(sb_procfs_code(own, keep_line, &first), 0);
+	if (sb_reader_code_since(own, before_ns, &records) == -ENODATA)
+		skip(); /* no PROCMAP_QUERY: it is read as text, which is not kept */
+	page = mmap(NULL, (size_t)getpagesize(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	assert_true(page != MAP_FAILED);
+	assert_false(has_page(&first, page));
+	assert_int_equal(sb_procfs_code_since(own, before_ns, keep_line, &old), 0);
+	assert_int_equal(old.nr, first.nr);
+	assert_false(has_page(&old, page));
+	assert_int_equal(sb_procfs_code_since(own, sb_now_ns(), keep_line, &new), 0);
+	assert_true(has_page(&new, page));
+	assert_int_equal(sb_reader_code_since(own + 1, before_ns, &records), -ENODATA);
+	/* Nor is a process asked for again that was not there. */
+	assert_int_equal(sb_procfs_code(UINT32_MAX / 2, keep_line, &old), -ESRCH);
+	assert_int_equal(sb_reader_code_since(UINT32_MAX / 2, before_ns, &records), -ESRCH);
+	munmap(page, (size_t)getpagesize());
+}
+
 static void test_stat(void **state)
 {
 	struct sb_procfs_stat stat, child;
@@ -387,12 +432,13 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),	cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_self),	cmocka_unit_test(test_open),
-		cmocka_unit_test(test_ids),	cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_bad_ids), cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_stat),	cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_code),	cmocka_unit_test(test_stat_line),
+		cmocka_unit_test(test_line),	  cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_self),	  cmocka_unit_test(test_open),
+		cmocka_unit_test(test_ids),	  cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_bad_ids),	  cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_stat),	  cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_code),	  cmocka_unit_test(test_code_since),
+		cmocka_unit_test(test_stat_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

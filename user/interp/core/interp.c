@@ -414,10 +414,10 @@ static void confs_of(struct space *space, struct sb_interp_confs *ret)
 
 /* Read the mappings of code. A process that ends has none long before its parent waits for it, and
  * nothing else tells. */
-static int look_at_code(uint32_t tgid, struct map_list *list)
+static int look_at_code(uint32_t tgid, uint64_t since_ns, struct map_list *list)
 {
 	struct sb_procfs_stat stat;
-	int err = sb_procfs_code(tgid, on_line, list);
+	int err = sb_procfs_code_since(tgid, since_ns, on_line, list);
 
 	if (!err && !list->maps.nr && (sb_procfs_stat(tgid, &stat) || !stat.is_kernel))
 		err = -ESRCH;
@@ -426,6 +426,12 @@ static int look_at_code(uint32_t tgid, struct map_list *list)
 
 int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *key,
 		   struct sb_interp_confs *ret_confs)
+{
+	return sb_interp_look_since(interp, key, UINT64_MAX, ret_confs);
+}
+
+int sb_interp_look_since(struct sb_interp *interp, const struct sb_space_key *key,
+			 uint64_t since_ns, struct sb_interp_confs *ret_confs)
 {
 	struct map_list list = {};
 	uint64_t start_ns = sb_now_ns();
@@ -436,7 +442,7 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *key,
 	/* Read it before the mappings: they belong to this process, or to a later one. */
 	if (!key->start_ns && sb_procfs_stat(key->tgid, &now))
 		now.start_ticks = 0;
-	err = look_at_code(key->tgid, &list);
+	err = look_at_code(key->tgid, since_ns, &list);
 	pthread_mutex_lock(&interp->lock);
 	if (!err || err == -EFBIG)
 		err = sb_interp_make_space(interp, key, &space);
