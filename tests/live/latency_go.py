@@ -120,6 +120,17 @@ def returns():
     check(result.total == said['panics'][0], f'trace: only calls that return: {result.total} of {said["panics"]}')
 
 
+def arguments():
+    """Go has its own registers for them; a function in assembly has them on the stack."""
+    result, said = measured(EXE, '{}nested', view='trace', args=('--value', 'arg0'))
+    by_value = {}
+    for stack, weight in result.stacks.items():
+        by_value[stack[-1]] = by_value.get(stack[-1], 0) + weight
+    check(by_value == {f'[arg0={value}]': said['nested'][0] for value in (0, 1, 2)}, f'{by_value}, {said["nested"]}')
+    result = stackbpf(BINARY, 'trace', f'{EXE}:runtime.goexit.abi0', '--when', 'arg0 > 1', '-t', '1')
+    check(result.status == 2 and 'arg0' in result.err, f'no arguments: {result.status} {result.err}')
+
+
 def expressions():
     """The result and the time of a call are known; its arguments are not."""
     result, said = measured(EXE, '{}nested', args=('--when', 'retval == 2', '--value', '(int)retval'))
@@ -140,5 +151,5 @@ def patterns():
     check("such as 'main.never': it has no return instruction" in result.err, f'those that cannot be are told: {result.err[-500:]}')
 
 
-run_parts((goroutines, stacks_that_move, recursion, panics, open_calls, returns, expressions, patterns), sys.argv[3:])
+run_parts((goroutines, stacks_that_move, recursion, panics, open_calls, returns, arguments, expressions, patterns), sys.argv[3:])
 done()

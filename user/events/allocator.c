@@ -298,7 +298,6 @@ static int found_function(struct sb_resolving *to, const char *name, const struc
 {
 	const struct finding *finding = to->arg;
 	const size_t before = finding->probes->places.nr;
-	struct sb_probe place = *probe;
 	size_t i;
 	int err;
 
@@ -309,8 +308,7 @@ static int found_function(struct sb_resolving *to, const char *name, const struc
 			break;
 	if (i == SB_ARRAY_SIZE(functions))
 		return 0;
-	place.is_of_go = functions[i].of == GO;
-	err = add_places(to, &functions[i], &place);
+	err = add_places(to, &functions[i], probe);
 	/* None, if it is to be followed and cannot be. */
 	if (finding->probes->places.nr == before)
 		return err;

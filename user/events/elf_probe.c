@@ -25,6 +25,11 @@
 
 SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
 
+/* How Go names its functions in assembly since 1.17, when those in Go got their arguments in
+ * registers, and one of them that each program has. Sources: cmd/link, src/cmd/compile/abi-internal.md. */
+#define ASSEMBLY_SUFFIX ".abi0"
+static const char go_marker[] = "runtime.goexit" ASSEMBLY_SUFFIX;
+
 /* A file in which an event is looked for. */
 struct search {
 	struct sb_resolving *to;
@@ -35,6 +40,8 @@ struct search {
 	/* Functions of that name that are chosen when the file is loaded, and one of them. */
 	size_t nr_ifuncs;
 	char ifunc[SB_EVENT_NAME_BYTES];
+	bool is_go, wants_marker;   /* a Go program; only go_marker is looked for now */
+	enum sb_probe_args go_args; /* of its functions in Go */
 	/* Of a Go program whose functions are probed at their returns; zeroed otherwise. */
 	struct sb_gopcln table;
 	/* Functions whose returns cannot be found, one of them, and why. */
@@ -128,13 +135,26 @@ static uint64_t jump_of(const struct sb_elf *elf, uint64_t addr, uint64_t offset
 	return ret;
 }
 
+/* Functions of C in a Go program have no package, and so no dot in their names. */
+static enum sb_probe_args args_of(const struct search *search, const char *name)
+{
+	const size_t len = strlen(name), len_of_suffix = strlen(ASSEMBLY_SUFFIX);
+
+	if (!search->is_go || !strchr(name, '.'))
+		return SB_ARGS_OF_C;
+	return len >= len_of_suffix && sb_streq(name + len - len_of_suffix, ASSEMBLY_SUFFIX)
+		       ? SB_ARGS_ON_STACK
+		       : search->go_args;
+}
+
 static int found_address(struct search *search, const char *name, uint64_t addr)
 {
 	struct sb_resolving *to = search->to;
 	struct sb_probe probe = { .kind = SB_PROBE_USER,
 				  .is_return = to->spec->is_return,
 				  .path = search->path,
-				  .function = (char *)name };
+				  .function = (char *)name,
+				  .of_args = args_of(search, name) };
 	const char *shown = search->shown.s;
 	char text[2 * SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
 	int err = 0;
@@ -199,6 +219,11 @@ static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const cha
 	bool matches;
 	int err;
 
+	if (search->wants_marker) {
+		if (sb_streq(name, go_marker))
+			search->go_args = SB_ARGS_OF_GO;
+		return 0;
+	}
 	if (!is_function(search, sym))
 		return 0;
 	err = match(search, name, &shown, &matches);
@@ -254,6 +279,18 @@ static int look_at_table(struct search *search, uint32_t type)
 		sb_reason_set(search->to->reason, err,
 			      "event '%s': cannot read the symbols of '%s'", search->to->text,
 			      search->path);
+	return err;
+}
+
+static int find_go_args(struct search *search)
+{
+	int err;
+
+	search->is_go = sb_gopcln_is_there(search->elf);
+	search->go_args = SB_ARGS_ON_STACK;
+	search->wants_marker = true;
+	err = search->is_go ? look_at_table(search, SHT_SYMTAB) : 0;
+	search->wants_marker = false;
 	return err;
 }
 
@@ -328,7 +365,9 @@ int sb_resolve_user(struct sb_resolving *to)
 		if (!err)
 			err = found_address(&search, "", to->spec->offset);
 	} else if (!err) {
-		err = look_at_table(&search, SHT_SYMTAB);
+		err = find_go_args(&search);
+		if (!err)
+			err = look_at_table(&search, SHT_SYMTAB);
 		if (!err)
 			err = look_at_table(&search, SHT_DYNSYM);
 	}

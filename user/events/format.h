@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "bpf/abi/sb_abi_trace.h"
 #include "events/expr.h"
+#include "events/probe.h"
 
 typedef SB_VEC(struct sb_expr_field) sb_vec_expr_field;
 
@@ -56,9 +57,9 @@ int sb_format_describe(char *text, struct sb_str *str);
 int sb_usdt_parse(const char *text, struct sb_trace_arg *args, sb_vec_expr_field *fields);
 
 /* Append the arguments of a function at its beginning, arg0 to arg5, or with @is_return its retval,
- * which are registers in a BPF program's context. With @is_of_go they are those of Go since 1.17.
- * Names are constants. Return: 0; -ENOMEM. */
-int sb_function_fields(bool is_return, bool is_of_go, sb_vec_expr_field *fields);
+ * which are registers in a BPF program's context: those that @args names. Names are constants.
+ * Return: 0; -ENOMEM. */
+int sb_function_fields(bool is_return, enum sb_probe_args args, sb_vec_expr_field *fields);
 
 /* Append arg0 to arg5, retval and elapsed of a call, which are in struct sb_call_context. A Go
  * function has its arguments in other registers than C, so it gets no arg0 to arg5. Names are

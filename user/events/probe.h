@@ -30,18 +30,24 @@ struct sb_reason;
 /* Places of one run. Each is a hook of the kernel, which takes time to attach. */
 #define SB_PROBES_MAX 1000u
 
+enum sb_probe_args {
+	SB_ARGS_OF_C,
+	SB_ARGS_OF_GO,	  /* since Go 1.17: in registers, but in others than those of C */
+	SB_ARGS_ON_STACK, /* Go before, and Go's functions in assembly: no name stands for them */
+};
+
 /* One place. Which members mean something depends on the kind. */
 struct sb_probe {
 	enum sb_probe_kind kind;
 	bool is_return;
 	const struct sb_preset *preset; /* that the place was named by; NULL: none */
 	bool is_call;			/* its return is hooked, too, whatever the others are */
-	bool is_of_glob;   /* one of many: if the kernel cannot hook it, the others are traced */
-	bool is_of_go;	   /* Go since 1.17: its arguments are in other registers than those of C */
-	uint32_t name_idx; /* of sb_probes.names: samples of this place are shown by it */
-	char *path;	   /* user, USDT: the file, as we can open it; owned */
-	char *function;	   /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */
-	uint64_t offset;   /* kernel: in the function; user, USDT: in the file */
+	bool is_of_glob; /* one of many: if the kernel cannot hook it, the others are traced */
+	enum sb_probe_args of_args; /* user: where the function finds its arguments */
+	uint32_t name_idx;	    /* of sb_probes.names: samples of this place are shown by it */
+	char *path;		    /* user, USDT: the file, as we can open it; owned */
+	char *function;	 /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */
+	uint64_t offset; /* kernel: in the function; user, USDT: in the file */
 	/* A Go function whose returns are hooked: its return instructions, offsets in the file. At
 	 * calls `offset` is where each call passes once (goreturns.h). Owned. Others: empty. */
 	sb_vec_u64 returns;

@@ -58,7 +58,7 @@ static int add_arguments(struct compiling *to, struct sb_probe *place)
 	case SB_PROBE_PERF:
 		return 0;
 	default:
-		return sb_function_fields(place->is_return, place->is_of_go, &to->fields);
+		return sb_function_fields(place->is_return, place->of_args, &to->fields);
 	}
 }
 

@@ -260,14 +260,17 @@ int sb_call_fields(bool is_of_go, sb_vec_expr_field *fields)
 		   : add_register("elapsed", offsetof(struct sb_call_context, elapsed_ns), fields);
 }
 
-int sb_function_fields(bool is_return, bool is_of_go, sb_vec_expr_field *fields)
+int sb_function_fields(bool is_return, enum sb_probe_args args, sb_vec_expr_field *fields)
 {
+	const uint16_t *registers = args == SB_ARGS_OF_GO ? go_args : function_args;
 	size_t i;
 	int err = 0;
 
 	if (is_return)
 		return add_register("retval", RETVAL_AT, fields);
+	if (args == SB_ARGS_ON_STACK)
+		return 0;
 	for (i = 0; i < SB_ARRAY_SIZE(function_args) && !err; i++)
-		err = add_register(arg_names[i], is_of_go ? go_args[i] : function_args[i], fields);
+		err = add_register(arg_names[i], registers[i], fields);
 	return err;
 }

@@ -232,13 +232,15 @@ static void test_function(void **state)
 {
 	sb_vec_expr_field fields = {};
 
-	assert_int_equal(sb_function_fields(false, false, &fields), 0);
-	assert_int_equal(sb_function_fields(true, false, &fields), 0);
+	assert_int_equal(sb_function_fields(false, SB_ARGS_OF_C, &fields), 0);
+	assert_int_equal(sb_function_fields(true, SB_ARGS_OF_C, &fields), 0);
 	assert_int_equal(fields.nr, 7);
 	assert_string_equal(fields.at[5].name, "arg5");
 	assert_string_equal(fields.at[6].name, "retval");
 	/* Go's first argument is where its results, and those of C, are. */
-	assert_int_equal(sb_function_fields(false, true, &fields), 0);
+	assert_int_equal(sb_function_fields(false, SB_ARGS_OF_GO, &fields), 0);
+	assert_int_equal(fields.nr, 13);
+	assert_int_equal(sb_function_fields(false, SB_ARGS_ON_STACK, &fields), 0);
 	assert_int_equal(fields.nr, 13);
 	assert_string_equal(fields.at[7].name, "arg0");
 	assert_int_equal(fields.at[7].at, fields.at[6].at);
