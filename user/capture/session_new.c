@@ -512,7 +512,9 @@ static int load(struct sb_session *session)
 	sb_procwatch_notify(session->procwatch, on_news, session);
 	expect_targets(session);
 	expect_command(session);
-	return sb_targets_apply(session->opts.targets, session->skel, session->opts.reason);
+	return sb_targets_apply(session->opts.targets,
+				session->opts.command ? session->opts.command_tgid : 0,
+				session->skel, session->opts.reason);
 }
 
 static int make_stats(struct sb_session *session)

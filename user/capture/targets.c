@@ -218,8 +218,9 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 	return 0;
 }
 
-/* Give @rule to the children of a thread of ours that have none: the command of the run has one. */
-static void exclude_children(int map_fd, const char *tid, uint32_t rule)
+/* Give @rule to the children of a thread of ours that have none. The command of the run is a child,
+ * too, and has no rule when everything is sampled. */
+static void exclude_children(int map_fd, const char *tid, uint32_t rule, uint32_t command_tgid)
 {
 	sb_cleanup(sb_freep) char *text = NULL;
 	char path[64];
@@ -233,7 +234,8 @@ static void exclude_children(int map_fd, const char *tid, uint32_t rule)
 		return;
 	for (p = text, end = text + len; sb_scan_u64(&p, end, &pid) && p < end; p++) {
 		tgid = (uint32_t)pid;
-		(void)bpf_map_update_elem(map_fd, &tgid, &rule, BPF_NOEXIST);
+		if (tgid != command_tgid)
+			(void)bpf_map_update_elem(map_fd, &tgid, &rule, BPF_NOEXIST);
 	}
 }
 
@@ -241,7 +243,7 @@ static void exclude_children(int map_fd, const char *tid, uint32_t rule)
  * Leave out this process and its helper processes: the hook of fork gives its rule to those that are
  * to come. Without CONFIG_PROC_CHILDREN those that run already are sampled.
  */
-static int exclude_self(struct sampler_bpf *skel)
+static int exclude_self(struct sampler_bpf *skel, uint32_t command_tgid)
 {
 	const int map_fd = bpf_map__fd(skel->maps.target_tgids);
 	uint32_t self = (uint32_t)getpid(), rule = SB_RULE_DENY | SB_RULE_FOLLOW;
@@ -253,14 +255,14 @@ static int exclude_self(struct sampler_bpf *skel)
 	tasks = opendir("/proc/self/task");
 	while (tasks && (entry = readdir(tasks)))
 		if (entry->d_name[0] != '.')
-			exclude_children(map_fd, entry->d_name, rule);
+			exclude_children(map_fd, entry->d_name, rule, command_tgid);
 	if (tasks)
 		closedir(tasks);
 	return 0;
 }
 
-int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
-		     struct sb_reason *reason)
+int sb_targets_apply(const struct sb_targets *targets, uint32_t command_tgid,
+		     struct sampler_bpf *skel, struct sb_reason *reason)
 {
 	int err;
 
@@ -272,7 +274,7 @@ int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 			 reason);
 	if (err)
 		return err;
-	err = exclude_self(skel);
+	err = exclude_self(skel, command_tgid);
 	if (err)
 		return sb_reason_set(reason, err, "cannot exclude stackbpf itself from sampling");
 	return apply_cgroups(targets, skel, reason);
