@@ -31,6 +31,30 @@ struct {
 	__uint(max_entries, 4096); /* set before load */
 } interp_events SEC(".maps");
 
+/*
+ * Pieces of the process's memory that this sample has read. The kernel takes about as long to copy
+ * a piece as a word, and most of what a walk reads is near to what it has read before: records of
+ * one stack, objects of one arena. So a step finds most of its words here. Nothing is taken over
+ * from one sample to the next: begin_reads() forgets all pieces.
+ */
+#define READ_BYTES  1024ull /* a power of two, and part of a page, so it is readable as a whole */
+#define READ_PIECES 16u	    /* a power of two */
+#define READ_WORDS  (READ_BYTES / 8)
+/* Of interp_pieces.at: there is none in this place. It is not aligned, as pieces are. */
+#define READ_NONE   1ull
+
+struct interp_pieces {
+	__u64 at[READ_PIECES]; /* addresses; the place of a piece follows from its address */
+	__u64 word[READ_PIECES * READ_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SB_SCRATCH_SWITCH + 1); /* the slots with most samples */
+	__type(key, __u32);
+	__type(value, struct interp_pieces);
+} interp_pieces SEC(".maps");
+
 __hidden struct sb_interp_conf *sb_interp_conf_at(__u32 at)
 {
 	return bpf_map_lookup_elem(&interp_confs, &at);
@@ -101,6 +125,67 @@ static int load_conf(struct sb_scratch *s, __u32 i)
 	return 0;
 }
 
+/* Forget what earlier samples have read. */
+static void begin_reads(__u32 slot)
+{
+	struct interp_pieces *pieces = bpf_map_lookup_elem(&interp_pieces, &slot);
+	__u32 i;
+
+	if (!pieces)
+		return;
+#pragma unroll
+	for (i = 0; i < READ_PIECES; i++)
+		pieces->at[i] = READ_NONE;
+}
+
+/*
+ * Read the piece that has the words from @addr to @end, unless it is there. Return: the index of
+ * the first one in pieces->word; -ENOENT if they are not in one piece, or it cannot be read.
+ */
+static __always_inline int find_piece(struct interp_pieces *pieces, __u64 addr, __u64 end)
+{
+	__u64 at = addr & ~(READ_BYTES - 1), place = addr / READ_BYTES;
+
+	if (end - at > READ_BYTES)
+		return -ENOENT;
+	place ^= place >> 4;
+	sb_opaque(place);
+	place &= READ_PIECES - 1;
+	if (pieces->at[place] != at) {
+		pieces->at[place] = READ_NONE;
+		if (bpf_probe_read_user(&pieces->word[place * READ_WORDS], READ_BYTES,
+					(const void *)at))
+			return -ENOENT;
+		pieces->at[place] = at;
+	}
+	return place * READ_WORDS + (addr - at) / 8;
+}
+
+__noinline int sb_interp_get(struct sb_interp_got *got, __u64 addr, __u32 len)
+{
+	__u32 i, nr, slot, shift = addr % 8;
+	struct interp_pieces *pieces;
+	int at = -ENOENT;
+
+	sb_opaque(len);
+	if (!got || len > SB_INTERP_GOT_BYTES)
+		return -EFAULT;
+	slot = got->slot;
+	pieces = bpf_map_lookup_elem(&interp_pieces, &slot);
+	nr = (len + 7) / 8;
+	if (pieces && (!shift || shift + len <= 8))
+		at = find_piece(pieces, addr - shift, addr - shift + 8 * nr);
+	if (at < 0)
+		return bpf_probe_read_user(got->word, len, (const void *)addr);
+	for (i = 0; i < SB_INTERP_GOT_BYTES / 8; i++) {
+		if (i >= nr)
+			break;
+		got->word[i] = pieces->word[(at + i) & (READ_PIECES * READ_WORDS - 1)];
+	}
+	got->word[0] >>= 8 * shift;
+	return 0;
+}
+
 static void begin_walks(struct sb_scratch *s)
 {
 	struct sb_interp_walk *walk = &s->interp.walk;
@@ -141,31 +226,14 @@ __noinline int sb_interp_start(__u32 slot)
 	s->interp.labels = proc->labels;
 	if (!proc->nr_confs)
 		return 0;
+	begin_reads(slot);
+	s->interp.got.slot = slot;
 	s->interp.proc = *proc;
 	s->interp.nr_confs = proc->nr_confs;
 	begin_walks(s);
 	if (proc->hook)
 		s->interp.has_hook = !load_conf(s, proc->hook - 1);
 	return 0;
-}
-
-__noinline int sb_interp_steps(__u32 slot)
-{
-	struct sb_scratch *s = sb_scratch_get(slot);
-	__u32 i;
-
-	if (!s)
-		return SB_STEP_END;
-	if (s->interp.nr_steps >= SB_INTERP_STEPS_MAX) {
-		s->interp.walk.event.status = SB_STACK_DEPTH;
-		return sb_interp_end(&s->interp.walk, SB_STACK_DEPTH);
-	}
-	for (i = 0; i < SB_INTERP_ROUND; i++) {
-		s->interp.nr_steps++;
-		if (sb_interp_step(slot) != SB_STEP_GO_ON)
-			return SB_STEP_END;
-	}
-	return SB_STEP_GO_ON;
 }
 
 __noinline int sb_interp_native_done(__u32 slot)
@@ -197,7 +265,10 @@ __noinline int sb_interp_walk(__u32 slot, __u32 i)
 	__builtin_memset(walk->at, 0, sizeof(walk->at));
 	walk->status = SB_STACK_DEPTH;
 	s->interp.nr_steps = 0;
+	/* What leads to the thread's state is scattered. */
+	s->interp.got.slot = SB_SCRATCH_MAX;
 	step = sb_interp_begin(slot);
+	s->interp.got.slot = slot;
 	if (step == SB_STEP_GO_ON)
 		sb_interp_run(slot);
 	if (walk->status == SB_STACK_FAULT)

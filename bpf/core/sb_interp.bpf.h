@@ -93,21 +93,17 @@ int sb_interp_name_asleep(struct sb_sample_key *key);
 
 /*
  * In bpf/interp/table.bpf.c: call the walker of the runtime walk.conf.runtime, for runtimes whose
- * frames are reached from the thread's state. begin() finds that state; each step() then moves over
- * one record of the interpreter's stack and pushes at most one frame. Only core/interp.bpf.c calls
- * them: sb_interp_walk() has set walk.conf, and walk.at to zeros. They are global functions, so
- * that the verifier examines each once.
- * Return: SB_STEP_GO_ON: call step() (again); SB_STEP_END, also for a runtime without a walker.
+ * frames are reached from the thread's state. begin() finds that state; steps() then takes up to
+ * SB_INTERP_ROUND steps, each of which moves over one record of the interpreter's stack and pushes
+ * at most one frame. Only core calls them: sb_interp_walk() has set walk.conf, and walk.at to
+ * zeros. At SB_INTERP_STEPS_MAX steps, counted for one walk by state or for all native frames
+ * together, the walk ends with SB_STACK_DEPTH. They are global functions, so that the verifier
+ * examines each once.
+ * Return: SB_STEP_GO_ON: call steps() (again); SB_STEP_END, also for a runtime without a walker.
  */
 int sb_interp_begin(__u32 slot);
-int sb_interp_step(__u32 slot);
-/*
- * Take up to SB_INTERP_ROUND steps. At SB_INTERP_STEPS_MAX steps, counted for one walk by state or
- * for all native frames together, the walk ends with SB_STACK_DEPTH.
- * Return: SB_STEP_GO_ON: there may be more; SB_STEP_END.
- */
 int sb_interp_steps(__u32 slot);
-#define SB_INTERP_ROUND 32
+#define SB_INTERP_ROUND 16
 
 /*
  * After sb_interp_begin(), or sb_interp_native() with walk.has_steps: take steps until the walker
@@ -128,14 +124,16 @@ static __always_inline void sb_interp_run(__u32 slot)
  * bpf/step/sb_step_<runtime>.h. WALKER: frames reached from the thread's state; NATIVE: frames that
  * lie on the native stack.
  */
-#define SB_INTERP_WALKER(runtime)                                   \
-	__hidden int sb_bpf_##runtime##_begin(struct sb_scratch *s) \
-	{                                                           \
-		return sb_##runtime##_begin(&s->interp.walk, s);    \
-	}                                                           \
-	__hidden int sb_bpf_##runtime##_step(struct sb_scratch *s)  \
-	{                                                           \
-		return sb_##runtime##_step(&s->interp.walk, s);     \
+#define SB_INTERP_WALKER(runtime)                                                      \
+	__hidden int sb_bpf_##runtime##_begin(struct sb_scratch *s)                    \
+	{                                                                              \
+		return sb_##runtime##_begin(&s->interp.walk, s);                       \
+	}                                                                              \
+	__noinline int sb_bpf_##runtime##_step(__u32 slot)                             \
+	{                                                                              \
+		struct sb_scratch *s = sb_scratch_get(slot);                           \
+                                                                                       \
+		return s ? (int)sb_##runtime##_step(&s->interp.walk, s) : SB_STEP_END; \
 	}
 #define SB_INTERP_NATIVE(runtime)                                           \
 	__hidden int sb_bpf_##runtime##_native(struct sb_scratch *s)        \
@@ -146,7 +144,7 @@ static __always_inline void sb_interp_run(__u32 slot)
 /* Declare these functions in the table. */
 #define SB_INTERP_HAS_WALKER(runtime)                       \
 	int sb_bpf_##runtime##_begin(struct sb_scratch *s); \
-	int sb_bpf_##runtime##_step(struct sb_scratch *s)
+	int sb_bpf_##runtime##_step(__u32 slot)
 #define SB_INTERP_HAS_NATIVE(runtime) int sb_bpf_##runtime##_native(struct sb_scratch *s)
 
 #endif

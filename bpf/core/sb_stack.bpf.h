@@ -16,11 +16,22 @@
 
 struct sb_scratch;
 static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr);
-#define SB_STEP_READ(mem, dst, len, addr)   sb_read_user(mem, dst, len, addr)
-#define SB_STEP_OPAQUE(x)		    sb_opaque(x)
-/* Walks of interpreters are not memoized, so their reads are not logged. */
+#define SB_STEP_READ(mem, dst, len, addr) sb_read_user(mem, dst, len, addr)
+#define SB_STEP_OPAQUE(x)		  sb_opaque(x)
+static __always_inline int sb_interp_read_user(struct sb_scratch *s, void *dst, __u32 len,
+					       __u64 addr);
+/*
+ * Walks of interpreters are not memoized, so their reads are not logged. With SB_INTERP_DIRECT
+ * defined before, each goes to the process, without a call below the walker's functions.
+ */
+#ifdef SB_INTERP_DIRECT
 #define SB_INTERP_READ(mem, dst, len, addr) bpf_probe_read_user(dst, len, (const void *)(addr))
-#define SB_LABEL_COPY(dst, len, src)	    bpf_probe_read_kernel(dst, len, src)
+#else
+#define SB_INTERP_READ(mem, dst, len, addr) sb_interp_read_user(mem, dst, len, addr)
+#endif
+/* Some words of labels are read twice, to see that they do not change meanwhile. */
+#define SB_LABEL_READ(mem, dst, len, addr) bpf_probe_read_user(dst, len, (const void *)(addr))
+#define SB_LABEL_COPY(dst, len, src)	   bpf_probe_read_kernel(dst, len, src)
 #include "bpf/step/sb_step_label.h"
 
 /* Calls of the thread whose returns are probed (core/sb_returns.bpf.h). */
@@ -64,6 +75,14 @@ struct sb_read_log {
 /* A stack is hashed by so many words at a time. */
 #define SB_STACK_HASH_WORDS 8
 
+/* What a walker of an interpreter has read last; at most SB_INTERP_GOT_BYTES, a power of two. */
+#define SB_INTERP_GOT_BYTES 128u
+struct sb_interp_got {
+	__u32 slot; /* whose pieces are used (core/interp.bpf.c); SB_SCRATCH_MAX: none */
+	__u32 reserved;
+	__u64 word[SB_INTERP_GOT_BYTES / 8];
+};
+
 /* The interpreters of the sampled process; used by core/interp.bpf.c. */
 struct sb_interp_record {
 	__u32 nr_confs; /* 0: there is none */
@@ -73,6 +92,7 @@ struct sb_interp_record {
 	struct sb_interp_proc proc;
 	__u64 nr_before; /* number of frames before the runtime was called for a native frame */
 	__u64 nr_steps;	 /* of all native frames together, or of one state */
+	struct sb_interp_got got;
 	struct sb_interp_walk walk;
 };
 
@@ -159,5 +179,29 @@ __u64 sb_stack_seed(__u32 i);
 /* Return: 1 if the stack @id is in the table of seen stacks, which it is also while it is being
  * shipped; 0: not, or not any more: user space evicts old ones. */
 int sb_stack_is_shipped(const struct sb_stack_id *id);
+
+/*
+ * For walks of interpreters: copy @len bytes, at most SB_INTERP_GOT_BYTES, at @addr of the current
+ * process to @got->word. Within one sample, what lies near to what was read before may be taken
+ * from a copy of that. A global function, so that the verifier examines it once.
+ * Return: 0; -EFAULT: @got->word has @len zeros.
+ */
+int sb_interp_get(struct sb_interp_got *got, __u64 addr, __u32 len);
+
+/*
+ * Copy @len bytes at @addr of the current process to @dst, for a walk of interpreters.
+ * Return: 0; -EFAULT: @dst has zeros.
+ */
+static __always_inline int sb_interp_read_user(struct sb_scratch *s, void *dst, __u32 len,
+					       __u64 addr)
+{
+	int err;
+
+	if (!__builtin_constant_p(len) || len > SB_INTERP_GOT_BYTES)
+		return bpf_probe_read_user(dst, len, (const void *)addr);
+	err = sb_interp_get(&s->interp.got, addr, len);
+	__builtin_memcpy(dst, s->interp.got.word, len);
+	return err;
+}
 
 #endif

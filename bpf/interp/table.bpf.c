@@ -34,19 +34,49 @@ __noinline int sb_interp_begin(__u32 slot)
 	}
 }
 
-__noinline int sb_interp_step(__u32 slot)
+/* The runtime is told apart here, and not in a function of its own, because calls may be eight deep. */
+static __always_inline int step_of(__u32 runtime, __u32 slot)
 {
-	struct sb_scratch *s = sb_scratch_get(slot);
-
-	if (!s)
-		return SB_STEP_END;
-	switch (s->interp.walk.conf.runtime) {
-#define SB_RUNTIME(number, name, how) BY_STATE_##how(CASE(number, sb_bpf_##name##_step))
+	switch (runtime) {
+#define CASE_STEP(number, name)   \
+	case SB_RUNTIME_##number: \
+		return sb_bpf_##name##_step(slot);
+#define SB_RUNTIME(number, name, how) BY_STATE_##how(CASE_STEP(number, name))
 #include "bpf/abi/sb_runtimes.def"
 #undef SB_RUNTIME
 	default:
 		return SB_STEP_END;
 	}
+}
+
+__noinline int sb_interp_steps(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u32 i, runtime;
+	int step;
+
+	if (!s)
+		return SB_STEP_END;
+	if (s->interp.nr_steps >= SB_INTERP_STEPS_MAX) {
+		s->interp.walk.event.status = SB_STACK_DEPTH;
+		return sb_interp_end(&s->interp.walk, SB_STACK_DEPTH);
+	}
+	i = SB_INTERP_ROUND;
+	/*
+	 * Linux 5.15 wants loops to begin where they are entered, which this form sees to. The
+	 * runtime is read in each round of it: the verifier would go through the loop once for
+	 * each runtime if it knew that it stays the same.
+	 */
+	do {
+		runtime = *(volatile __u32 *)&s->interp.walk.conf.runtime;
+		step = step_of(runtime, slot);
+		s->interp.nr_steps++;
+		if (step != SB_STEP_GO_ON)
+			return SB_STEP_END;
+		i--;
+		sb_opaque(i);
+	} while (i);
+	return SB_STEP_GO_ON;
 }
 
 __noinline int sb_interp_native(__u32 slot)

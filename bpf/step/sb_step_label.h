@@ -6,6 +6,7 @@
  * these can be defined before including it:
  *
  *	SB_LABEL_COPY(dst, len, src)	copy between places of struct sb_label_walk
+ *	SB_LABEL_READ			used instead of SB_INTERP_READ
  *
  * In all functions, *@w is all the state there is (one thread for each), and @mem is passed to
  * SB_INTERP_READ, which copies from the process and returns 0 on success. Results: SB_STEP_GO_ON:
@@ -23,6 +24,9 @@
 
 #include "bpf/step/sb_interp_step.h"
 
+#ifndef SB_LABEL_READ
+#define SB_LABEL_READ SB_INTERP_READ
+#endif
 #ifndef SB_LABEL_COPY
 #define SB_LABEL_COPY(dst, len, src) __builtin_memcpy(dst, src, len)
 #endif
@@ -96,7 +100,7 @@ static __always_inline __u64 sb_label_word(struct sb_label_walk *w, void *mem, _
 {
 	__u64 val = 0;
 
-	if (SB_INTERP_READ(mem, &val, sizeof(val), addr)) {
+	if (SB_LABEL_READ(mem, &val, sizeof(val), addr)) {
 		w->is_bad = 1;
 		return 0;
 	}
@@ -151,7 +155,7 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 	__u64 size;
 
 	w->head[3] = 0;
-	if (SB_INTERP_READ(mem, w->head, 28, record)) {
+	if (SB_LABEL_READ(mem, w->head, 28, record)) {
 		w->is_bad = 1;
 		return SB_STEP_END;
 	}
@@ -169,7 +173,7 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 	size &= SB_LABEL_MASK;
 	if (!size)
 		return SB_STEP_END;
-	if (SB_INTERP_READ(mem, w->record, size, record + 28)) {
+	if (SB_LABEL_READ(mem, w->record, size, record + 28)) {
 		w->is_bad = 1;
 		return SB_STEP_END;
 	}
@@ -183,7 +187,7 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *w, void *mem,
 							  __u64 set)
 {
-	if (SB_INTERP_READ(mem, w->head, 24, set)) {
+	if (SB_LABEL_READ(mem, w->head, 24, set)) {
 		w->is_bad = 1;
 		return SB_STEP_END;
 	}
@@ -199,7 +203,7 @@ static __always_inline enum sb_step sb_label_begin_map(struct sb_label_walk *w, 
 {
 	__u64 log2;
 
-	if (!map || SB_INTERP_READ(mem, w->head, 24, map)) {
+	if (!map || SB_LABEL_READ(mem, w->head, 24, map)) {
 		w->is_bad = 1;
 		return SB_STEP_END;
 	}
@@ -326,7 +330,7 @@ static __always_inline enum sb_step sb_label_next_of_list(struct sb_label_walk *
 {
 	if (!w->end)
 		return SB_STEP_END;
-	if (SB_INTERP_READ(mem, w->head, 32, w->at)) {
+	if (SB_LABEL_READ(mem, w->head, 32, w->at)) {
 		w->is_bad = 1;
 		return SB_STEP_END;
 	}
@@ -363,8 +367,8 @@ static __always_inline enum sb_step sb_label_next_of_map(struct sb_label_walk *w
 	if ((tops >> 8 * entry & 0xff) < SB_LABEL_GO_TOP_MIN)
 		return SB_STEP_GO_ON;
 	keys += 16 * entry;
-	if (SB_INTERP_READ(mem, w->head, 16, keys) ||
-	    SB_INTERP_READ(mem, w->head + 2, 16, keys + 16 * SB_LABEL_GO_ENTRIES)) {
+	if (SB_LABEL_READ(mem, w->head, 16, keys) ||
+	    SB_LABEL_READ(mem, w->head + 2, 16, keys + 16 * SB_LABEL_GO_ENTRIES)) {
 		w->is_bad = 1;
 		return SB_STEP_END;
 	}
@@ -394,7 +398,7 @@ static __always_inline enum sb_step sb_label_take(struct sb_label_walk *w, void 
 	SB_STEP_OPAQUE(len); /* here, or the mask is folded away, which verifiers up to 6.1 need */
 	len &= 127;
 	__builtin_memset(w->key, 0, sizeof(w->key));
-	if (len > SB_LABEL_KEY_BYTES || SB_INTERP_READ(mem, w->key, len, w->head[0])) {
+	if (len > SB_LABEL_KEY_BYTES || SB_LABEL_READ(mem, w->key, len, w->head[0])) {
 		w->is_bad = 1;
 		return SB_STEP_GO_ON;
 	}
@@ -412,7 +416,7 @@ static __always_inline enum sb_step sb_label_take(struct sb_label_walk *w, void 
 	SB_STEP_OPAQUE(len);
 	len &= 255;
 	to = sb_label_put(w, i, len);
-	if (to && len && SB_INTERP_READ(mem, to, len, w->head[2])) {
+	if (to && len && SB_LABEL_READ(mem, to, len, w->head[2])) {
 		w->is_bad = 1;
 		w->nr_bytes -= 2 + len;
 	}

@@ -68,6 +68,7 @@ static inline void shim_core_maps(uint32_t ring_bytes)
 					    sizeof(struct sb_interp_proc), 4 });
 	shim_map_add((struct shim_map_def){ &interp_confs, BPF_MAP_TYPE_ARRAY, sizeof(uint32_t),
 					    sizeof(struct sb_interp_conf), SB_INTERP_PER_PROC });
+	SHIM_MAP(interp_pieces);
 	SHIM_RING(interp_events, 256 << 10);
 	shim_map_add((struct shim_map_def){ &labels_seen, BPF_MAP_TYPE_HASH, sizeof(uint64_t),
 					    sizeof(uint8_t), 64 });

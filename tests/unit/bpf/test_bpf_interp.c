@@ -9,14 +9,25 @@
 
 #include "core.h"
 
-#define TGID   42
-#define CODE   0x555500000000ull
-#define STACK  0x7ffd12340000ull
+#define TGID	     42
+#define CODE	     0x555500000000ull
+#define STACK	     0x7ffd12340000ull
 /* What address is what: lua_States, one for each native frame; Lua's stacks; a function. */
-#define STATES 0x100000000000ull
-#define BASES  0x200000000000ull
-#define FUNC   0x300000000000ull
+#define STATES	     0x100000000000ull
+#define BASES	     0x200000000000ull
+#define FUNC	     0x300000000000ull
 
+/* What Ruby has: control frames, the end of their environments, and objects, in one piece of memory. */
+#define RUBY	     0x400000000000ull
+#define RUBY_WORDS   512
+#define RUBY_FRAMES  8
+#define RUBY_EC	     (RUBY + 8)
+#define RUBY_CFP     (RUBY + 0x100)
+#define RUBY_ENVS    (RUBY + 0x400)
+#define RUBY_ISEQS   (RUBY + 0x600)
+#define RUBY_METHODS (RUBY + 0x800)
+
+static uint64_t ruby_word[RUBY_WORDS], ruby_bytes;
 static uint64_t nr_reads;
 /* What each of Lua's frames is: its link, and the four bytes that say what its function is. */
 static uint64_t link_word, func_word;
@@ -66,6 +77,8 @@ static uint64_t in_state(uint64_t addr)
 
 static uint64_t word_at(uint64_t addr)
 {
+	if (addr >= RUBY && addr < RUBY + sizeof(ruby_word))
+		return ruby_word[(addr - RUBY) / 8];
 	if (addr >= FUNC && addr < FUNC + 64)
 		return func_word;
 	if (addr >= BASES && addr < FUNC)
@@ -80,6 +93,8 @@ static int read_forged(void *dst, uint32_t size, uint64_t addr)
 	uint32_t i;
 
 	nr_reads++;
+	if (addr >= RUBY && addr < STACK && addr + size > RUBY + ruby_bytes)
+		return -EFAULT;
 	for (i = 0; i < size; i++)
 		((uint8_t *)dst)[i] = (uint8_t)(word_at((addr + i) & ~7ull) >> (addr + i) % 8 * 8);
 	return 0;
@@ -105,6 +120,7 @@ static int setup(void **state)
 	memcpy(conf->word, &luajit, sizeof(luajit));
 	bpf_map_update_elem(&interp_procs, &tgid, &proc, BPF_ANY);
 	nr_reads = 0;
+	ruby_bytes = sizeof(ruby_word);
 	func_word = SB_LUAJIT_TFUNC << 8;
 	return 0;
 }
@@ -134,8 +150,9 @@ static void test_steps_are_bounded(void **state)
 	link_word = 16 | SB_LUAJIT_FRAME_VARG;
 	s = sample();
 	assert_true(s->stack.nr_frames > 100);
-	assert_in_range(nr_reads, SB_INTERP_STEPS_MAX,
-			3 * SB_INTERP_STEPS_MAX + 16 * SB_USTACK_DEPTH_MAX);
+	assert_in_range(s->interp.nr_steps, SB_INTERP_STEPS_MAX,
+			SB_INTERP_STEPS_MAX + SB_INTERP_ROUND);
+	assert_in_range(nr_reads, 1, 3 * SB_INTERP_STEPS_MAX + 16 * SB_USTACK_DEPTH_MAX);
 	assert_int_equal(s->interp.walk.event.status, SB_STACK_DEPTH);
 	/* The next sample begins anew. */
 	link_word = 16 | SB_LUAJIT_FRAME_C;
@@ -186,12 +203,117 @@ static void test_hook(void **state)
 	assert_int_equal(sample()->interp.walk.nr_frames, 0);
 }
 
+static void ruby_put(uint64_t addr, uint64_t word)
+{
+	ruby_word[(addr - RUBY) / 8] = word;
+}
+
+/* Frame number @i, from the leaf, is in the method @method, and the address of its code is @body. */
+static void ruby_frame(uint64_t i, uint64_t method, uint64_t body)
+{
+	uint64_t cfp = RUBY_CFP + 56 * i, ep = RUBY_ENVS + 32 * i + 16;
+	uint64_t iseq = RUBY_ISEQS + 40 * method, entry = RUBY_METHODS + 40 * method;
+
+	ruby_put(cfp + 16, iseq);
+	ruby_put(cfp + 32, ep);
+	ruby_put(ep - 16, entry);
+	ruby_put(ep, (uint64_t)SB_RUBY_METHOD << 16 | SB_RUBY_LOCAL);
+	ruby_put(entry, SB_RUBY_IMEMO_MENT << 12 | 0x1a);
+	ruby_put(iseq + 16, body);
+}
+
+static void ruby_setup(void)
+{
+	struct sb_ruby_conf ruby = { .by = SB_RUBY_BY_OFFSET, .cfp_bytes = 56 };
+	struct sb_interp_proc *proc;
+	struct sb_interp_conf *conf;
+	uint32_t tgid = TGID, zero = 0;
+	uint64_t i;
+
+	conf = bpf_map_lookup_elem(&interp_confs, &zero);
+	*conf = (struct sb_interp_conf){ .runtime = SB_RUNTIME_RUBY, .flags = SB_INTERP_BY_STATE };
+	ruby.ec_offset = RUBY;
+	memcpy(conf->word, &ruby, sizeof(ruby));
+	proc = bpf_map_lookup_elem(&interp_procs, &tgid);
+	proc->hook = 0;
+	cfg_unwind = 0;
+	memset(ruby_word, 0, sizeof(ruby_word));
+	ruby_put(RUBY, RUBY_EC);
+	ruby_put(RUBY_EC, RUBY_CFP); /* the stack, its size, the frame that runs */
+	ruby_put(RUBY_EC + 8, 7 * RUBY_FRAMES);
+	ruby_put(RUBY_EC + 16, RUBY_CFP);
+	for (i = 0; i < RUBY_FRAMES; i++)
+		ruby_frame(i, i % 3, 0x5000 + 0x100 * (i % 3));
+	nr_reads = 0;
+}
+
+/*
+ * What a sample has read is not taken for what stands there at the next: the frames in the middle
+ * are others, while leaf and root are as they were, and so are the addresses of all records.
+ */
+static void test_middle_changes(void **state)
+{
+	struct sb_interp_frame first[RUBY_FRAMES];
+	struct sb_scratch *s;
+	struct sb_stack_id id;
+	int i;
+
+	ruby_setup();
+	s = sample();
+	assert_int_equal(s->interp.walk.nr_frames, RUBY_FRAMES);
+	assert_int_equal(s->interp.walk.event.status, SB_STACK_COMPLETE);
+	memcpy(first, s->interp.walk.frame, sizeof(first));
+	id = s->capture.key.istack;
+	for (i = 2; i < RUBY_FRAMES - 2; i++)
+		ruby_frame((uint64_t)i, 4, 0x6000);
+	s = sample();
+	assert_int_equal(s->interp.walk.nr_frames, RUBY_FRAMES);
+	for (i = 0; i < RUBY_FRAMES; i++) {
+		bool is_same = !memcmp(&first[i], &s->interp.walk.frame[i], sizeof(first[i]));
+
+		assert_int_equal(is_same, i < 2 || i >= RUBY_FRAMES - 2);
+	}
+	assert_memory_not_equal(&id, &s->capture.key.istack, sizeof(id));
+	/* Another object at the same address, to which the same words point. */
+	id = s->capture.key.istack;
+	ruby_put(RUBY_ISEQS + 40 * 4 + 16, 0x7770);
+	s = sample();
+	assert_memory_not_equal(&id, &s->capture.key.istack, sizeof(id));
+	/* And as it was at first. */
+	for (i = 0; i < RUBY_FRAMES; i++)
+		ruby_frame((uint64_t)i, (uint64_t)i % 3, 0x5000 + 0x100 * ((uint64_t)i % 3));
+	s = sample();
+	assert_memory_equal(first, s->interp.walk.frame, sizeof(first));
+}
+
+/* Words that are near to each other are read together, where they can be. */
+static void test_pieces(void **state)
+{
+	struct sb_scratch *s;
+	uint64_t by_pieces;
+
+	ruby_setup();
+	s = sample();
+	assert_int_equal(s->interp.walk.nr_frames, RUBY_FRAMES);
+	by_pieces = nr_reads;
+	assert_in_range(by_pieces, 1, 2 * RUBY_FRAMES);
+	/* Memory ends behind the last word that is needed. */
+	nr_reads = 0;
+	ruby_bytes = RUBY_METHODS + 40 * 2 + 24 - RUBY;
+	s = sample();
+	assert_int_equal(s->interp.walk.nr_frames, RUBY_FRAMES);
+	assert_int_equal(s->interp.walk.event.status, SB_STACK_COMPLETE);
+	assert_true(nr_reads > by_pieces);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_steps_are_bounded, setup),
 		cmocka_unit_test_setup(test_frames_are_bounded, setup),
 		cmocka_unit_test_setup(test_hook, setup),
+		cmocka_unit_test_setup(test_middle_changes, setup),
+		cmocka_unit_test_setup(test_pieces, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
