@@ -15,7 +15,6 @@ interpreters cost.
 import contextlib
 import ctypes
 import os
-import platform
 import re
 import shutil
 import statistics
@@ -24,7 +23,7 @@ import subprocess
 import sys
 import time
 
-from costs import bpf_stats_on, programs_of
+from costs import bpf, bpf_stats_on, programs_of
 
 OLD, NEW, DEEP = sys.argv[1:4]
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 5
@@ -52,12 +51,6 @@ MODES = {
     '-k': ['-k'],
 }
 INTERPRETED = ('perl', 'python', 'ruby', 'json')
-
-
-def bpf(command, attr):
-    """bpf(2) with a writable attribute."""
-    number = 280 if platform.machine() == 'aarch64' else 321
-    return ctypes.CDLL(None, use_errno=True).syscall(number, command, attr, len(attr))
 
 
 class Counters:
