@@ -137,22 +137,23 @@ static void tell_own_heaps(const struct sb_alloc_found *found, bool is_by_pages)
 
 	for (i = 0; sb_own_heaps[i].name; i++) {
 		if (found->lumps >> i & 1 && !is_by_pages)
-			sb_info("%s takes %s from %s: the code that needed the next one stands for all of "
-				"it",
+			sb_info("%s places %s in %s: only the code that needs a new one is seen, "
+				"and it counts for all of it",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects,
 				sb_own_heaps[i].lump);
 		if (!(found->own_heaps >> i & 1))
 			continue;
 		if (is_by_pages)
-			sb_warn("%s keeps %s in a heap of its own, which uses what was freed again without a "
-				"fault: code whose objects are gone can stand before the leak%s",
+			sb_warn("%s keeps %s in a heap of its own, which reuses freed memory "
+				"without a page fault: code whose objects are gone can rank above "
+				"the code that leaks%s",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects,
-				sb_own_heaps[i].moves ? ", and the collector, which moves what is "
-							"kept, in its place"
+				sb_own_heaps[i].moves ? ", and the garbage collector, which moves "
+							"objects, can be shown in its place"
 						      : "");
 		else
-			sb_warn("%s keeps %s in a heap of its own, which these functions do not see; 'stackbpf "
-				"memory' sees its pages",
+			sb_warn("%s keeps %s in a heap of its own, which the probed functions do "
+				"not see; 'stackbpf memory' shows which code first used its pages",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects);
 	}
 }
