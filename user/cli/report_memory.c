@@ -97,11 +97,12 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 				  (double)stats->ended_peak / MIB);
 	sb_report_memory_unread(figures, list);
 	if (stats->nr_not_moved)
-		(void)sb_str_addf(list,
-				  "\n%llu mappings were not followed, because processes changed "
-				  "theirs too often: pages may be those of code that had others at "
-				  "their addresses",
-				  (unsigned long long)stats->nr_not_moved);
+		(void)sb_str_addf(
+			list,
+			"\n%llu new or moved mappings were not followed, because there were "
+			"too many addresses to look at: their pages may be shown for code "
+			"that had other memory at these addresses before",
+			(unsigned long long)stats->nr_not_moved);
 	if (stats->shift)
 		(void)sb_str_addf(list,
 				  "\none in %u windows of 16 pages was followed, so that numbers "
