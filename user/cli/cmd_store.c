@@ -69,8 +69,9 @@ static int failed(int err, const char *dir)
 	if (err == -EFBIG)
 		return sb_fail(
 			SB_EXIT_FAILED, 0,
-			"cannot read the store at '%s': a file of it is larger than 1 GiB, or has "
-			"more than %u blocks, which stackbpf does not write; remove that file",
+			"cannot read the store at '%s': one of its files is larger than 1 GiB or "
+			"has more than %u blocks, or a directory has more than 10,000 files; "
+			"stackbpf does not write such files, so remove them",
 			dir, SB_SEGMENT_BLOCKS_MAX);
 	return sb_fail(SB_EXIT_FAILED, err, "cannot read the store at '%s'", dir);
 }
