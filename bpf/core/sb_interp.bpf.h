@@ -95,7 +95,7 @@ int sb_interp_name_asleep(struct sb_sample_key *key);
  * In bpf/interp/table.bpf.c: call the walker of the runtime walk.conf.runtime, for runtimes whose
  * frames are reached from the thread's state. begin() finds that state; steps() then takes up to
  * SB_INTERP_ROUND steps, each of which moves over one record of the interpreter's stack and pushes
- * at most one frame. Only core calls them: sb_interp_walk() has set walk.conf, and walk.at to
+ * at most one frame. Only bpf/core calls them: sb_interp_walk() has set walk.conf, and walk.at to
  * zeros. At SB_INTERP_STEPS_MAX steps, counted for one walk by state or for all native frames
  * together, the walk ends with SB_STACK_DEPTH. They are global functions, so that the verifier
  * examines each once.

@@ -21,15 +21,17 @@ static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 l
 static __always_inline int sb_interp_read_user(struct sb_scratch *s, void *dst, __u32 len,
 					       __u64 addr);
 /*
- * Walks of interpreters are not memoized, so their reads are not logged. With SB_INTERP_DIRECT
- * defined before, each goes to the process, without a call below the walker's functions.
+ * Walks of interpreters are not memoized, so their reads are not logged. A file that defines
+ * SB_INTERP_DIRECT before it includes this one reads the process's memory each time, so that its
+ * functions need no call of sb_interp_get() below them: calls may be at most eight deep.
  */
 #ifdef SB_INTERP_DIRECT
 #define SB_INTERP_READ(mem, dst, len, addr) bpf_probe_read_user(dst, len, (const void *)(addr))
 #else
 #define SB_INTERP_READ(mem, dst, len, addr) sb_interp_read_user(mem, dst, len, addr)
 #endif
-/* Some words of labels are read twice, to see that they do not change meanwhile. */
+/* Labels are always read from the process: some words are read twice, to see whether they changed
+ * in between. */
 #define SB_LABEL_READ(mem, dst, len, addr) bpf_probe_read_user(dst, len, (const void *)(addr))
 #define SB_LABEL_COPY(dst, len, src)	   bpf_probe_read_kernel(dst, len, src)
 #include "bpf/step/sb_step_label.h"
@@ -75,10 +77,11 @@ struct sb_read_log {
 /* A stack is hashed by so many words at a time. */
 #define SB_STACK_HASH_WORDS 8
 
-/* What a walker of an interpreter has read last; at most SB_INTERP_GOT_BYTES, a power of two. */
+/* The result of the last sb_interp_get(), of at most SB_INTERP_GOT_BYTES, a power of two. */
 #define SB_INTERP_GOT_BYTES 128u
 struct sb_interp_got {
-	__u32 slot; /* whose pieces are used (core/interp.bpf.c); SB_SCRATCH_MAX: none */
+	__u32 slot; /* of the scratch space; its pieces of memory are used (core/interp.bpf.c).
+		     * SB_SCRATCH_MAX: none */
 	__u32 reserved;
 	__u64 word[SB_INTERP_GOT_BYTES / 8];
 };
@@ -182,8 +185,8 @@ int sb_stack_is_shipped(const struct sb_stack_id *id);
 
 /*
  * For walks of interpreters: copy @len bytes, at most SB_INTERP_GOT_BYTES, at @addr of the current
- * process to @got->word. Within one sample, what lies near to what was read before may be taken
- * from a copy of that. A global function, so that the verifier examines it once.
+ * process to @got->word. Within one sample, memory near an address that was read before may come
+ * from a copy that was made then. A global function, so that the verifier examines it once.
  * Return: 0; -EFAULT: @got->word has @len zeros.
  */
 int sb_interp_get(struct sb_interp_got *got, __u64 addr, __u32 len);

@@ -226,8 +226,9 @@ static __always_inline __u64 sb_interp_tsd_get(struct sb_interp_walk *w, void *m
 }
 
 /*
- * Return: where the dynamic thread vector is, from the thread pointer. glibc: tcbhead_t.dtv of
- * sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl: struct pthread.dtv.
+ * Return: the offset from the thread pointer of the word that points to the dynamic thread vector.
+ * glibc: tcbhead_t.dtv of sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl: struct
+ * pthread.dtv.
  */
 static __always_inline __u64 sb_interp_dtv_at(__u32 is_musl)
 {

@@ -69,8 +69,8 @@ int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line
  * PROCMAP_QUERY (6.11) much cheaper than sb_procfs_maps(). @fn and return value: as there.
  */
 int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
-/* Do as sb_procfs_code(), but take what another thread read, if it began to read at @since_ns
- * (CLOCK_MONOTONIC) or later and it is still kept (sb_reader_code_since()). */
+/* Do as sb_procfs_code(), but without reading if another call, in any thread, began to read at
+ * @since_ns (CLOCK_MONOTONIC) or later, and its result is still kept (sb_reader_code_since()). */
 int sb_procfs_code_since(uint32_t tgid, uint64_t since_ns,
 			 int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
 

@@ -133,13 +133,13 @@ struct sb_reader_map {
 #define SB_READER_CODE_BYTES (128u << 10)
 ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records);
 /*
- * Get what sb_reader_code() last read of @tgid, on any thread, without an access: only if it was
- * all in one piece of at most 8 KiB, or there was no such process, and if the access began at
- * @since_ns (CLOCK_MONOTONIC) or later. What was read ahead does not count.
- * @records: as in sb_reader_code(); on error it is empty or cut
+ * Get what sb_reader_code() last read of @tgid, in any thread, without asking a reader. It is kept
+ * only if it was one piece of at most 8 KiB, or if there was no such process; results that a reader
+ * read ahead are not kept. It counts only if reading began at @since_ns (CLOCK_MONOTONIC) or later.
+ * @records: as in sb_reader_code(); on error it is empty or truncated
  *
- * Return: the number of bytes in @records; -ESRCH: there was no such process; -ENODATA: nothing is
- * kept, so that sb_reader_code() has to be called.
+ * Return: the number of bytes in @records; -ESRCH: there was no such process; -ENOMEM; -ENODATA:
+ * nothing that counts is kept, so that sb_reader_code() has to be called.
  */
 ssize_t sb_reader_code_since(uint32_t tgid, uint64_t since_ns, struct sb_str *records);
 

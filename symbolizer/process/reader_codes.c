@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The executable mappings that sb_reader_code() read last: see sb_reader_code_since(). Several
- * threads look at each process that begins, one just after the other, and an access costs more than
- * all else that they do with its result.
+ * A cache of the executable mappings that sb_reader_code() read last, for sb_reader_code_since().
+ * Several threads look at each process that begins, one just after the other, and to ask a reader
+ * costs more than all else that they do with its answer.
  */
 #include <errno.h>
 #include <pthread.h>

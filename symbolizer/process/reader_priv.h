@@ -235,8 +235,8 @@ void sb_reader_spawner(void *arg, int fd);
 /* reader_codes.c, Thread: any */
 
 /*
- * Keep the executable mappings of @tgid for sb_reader_code_since(), in the place of older ones of
- * it and of some other processes.
+ * Keep the executable mappings of @tgid for sb_reader_code_since(). They replace older ones of
+ * @tgid, or those of another process.
  * @began_ns: CLOCK_MONOTONIC, before the access began
  * @ret: what the access returned: a number of bytes at @records, or a negative errno, of which only
  *	-ESRCH is kept; @records may be NULL then. Nothing is kept of more than 8 KiB.

@@ -44,7 +44,8 @@ struct sb_index_iter {
  */
 struct sb_index_iter sb_index_first(const struct sb_index *index, uint64_t hash);
 struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index_iter iter);
-/* Loop over these elements with the new iterator @it; `break` may end it. */
+/* Loop over the elements with hash @hash; @it is the name of the iterator that the loop defines.
+ * `break` may end the loop. */
 #define sb_index_each(it, index, hash)                                                      \
 	for (struct sb_index_iter it = sb_index_first(index, hash); it.id != SB_INDEX_NONE; \
 	     it = sb_index_next(index, it))

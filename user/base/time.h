@@ -50,9 +50,9 @@ static inline uint64_t sb_cpu_time_ns(void)
 }
 
 /*
- * CPU time of process @pid, all threads; 0: there is none, as for @pid 0. The clock is made as by
- * clock_getcpuclockid(3), which would ask the kernel as well whether the process exists:
- * MAKE_PROCESS_CPUCLOCK() and CPUCLOCK_SCHED in linux/posix-timers_types.h.
+ * CPU time of all threads of process @pid; 0: there is no such process, or @pid is 0. The ID of the
+ * clock is computed as clock_getcpuclockid(3) does, without its call that asks the kernel whether
+ * the process exists: MAKE_PROCESS_CPUCLOCK() and CPUCLOCK_SCHED in linux/posix-timers_types.h.
  */
 static inline uint64_t sb_process_time_ns(pid_t pid)
 {

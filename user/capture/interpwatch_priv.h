@@ -30,7 +30,7 @@ struct proc_walkers {
 	uint64_t rest_ns;    /* the time to the next look, if it maps code */
 	uint64_t cost_ns;    /* of the last look, in CPU time */
 	uint64_t next_ns;    /* no look before that: the last ones took so much of our time */
-	uint64_t read_ns;    /* the mappings that the last look saw were read then, or later */
+	uint64_t read_ns;    /* the last look used mappings that were read then or later */
 	uint64_t changed_ns; /* if is_changed: time of the last record since */
 	bool is_changed;
 };
@@ -38,7 +38,7 @@ struct proc_walkers {
 /* A look that was asked for. */
 struct walkers_need {
 	struct sb_space_key space;
-	uint64_t since_ns; /* mappings that were read since then will do */
+	uint64_t since_ns; /* mappings that were read then or later are new enough */
 };
 
 /* A stack that waits for the drain. */
@@ -56,7 +56,7 @@ struct labels {
 	struct sb_str texts;
 };
 
-/* More than processes begin in the time that a request waits. */
+/* Size of a table by tgid: more than the number of processes that start while a request waits. */
 #define SB_INTERPWATCH_MISSED_MAX 1024u
 
 struct sb_interpwatch {
@@ -71,8 +71,9 @@ struct sb_interpwatch {
 	SB_VEC(uint32_t)
 	free_confs; /* first in, first out: what was given back last rests longest */
 	size_t next_free;
-	/* When a record was dropped last, or records were not kept, by the tgid modulo the size:
-	 * mappings that were read before are not good enough for a look. */
+	/* By the tgid modulo the size: the last time at which a process was dropped, or at which a
+	 * side-band record came for a process that is not in procs. Mappings that were read before
+	 * that are too old for a look. */
 	uint64_t missed_ns[SB_INTERPWATCH_MISSED_MAX];
 
 	pthread_mutex_t ring_lock; /* of reading the ring, and of what comes from it */
@@ -95,13 +96,13 @@ struct sb_interpwatch {
 /*
  * Request a look at the process @space, which is copied; start_ns 0: it is expected, and counted in
  * nr_expected until it was looked at. If it fails, the BPF side asks for the process again later.
- * @since_ns: mappings that were read since then will do; UINT64_MAX: they are read anew
+ * @since_ns: mappings that were read then or later are new enough; UINT64_MAX: they are read anew
  *
  * Thread: any, without ring_lock, which it takes. Return: 0; -ENOMEM: nothing is requested.
  */
 int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space,
 			   uint64_t since_ns);
-/* Do so with the ring_lock, which the caller has; a process that is expected is not counted. */
+/* Do the same for a caller that holds ring_lock, but without counting in nr_expected. */
 int sb_interpwatch_request_locked(struct sb_interpwatch *watch, const struct sb_space_key *space,
 				  uint64_t since_ns);
 

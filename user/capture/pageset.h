@@ -26,14 +26,15 @@ void sb_pageset_release(struct sb_pageset *set);
 /* Add a page whose number is not less than any that was added, which is not checked; adding one
  * twice does no harm, here and below. Return: 0; -ENOMEM: it was not added, here and below. */
 int sb_pageset_append(struct sb_pageset *set, uint64_t number);
-/* Pages that move: @nr from @from on, to @to on. No sum of two of them may overflow. */
+/* A move of @nr pages: those from number @from on get the numbers from @to on. No sum of two
+ * members may overflow. */
 struct sb_pageset_range {
 	uint64_t from, nr, to;
 };
 /*
- * Move the pages of a range that are in the set; those that are at the new place already stay. When
- * there are any, it takes time for each block of the set, and frees the blocks that are empty; else
- * for each block of the range. Return: 0; -ENOMEM: pages of the range may be missing.
+ * Move the pages of a range that are in the set; pages that are at the new place already stay. If
+ * the range has pages, this takes time for each block of the set, and frees empty blocks; if not,
+ * only for each block in the range. Return: 0; -ENOMEM: pages of the range may be missing.
  */
 int sb_pageset_move(struct sb_pageset *set, const struct sb_pageset_range *range);
 /* Return: bit i is set if the page @first + i is in the set. @first: a multiple of 64 */

@@ -132,12 +132,14 @@ struct sb_resident_stats {
 	uint64_t ended, ended_peak; /* bytes: held by those at their end; of those, the most each
 				       had resident */
 	uint64_t nr_left_out;	    /* could not be read */
-	uint64_t unsorted;  /* bytes, if kinds are asked for: resident, in no mapping that was read,
-			      so that shared memory counts as a file's, heap and stack as anonymous */
-	uint64_t churn;	    /* bytes that came and went, so far */
-	uint64_t nr_faults; /* that were followed */
+	/* With kinds: bytes that are resident in mappings that were not read. There, shared memory
+	 * counts as a file's, heap and stack count as anonymous memory. */
+	uint64_t unsorted;
+	uint64_t churn;	     /* bytes that came and went, so far */
+	uint64_t nr_faults;  /* that were followed */
 	uint64_t nr_unowned; /* faults whose owner is not known, or for which there was no room */
-	/* Mappings whose addresses were not followed: the process made too many, or too large ones. */
+	/* Mappings whose addresses were not followed, because there were too many or too large ones
+	 * between two drains. */
 	uint64_t nr_not_moved;
 	uint32_t shift;	   /* one window of pages in 2^shift was followed, at the worst */
 	uint64_t nr_pages; /* in the table */

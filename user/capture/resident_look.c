@@ -2,8 +2,9 @@
 /*
  * Looks at the pages of processes, through a reader: which are in memory. With PAGEMAP_SCAN, the kernel
  * passes over whatever has no pages, so that a process may have mapped any amount of addresses. On older
- * kernels the word of each page is read, mapping by mapping; of mappings that are too large for
- * that, and of addresses beyond the mappings that could be read, only the surroundings of pages that are known.
+ * kernels the word of each page is read, mapping by mapping. In mappings that are too large for
+ * that, and at addresses beyond the mappings that could be read, only the surroundings of known
+ * pages are read.
  */
 #include <errno.h>
 #include <inttypes.h>

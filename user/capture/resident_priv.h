@@ -38,7 +38,7 @@ struct space {
 	uint64_t fault_ns;	  /* of the last fault; 0: there was none */
 	uint64_t rss_bytes;	  /* at the last look */
 	uint64_t said;		  /* unaccounted pages that counts had so far */
-	uint64_t nr_steps;	  /* as sb_resident.nr_steps */
+	uint64_t nr_steps;	  /* as sb_resident.nr_steps, of this process */
 	struct sb_pageset before; /* that were there at the first look */
 	struct sb_sums sums;	  /* of the last look */
 	SB_VEC(struct sb_page_run) runs;
@@ -54,7 +54,7 @@ struct sb_resident {
 	SB_VEC(struct owner) owners;
 	struct sb_index owners_by_id;
 	uint32_t free_owner;		    /* none before it is free */
-	uint64_t nr_steps;		    /* that mappings have cost since the last drain */
+	uint64_t nr_steps;		    /* steps that mappings took since the last drain */
 	SB_VEC(struct space) spaces;	    /* [0] is none */
 	bool is_looking;		    /* counts are due */
 	uint64_t looked_ns, last_looked_ns; /* the last look, and the one before */

@@ -23,7 +23,7 @@ int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint
 int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
 		       struct sb_reason *reason);
 /* Fill the maps, after load and before anything is attached, also with a rule that denies this
- * process and its children, but for @command_tgid, the command of the run (0: none). Return: 0;
+ * process and its children, except @command_tgid, the command of the run (0: none). Return: 0;
  * -ESRCH when a process, thread or cgroup does not exist; or another negative errno of bpf(2) or of
  * opening a cgroup, with the cause in @reason: the maps are incomplete. */
 int sb_targets_apply(const struct sb_targets *targets, uint32_t command_tgid,

@@ -143,7 +143,8 @@ void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figu
  * nothing for views that do not follow pages. */
 void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
-/* Append, a line each, what of the memory could not be read or sorted; nothing if all was. */
+/* Append a line on processes that could not be read, and a line on mappings that were not read, so
+ * that the kind of their memory is not known; nothing if there are none. */
 void sb_report_memory_unread(const struct sb_run_figures *figures, struct sb_str *list);
 /* Call @row, whose strings are valid during the call, for all figures; not for other views. */
 void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *figures,

@@ -56,22 +56,22 @@ enum sb_alloc_source {
 	SB_ALLOC_KERNEL,
 };
 
-/* A runtime whose objects are in a heap of its own, where the functions of allocators do not see them. */
+/* A runtime with a heap of its own: the functions of allocators do not see its objects. */
 struct sb_own_heap {
 	const char *name, *function, *objects;
 	const char *lump, *seen_by; /* see allocators.def; may be NULL */
-	bool moves;		    /* its collector copies what is kept to other pages */
+	bool moves;		    /* its collector moves objects to other pages */
 };
 
-/* Up to one without a name; at most 32. */
+/* The last one has no name. There are at most 32, because sb_alloc_found has a bit for each. */
 extern const struct sb_own_heap sb_own_heaps[];
 
 struct sb_alloc_found {
 	enum sb_alloc_source source;
 	size_t nr_files;		/* that have places */
 	char file[SB_EVENT_FILE_BYTES]; /* one of them, as we can open it */
-	/* Of sb_own_heaps, a bit each; not looked for with producers: those that are not seen, and
-	 * those that are seen by their lumps. */
+	/* Bit i: sb_own_heaps[i] was found, and is not seen; or is seen by its lumps. 0 where the
+	 * source is producers. */
 	uint32_t own_heaps, lumps;
 	size_t nr_files_skipped; /* not looked at, because there were more than SB_ALLOC_FILES_MAX */
 };

@@ -57,8 +57,8 @@ int sb_format_describe(char *text, struct sb_str *str);
 int sb_usdt_parse(const char *text, struct sb_trace_arg *args, sb_vec_expr_field *fields);
 
 /* Append the arguments of a function at its beginning, arg0 to arg5, or with @is_return its retval,
- * which are registers in a BPF program's context: those that @args names. Names are constants.
- * Return: 0; -ENOMEM. */
+ * which are registers in a BPF program's context. @args: in which registers the arguments are; none
+ * is appended for SB_ARGS_ON_STACK. Names are constants. Return: 0; -ENOMEM. */
 int sb_function_fields(bool is_return, enum sb_probe_args args, sb_vec_expr_field *fields);
 
 /* Append arg0 to arg5, retval and elapsed of a call, which are in struct sb_call_context. A Go

@@ -33,7 +33,7 @@ struct sb_reason;
 enum sb_probe_args {
 	SB_ARGS_OF_C,
 	SB_ARGS_OF_GO,	  /* since Go 1.17: in registers, but in others than those of C */
-	SB_ARGS_ON_STACK, /* Go before, and Go's functions in assembly: no name stands for them */
+	SB_ARGS_ON_STACK, /* Go before 1.17, and Go's functions in assembly: no arg0 to arg5 */
 };
 
 /* One place. Which members mean something depends on the kind. */

@@ -24,7 +24,8 @@
 
 /* Larger files are not read. */
 #define SB_SEGMENT_BYTES_MAX  (1ull << 30)
-/* Blocks of a file, each of which takes 150 bytes of memory. A day has 8,640 of each kind and host. */
+/* A file with more blocks is not read. Each block takes 150 bytes of memory; a day has 8,640 of
+ * them for each kind and host. */
 #define SB_SEGMENT_BLOCKS_MAX (1u << 20)
 
 /* Figures of a block. Those of several blocks add up. */

@@ -47,10 +47,10 @@ bool sb_tag_rules_match(const struct sb_tag_rules *rules, const struct sb_tag *t
  * others can be added. */
 void sb_tag_rules_release(struct sb_tag_rules *rules);
 
-/* Bytes of a key in a store. */
+/* Bytes of the longest key in a store. */
 #define SB_TAG_KEY_MAX	 64u
-/* Buffer for one key of a list. No store has a longer key: a longer one is truncated to one byte more
- * than there can be, so that it equals none. */
+/* Buffer for one key of a list. A longer key is truncated to SB_TAG_KEY_MAX + 1 bytes, so that it
+ * equals no key of a store. */
 #define SB_TAG_KEY_BYTES (SB_TAG_KEY_MAX + 2)
 /* Copy the first key of a list "a,b" to @key: "" for an empty list or element; "a," has two.
  * Return: what follows it in @list, for the next call; NULL if it was the last key. */

@@ -117,10 +117,10 @@ bool sb_threads_are_musl(const struct sb_process_maps *maps);
 struct sb_interp_tsd;
 int sb_threads_tsd(const struct sb_process_maps *maps, struct sb_interp_tsd *ret_tsd);
 /*
- * Read what the function of the TLS descriptor at @got has as its argument: the variable's offset
- * from the thread pointer, or, with *ret_is_pair, the address of a pair {module, offset} (glibc:
- * struct tlsdesc_dynamic_arg; musl: the same two words). Return: 0; -EAGAIN: the dynamic linker has
- * not filled it in, or it cannot be read; both results are untouched then.
+ * Read the second word of the TLS descriptor at @got, the argument of its function: the variable's
+ * offset from the thread pointer, or, if *ret_is_pair, the address of a pair {module, offset}
+ * (glibc: struct tlsdesc_dynamic_arg; musl: the same two words). Return: 0; -EAGAIN: the dynamic
+ * linker has not filled the descriptor in, or it cannot be read; both results are untouched then.
  */
 struct sb_memory;
 int sb_threads_descriptor(const struct sb_memory *memory, uint64_t got, bool *ret_is_pair,

@@ -83,8 +83,8 @@ struct sb_interp_confs {
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *space,
 		   struct sb_interp_confs *ret_confs);
-/* Do as sb_interp_look(), but with the mappings that another thread has read, if it began to read
- * them at @since_ns (CLOCK_MONOTONIC) or later (sb_procfs_code_since()). */
+/* Do as sb_interp_look(), but with mappings that another thread has read, if they are kept and it
+ * began to read them at @since_ns (CLOCK_MONOTONIC) or later (sb_procfs_code_since()). */
 int sb_interp_look_since(struct sb_interp *interp, const struct sb_space_key *space,
 			 uint64_t since_ns, struct sb_interp_confs *ret_confs);
 /*
