@@ -310,20 +310,23 @@ int BPF_PROG(memory_kernel, unsigned long addr, void *regs, unsigned long error_
 
 /* The smallest huge page of x86-64 and arm64. */
 #define HUGE_BYTES_MIN (2ull << 20)
+#define PAGE_BYTES_MAX (64ull << 10)
 
 /*
  * For memory of whole huge pages the kernel looks for room for one more, and takes the next aligned address in
- * it, even if the first one is aligned (__thp_get_unmapped_area() in mm/huge_memory.c, Linux 6.7). @asked: the
- * size that the program asked for.
+ * it, even if the first one is aligned, where mappings grow downwards, as they do unless stacks are unlimited
+ * (__thp_get_unmapped_area() in mm/huge_memory.c, Linux 6.7). @asked: the size that the program asked for.
  */
 static __always_inline void find_aligned(struct sb_event_mapped *event, __u64 asked)
 {
-	const __u64 more = event->nr_bytes - asked;
+	/* The rest of the last page is not asked for. */
+	const __u64 rest = (event->nr_bytes - asked) % HUGE_BYTES_MIN;
+	const __u64 more = event->nr_bytes - asked - rest;
 
-	if (event->nr_bytes <= asked || more < HUGE_BYTES_MIN || more & (more - 1))
+	if (event->nr_bytes <= asked || rest >= PAGE_BYTES_MAX || !more || more & (more - 1))
 		return;
 	event->addr = (event->addr + more) & ~(more - 1);
-	event->nr_bytes = asked;
+	event->nr_bytes = asked + rest;
 }
 
 /* Whether the place is that for the pages of mremap(2) is told by the system call that the thread is in. */

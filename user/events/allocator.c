@@ -111,8 +111,9 @@ struct finding {
 	SB_VEC(struct identity) seen;
 	uint32_t tgid; /* whose mappings are read */
 	bool is_first; /* no file of it was seen yet: it is the program itself */
-	/* The file whose functions are looked at. */
+	/* Of the file whose functions are looked at; own heaps of which no function was found. */
 	unsigned int is;
+	uint32_t own_heaps;
 };
 
 static bool begins_with(const char *text, const char *beginning)
@@ -283,20 +284,20 @@ static const char *without_prefix(const char *name)
 }
 
 /* A heap whose own function is probed is seen. */
-static void note_seen(struct sb_alloc_found *found, const char *function)
+static void note_seen(struct finding *finding, const char *function)
 {
 	size_t i;
 
 	for (i = 0; sb_own_heaps[i].name; i++)
 		if (sb_own_heaps[i].seen_by && ends_with(function, sb_own_heaps[i].seen_by)) {
-			found->own_heaps &= ~(1u << i);
-			found->lumps |= sb_own_heaps[i].lump ? 1u << i : 0;
+			finding->own_heaps &= ~(1u << i);
+			finding->found->lumps |= sb_own_heaps[i].lump ? 1u << i : 0;
 		}
 }
 
 static int found_function(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
 {
-	const struct finding *finding = to->arg;
+	struct finding *finding = to->arg;
 	const size_t before = finding->probes->places.nr;
 	size_t i;
 	int err;
@@ -313,7 +314,7 @@ static int found_function(struct sb_resolving *to, const char *name, const struc
 	if (finding->probes->places.nr == before)
 		return err;
 	to->nr_found++;
-	note_seen(finding->found, functions[i].name);
+	note_seen(finding, functions[i].name);
 	return err;
 }
 
@@ -330,7 +331,7 @@ static int found_marker(struct sb_resolving *to, const char *name, const struct 
 		finding->is |= GO;
 	for (i = 0; sb_own_heaps[i].name; i++)
 		if (sb_streq(sb_own_heaps[i].function, probe->function))
-			finding->found->own_heaps |= 1u << i;
+			finding->own_heaps |= 1u << i;
 	return 0;
 }
 
@@ -375,6 +376,7 @@ static int look_at_file(struct finding *finding, const struct file *file,
 				      begins_with(sb_base_name(file->path), "libc.musl-")
 			      ? MUSL
 			      : GLIBC;
+	finding->own_heaps = 0;
 	to.found = source == SB_ALLOC_PRODUCERS ? found_probe : found_marker;
 	if (source == SB_ALLOC_FUNCTIONS)
 		(void)sb_resolve_user(&to);
@@ -385,6 +387,7 @@ static int look_at_file(struct finding *finding, const struct file *file,
 	err = source == SB_ALLOC_PRODUCERS ? sb_resolve_usdt(&to) : sb_resolve_user(&to);
 	/* operator new[] of jemalloc jumps to operator new, and would be counted twice. */
 	sb_probes_drop_jumps(finding->probes, first);
+	finding->found->own_heaps |= finding->own_heaps;
 	if (to.nr_found) {
 		if (!finding->found->nr_files++)
 			snprintf(finding->found->file, sizeof(finding->found->file), "%s",

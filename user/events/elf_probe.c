@@ -135,7 +135,8 @@ static uint64_t jump_of(const struct sb_elf *elf, uint64_t addr, uint64_t offset
 	return ret;
 }
 
-/* Functions of C in a Go program have no package, and so no dot in their names. */
+/* Functions of C in a Go program have no package, and so no dot in their names, but for the parts and
+ * copies that compilers make of some ("f.part.0"), whose arguments are not those of f, either. */
 static enum sb_probe_args args_of(const struct search *search, const char *name)
 {
 	const size_t len = strlen(name), len_of_suffix = strlen(ASSEMBLY_SUFFIX);

@@ -32,8 +32,8 @@ struct sb_reason;
 
 enum sb_probe_args {
 	SB_ARGS_OF_C,
-	SB_ARGS_OF_GO,	  /* since Go 1.17: in registers, but in others than those of C */
-	SB_ARGS_ON_STACK, /* Go before 1.17, and Go's functions in assembly: no arg0 to arg5 */
+	SB_ARGS_OF_GO, /* since Go 1.17: in registers, but in others than those of C */
+	SB_ARGS_ON_STACK, /* Go before 1.17, and Go's functions in assembly: no arg0 to arg5, no retval */
 };
 
 /* One place. Which members mean something depends on the kind. */

@@ -266,10 +266,10 @@ int sb_function_fields(bool is_return, enum sb_probe_args args, sb_vec_expr_fiel
 	size_t i;
 	int err = 0;
 
-	if (is_return)
-		return add_register("retval", RETVAL_AT, fields);
 	if (args == SB_ARGS_ON_STACK)
 		return 0;
+	if (is_return)
+		return add_register("retval", RETVAL_AT, fields);
 	for (i = 0; i < SB_ARRAY_SIZE(function_args) && !err; i++)
 		err = add_register(arg_names[i], registers[i], fields);
 	return err;

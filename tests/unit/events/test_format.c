@@ -241,6 +241,7 @@ static void test_function(void **state)
 	assert_int_equal(sb_function_fields(false, SB_ARGS_OF_GO, &fields), 0);
 	assert_int_equal(fields.nr, 13);
 	assert_int_equal(sb_function_fields(false, SB_ARGS_ON_STACK, &fields), 0);
+	assert_int_equal(sb_function_fields(true, SB_ARGS_ON_STACK, &fields), 0);
 	assert_int_equal(fields.nr, 13);
 	assert_string_equal(fields.at[7].name, "arg0");
 	assert_int_equal(fields.at[7].at, fields.at[6].at);
