@@ -34,17 +34,19 @@ struct {
 /*
  * Pieces of the process's memory that this sample has read. The kernel takes about as long to copy
  * a piece as a word, and most of what a walk reads is near to what it has read before: records of
- * one stack, objects of one arena. So a step finds most of its words here. Nothing is taken over
- * from one sample to the next: begin_reads() forgets all pieces.
+ * one stack, objects of one arena. So a step finds most of its words here. What is touched once, as
+ * objects that lie alone, is read as words: a piece of them would bring cache lines that nobody needs.
+ * Nothing is taken over from one sample to the next: begin_reads() forgets all pieces.
  */
 #define READ_BYTES  1024ull /* a power of two, and part of a page, so it is readable as a whole */
 #define READ_PIECES 16u	    /* a power of two */
 #define READ_WORDS  (READ_BYTES / 8)
-/* Of interp_pieces.at: there is none in this place. It is not aligned, as pieces are. */
+/* Of interp_pieces.at and touched: there is none in this place. It is not aligned, as pieces are. */
 #define READ_NONE   1ull
 
 struct interp_pieces {
-	__u64 at[READ_PIECES]; /* addresses; the place of a piece follows from its address */
+	__u64 at[READ_PIECES];	    /* addresses; the place of a piece follows from its address */
+	__u64 touched[READ_PIECES]; /* as @at, of which only words were read */
 	__u64 word[READ_PIECES * READ_WORDS];
 };
 
@@ -135,12 +137,13 @@ static void begin_reads(__u32 slot)
 		return;
 #pragma unroll
 	for (i = 0; i < READ_PIECES; i++)
-		pieces->at[i] = READ_NONE;
+		pieces->at[i] = pieces->touched[i] = READ_NONE;
 }
 
 /*
- * Read the piece that has the words from @addr to @end, unless it is there. Return: the index of
- * the first one in pieces->word; -ENOENT if they are not in one piece, or it cannot be read.
+ * Find the piece that has the words from @addr to @end, and read it if it was touched before. Return:
+ * the index of the first one in pieces->word; -ENOENT if they are not in one piece, or it is
+ * touched for the first time, or cannot be read.
  */
 static __always_inline int find_piece(struct interp_pieces *pieces, __u64 addr, __u64 end)
 {
@@ -152,6 +155,10 @@ static __always_inline int find_piece(struct interp_pieces *pieces, __u64 addr, 
 	sb_opaque(place);
 	place &= READ_PIECES - 1;
 	if (pieces->at[place] != at) {
+		if (pieces->touched[place] != at) {
+			pieces->touched[place] = at;
+			return -ENOENT;
+		}
 		pieces->at[place] = READ_NONE;
 		if (bpf_probe_read_user(&pieces->word[place * READ_WORDS], READ_BYTES,
 					(const void *)at))
