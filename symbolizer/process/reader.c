@@ -577,6 +577,7 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
 	int fd, err = begin_access(SB_READER_OP_CODE, tgid, &seat);
 	uint64_t began_ns;
 	const char *ready;
+	bool is_whole;
 	size_t len;
 
 	if (err)
@@ -596,14 +597,13 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str
 	seat->area->request.is_first = is_first;
 	began_ns = sb_now_ns();
 	nr = make_access(seat, -1, &fd);
-	if (is_first && nr < 0)
-		sb_reader_codes_keep(tgid, began_ns, nr, NULL);
+	is_whole = nr < 0 || seat->area->answer.addr == UINT64_MAX;
+	if (is_first)
+		sb_reader_codes_keep(tgid, began_ns, is_whole ? nr : -E2BIG, seat->area->data);
 	if (nr < 0)
 		return (ssize_t)nr;
 	if (nr > SB_READER_CODE_BYTES)
 		return -EPROTO;
-	if (is_first && seat->area->answer.addr == UINT64_MAX)
-		sb_reader_codes_keep(tgid, began_ns, nr, seat->area->data);
 	sb_str_clear(records);
 	err = sb_str_addn(records, (const char *)seat->area->data, (size_t)nr);
 	if (err)

@@ -30,9 +30,14 @@ void sb_reader_codes_keep(uint32_t tgid, uint64_t began_ns, int64_t ret, const v
 {
 	struct code *code = &codes.at[tgid % CODES_MAX];
 
-	if (ret > (int64_t)sizeof(code->records) || (ret < 0 && ret != -ESRCH))
-		return;
 	pthread_mutex_lock(&codes.lock);
+	if (ret > (int64_t)sizeof(code->records) || (ret < 0 && ret != -ESRCH)) {
+		/* What is kept is no longer what was read last. */
+		if (code->tgid == tgid)
+			code->began_ns = 0;
+		pthread_mutex_unlock(&codes.lock);
+		return;
+	}
 	code->began_ns = began_ns;
 	code->tgid = tgid;
 	code->err = ret < 0 ? (int32_t)ret : 0;

@@ -238,8 +238,11 @@ void sb_reader_spawner(void *arg, int fd);
  * Keep the executable mappings of @tgid for sb_reader_code_since(). They replace older ones of
  * @tgid, or those of another process.
  * @began_ns: CLOCK_MONOTONIC, before the access began
- * @ret: what the access returned: a number of bytes at @records, or a negative errno, of which only
- *	-ESRCH is kept; @records may be NULL then. Nothing is kept of more than 8 KiB.
+ * @ret: what the access returned: a number of bytes at @records, or a negative errno, when @records
+ *	is not used, and may be NULL
+ *
+ * More than 8 KiB, or an errno other than -ESRCH, is not kept; what was kept of @tgid is forgotten
+ * then.
  */
 void sb_reader_codes_keep(uint32_t tgid, uint64_t began_ns, int64_t ret, const void *records);
 

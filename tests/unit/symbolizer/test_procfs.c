@@ -348,6 +348,37 @@ static void test_code_since(void **state)
 	munmap(page, (size_t)getpagesize());
 }
 
+static int take_line(void *arg, const struct sb_maps_line *line)
+{
+	return 0;
+}
+
+/* A list that is too long to be kept, or to be read in one piece, replaces the one that was. */
+static void test_code_since_too_long(void **state)
+{
+	const size_t nr_pages[] = { 400, 6000 }, page = (size_t)getpagesize();
+	const uint32_t own = (uint32_t)getpid();
+	sb_cleanup(sb_str_release) struct sb_str records = {};
+	uint64_t before_ns;
+	size_t i, j;
+	char *at;
+
+	not_under_valgrind();
+	for (i = 0; i < 2; i++) {
+		before_ns = sb_now_ns();
+		assert_int_equal(sb_procfs_code(own, take_line, NULL), 0);
+		if (sb_reader_code_since(own, before_ns, &records) == -ENODATA)
+			skip(); /* as above */
+		at = mmap(NULL, nr_pages[i] * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_true(at != MAP_FAILED);
+		for (j = 0; j < nr_pages[i]; j += 2)
+			assert_int_equal(mprotect(at + j * page, page, PROT_READ | PROT_EXEC), 0);
+		assert_int_equal(sb_procfs_code(own, take_line, NULL), 0);
+		assert_int_equal(sb_reader_code_since(own, before_ns, &records), -ENODATA);
+		munmap(at, nr_pages[i] * page);
+	}
+}
+
 static void test_stat(void **state)
 {
 	struct sb_procfs_stat stat, child;
@@ -432,12 +463,19 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),	  cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_self),	  cmocka_unit_test(test_open),
-		cmocka_unit_test(test_ids),	  cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_bad_ids),	  cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_stat),	  cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_code),	  cmocka_unit_test(test_code_since),
+		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_bad_ids),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_stat),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_code_since),
+		cmocka_unit_test(test_code_since_too_long),
 		cmocka_unit_test(test_stat_line),
 	};
 
