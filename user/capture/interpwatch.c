@@ -66,11 +66,12 @@ void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid)
 void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key *space,
 			 uint64_t since_ns, bool is_plain)
 {
+	const struct walkers_need native = { .space = *space, .since_ns = since_ns };
 	bool is_kept = false;
 
 	if (is_plain) {
 		pthread_mutex_lock(&watch->ring_lock);
-		is_kept = !sb_vec_push(&watch->native, *space);
+		is_kept = !sb_vec_push(&watch->native, native);
 		pthread_mutex_unlock(&watch->ring_lock);
 	}
 	if (is_kept)

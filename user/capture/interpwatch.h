@@ -47,12 +47,13 @@ void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband 
  * For the unwinder, which is asked for interpreters together with mappings. It calls follow(),
  * after which side-band records of the process count, then reads its mappings, then calls need()
  * with the result: @is_plain says that sb_interp_is_plain() is true for each file it maps. If so,
- * the process is published as one without interpreters; else it is looked at. The look uses the
- * mappings that the unwinder has read, if it began at @since_ns (CLOCK_MONOTONIC) or later and they
- * are still kept (sb_interp_look_since()). So need() follows each follow(), with @is_plain false if
- * the mappings could not be read. Without memory, nothing happens, and the BPF side asks again. The
- * watch's thread stops following the process when it has ended or executes another program. Any
- * thread; does not block for long.
+ * the process is published as one without interpreters, and is looked at only if it may have mapped
+ * something since @since_ns (CLOCK_MONOTONIC); else it is looked at. That look uses the mappings
+ * that the unwinder has read, if it began at @since_ns or later and they are still kept
+ * (sb_interp_look_since()). So need() follows each follow(), with @is_plain false if the mappings
+ * could not be read. Without memory, nothing happens, and the BPF side asks again. The watch's
+ * thread stops following the process when it has ended or executes another program. Any thread;
+ * does not block for long.
  */
 void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid);
 void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key *space,

@@ -35,7 +35,7 @@ struct proc_walkers {
 	bool is_changed;
 };
 
-/* A look that was asked for. */
+/* A look that was asked for, or that is not needed. */
 struct walkers_need {
 	struct sb_space_key space;
 	uint64_t since_ns; /* mappings that were read then or later are new enough */
@@ -78,7 +78,7 @@ struct sb_interpwatch {
 
 	pthread_mutex_t ring_lock; /* of reading the ring, and of what comes from it */
 	SB_VEC(struct walkers_need) needs;
-	SB_VEC(struct sb_space_key) native; /* known to have nothing, and published */
+	SB_VEC(struct walkers_need) native; /* known to have nothing, and published */
 	SB_VEC(struct waiting) waiting;
 	SB_VEC(uint64_t) words;
 	struct labels labels;

@@ -185,7 +185,8 @@ static void note_cost(struct sb_interpwatch *watch, struct proc_walkers *proc, u
 					  proc->cost_ns < before_ns ? proc->cost_ns : before_ns);
 }
 
-/* @since_ns: mappings that were read since then will do; UINT64_MAX: they are read anew. */
+/* @since_ns: mappings that were read then or later are new enough; UINT64_MAX: they are read anew. It
+ * is not before changed_ns, because the changes so far count as seen. */
 static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64_t since_ns)
 {
 	uint64_t begin_ns = sb_reader_thread_cpu_ns(), now_ns = sb_now_ns();
@@ -196,6 +197,7 @@ static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64
 	proc->looked_ns = sb_now_ns();
 	note_cost(watch, proc, begin_ns);
 	proc->look_ns = 0;
+	proc->is_changed = false;
 	if (err == -ESRCH) {
 		drop_proc(watch, proc);
 		return;
@@ -209,6 +211,12 @@ static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64
 	give_confs_back(watch, proc);
 	write_confs(watch, proc, &confs);
 	sb_interpwatch_publish(watch, key_of(proc), proc);
+}
+
+/* Return: whether what @tgid has mapped since @since_ns was told, or will be. */
+static bool is_told_since(struct sb_interpwatch *watch, uint32_t tgid, uint64_t since_ns)
+{
+	return sb_newsbox_follows(&watch->news, tgid) && since_ns > *missed_ns(watch, tgid);
 }
 
 static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *key,
@@ -226,6 +234,8 @@ static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *
 		drop_proc(watch, proc);
 		proc = NULL;
 	}
+	if (!is_told_since(watch, key->tgid, since_ns))
+		since_ns = UINT64_MAX;
 	if (!proc) {
 		proc = make_proc(watch, key);
 		if (!proc)
@@ -233,9 +243,9 @@ static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *
 		/* Before the look, so that changes that come during it are not missed. */
 		sb_newsbox_follow(&watch->news, key->tgid);
 	}
-	/* What the process mapped since may never be told. */
-	if (since_ns <= *missed_ns(watch, key->tgid))
-		since_ns = UINT64_MAX;
+	/* The mappings may have been read before those changes that wait for a look. */
+	if (proc->is_changed && since_ns < proc->changed_ns)
+		since_ns = proc->changed_ns;
 	look(watch, proc, since_ns);
 }
 
@@ -295,15 +305,22 @@ static bool has_nothing(const struct proc_walkers *proc)
 	return !proc->nr_confs && !proc->labels && !proc->again_ns;
 }
 
-/* Note a process without interpreters, which is published already; drop what was known of another
- * program of its number. */
-static void take_native(struct sb_interpwatch *watch, const struct sb_space_key *key)
+/* Note a process whose mappings at @since_ns or later had no interpreter, which is published
+ * already; drop what was known of another program of its number. */
+static void take_native(struct sb_interpwatch *watch, const struct sb_space_key *key,
+			uint64_t since_ns)
 {
 	struct proc_walkers *proc = find_proc(watch, key->tgid);
 	struct sb_space_key old;
 
 	if (proc && sb_space_key_is(key_of(proc), key)) {
 		sb_interpwatch_publish(watch, key, proc);
+		return;
+	}
+	/* It may have mapped an interpreter since. */
+	if (!is_told_since(watch, key->tgid, since_ns) ||
+	    (proc && proc->is_changed && since_ns < proc->changed_ns)) {
+		serve_need(watch, key, UINT64_MAX);
 		return;
 	}
 	if (proc) {
@@ -319,8 +336,10 @@ static void take_native(struct sb_interpwatch *watch, const struct sb_space_key 
 	} else if (!set_key(watch, proc, key)) {
 		*proc = (struct proc_walkers){ .space = proc->space, .at = proc->at };
 	}
-	if (proc)
-		proc->looked_ns = proc->read_ns = sb_now_ns();
+	if (proc) {
+		proc->looked_ns = sb_now_ns();
+		proc->read_ns = since_ns;
+	}
 }
 
 static void serve_native(struct sb_interpwatch *watch)
@@ -333,7 +352,7 @@ static void serve_native(struct sb_interpwatch *watch)
 	memset(&watch->native, 0, sizeof(watch->native));
 	pthread_mutex_unlock(&watch->ring_lock);
 	for (i = 0; i < native.nr; i++)
-		take_native(watch, &native.at[i]);
+		take_native(watch, &native.at[i].space, native.at[i].since_ns);
 	sb_vec_release(&native);
 }
 
@@ -389,7 +408,6 @@ static int serve_looks(struct sb_interpwatch *watch)
 			continue;
 		if (proc->look_ns <= now_ns) {
 			since_ns = proc->is_changed ? proc->changed_ns : UINT64_MAX;
-			proc->is_changed = false;
 			look(watch, proc, since_ns);
 			continue;
 		}

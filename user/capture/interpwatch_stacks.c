@@ -215,7 +215,7 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 	ring_buffer__consume(watch->server.ring);
 	/* So that whoever asks from here on what they run gets an answer. */
 	for (i = 0; i < watch->native.nr && !err; i++) {
-		err = sb_interp_note_native(watch->interp, &watch->native.at[i]);
+		err = sb_interp_note_native(watch->interp, &watch->native.at[i].space);
 		err = err == -E2BIG ? 0 : err;
 	}
 	for (i = 0; i < watch->waiting.nr; i++) {
