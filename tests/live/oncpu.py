@@ -7,8 +7,10 @@ oncpu.py STACKBPF SPLIT DEEP
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 
 from live import check, done, need_root, running, stackbpf
 
@@ -46,11 +48,20 @@ def whole_machine():
 
 
 def leaves_itself_out():
-    """By pid: another stackbpf may run on this machine."""
-    with subprocess.Popen([BINARY, 'oncpu', '--max-overhead=off', '-t', '2', '-F', '4999', '--by', 'pid', '-q'],
-                          stdout=subprocess.PIPE, text=True, errors='replace') as sampler:
-        roots = {line.split(';', 1)[0] for line in sampler.stdout}
-    check(not any(r.endswith(f'-{sampler.pid}') for r in roots), 'the sampler leaves itself out')
+    """By pid: another stackbpf may run on this machine. Helpers of its helper processes are in its session, too."""
+    own = set()
+    with tempfile.TemporaryDirectory() as work, running('sh', '-c', 'while :; do /bin/true; done'):
+        out = f'{work}/out.folded'
+        with subprocess.Popen([BINARY, 'oncpu', '--max-overhead=off', '-t', '2', '-F', '4999', '--by', 'pid', '-q',
+                               '-o', out], start_new_session=True) as sampler:
+            while sampler.poll() is None:
+                own.update(subprocess.run(['pgrep', '-s', str(sampler.pid)], stdout=subprocess.PIPE, text=True,
+                                          check=False).stdout.split())
+        with open(out, encoding='utf-8', errors='replace') as file:
+            roots = {line.split(';', 1)[0] for line in file}
+    check(len(own) > 3, f'it has helper processes: {sorted(own)}')
+    sampled = sorted(root for root in roots if root.rsplit('-', 1)[-1] in own)
+    check(not sampled, f'the sampler leaves itself and its helpers out: {sampled}')
 
 
 def leaves_its_helpers_out():
@@ -60,6 +71,18 @@ def leaves_its_helpers_out():
     roots = {s[0] for s in result.stacks}
     check('sh' in roots and 'true' in roots, f'children of this process: {sorted(roots)}')
     check(not any(r.startswith('stackbpf') for r in roots), f'its helper processes are left out: {sorted(roots)}')
+
+
+def samples_what_is_no_helper():
+    """The command of a run on all processes, and a child that ran before stackbpf took the place of its shell."""
+    for options in ((), ('-s',)):
+        result = stackbpf('sh', '-c', '"$0" >/dev/null 2>&1 & echo $! >&2; exec "$@"', SPLIT, BINARY, 'oncpu', '-a',
+                          '--max-overhead=off', '-F', '499', *options, '--', 'timeout', '1', DEEP, '20')
+        os.kill(int(result.err.split()[0]), signal.SIGKILL)
+        roots = {s[0] for s in result.stacks}
+        check(result.status == 124, f'{options}: the exit status of timeout: {result.status}')
+        check('deep' in roots, f'{options}: a child of the command is sampled: {sorted(roots)}')
+        check('split' in roots, f'{options}: a child that is no helper is sampled: {sorted(roots)}')
 
 
 def threads_and_children():
@@ -99,6 +122,7 @@ one_process()
 whole_machine()
 leaves_itself_out()
 leaves_its_helpers_out()
+samples_what_is_no_helper()
 threads_and_children()
 depth()
 done()

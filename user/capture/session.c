@@ -51,7 +51,7 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 	size_t i;
 
 	if (!bpf_program__autoload(prog) || prog == session->timer ||
-	    sb_span_attaches(session->skel, prog) ||
+	    prog == session->skel->progs.proc_fork || sb_span_attaches(session->skel, prog) ||
 	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
 		return false;
 	for (i = 0; i < views->nr; i++)
@@ -63,6 +63,20 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 static bool is_sliced(const struct sb_session *session, const struct sb_view *view)
 {
 	return view->is_sliced && view->is_sliced(session->skel);
+}
+
+/* The first of all, so that the helper processes have their rule before anything is sampled. */
+static int follow_processes(struct sb_session *session)
+{
+	struct bpf_link *link = bpf_program__attach(session->skel->progs.proc_fork);
+	int err = sb_view_keep_link(&session->links, link);
+
+	if (err)
+		return sb_reason_set(session->opts.reason, err, "cannot attach the hook of fork");
+	err = sb_targets_follow_existing(session->opts.targets, session->skel,
+					 &session->nr_left_out);
+	return err ? sb_reason_set(session->opts.reason, err, "cannot list the running processes")
+		   : 0;
 }
 
 static int attach_others(struct sb_session *session)
@@ -250,16 +264,13 @@ int sb_session_start(struct sb_session *session)
 	session->asleep.arg = session;
 	find_programs(session);
 	session->skel->bss->begin_ns = session->begin ? UINT64_MAX : 0;
-	err = attach_others(session);
+	err = follow_processes(session);
+	if (!err)
+		err = attach_others(session);
 	if (err)
 		return err;
 	if (session->links.nr > 1)
 		session->links_root = sb_links_prepare();
-	err = sb_targets_follow_existing(session->opts.targets, session->skel,
-					 &session->nr_left_out);
-	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot list the child processes of the targets");
 	settle_targets(session);
 	err = session->begin ? begin_by_iterator(session) : begin_at_once(session);
 	if (err)

@@ -20,9 +20,9 @@
 
 /* Processes that may be targets at one time when children are followed: as many as a default
  * pid_max allows. 64 bytes each. */
-#define FOLLOWED_MAX	   32768u
-/* Of /proc/self/task/TID/children. */
-#define CHILDREN_BYTES_MAX (64u << 10)
+#define FOLLOWED_MAX 32768u
+/* Of stackbpf: itself, its helper processes, and the command of the run. */
+#define OWN_MAX	     256u
 
 void sb_targets_release(struct sb_targets *targets)
 {
@@ -114,7 +114,7 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
 		       struct sb_reason *reason)
 {
 	struct sb_uid_rule *uids = (struct sb_uid_rule *)skel->rodata->cfg_uid_rules;
-	size_t nr_tgids = targets->follow_children ? FOLLOWED_MAX : targets->tgids.nr + 64, i;
+	size_t nr_tgids = targets->follow_children ? FOLLOWED_MAX : targets->tgids.nr + OWN_MAX, i;
 	int err;
 
 	skel->rodata->cfg_nr_allow_rules = count_allow(targets);
@@ -218,46 +218,22 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 	return 0;
 }
 
-/* Give @rule to the children of a thread of ours that have none. The command of the run is a child,
- * too, and has no rule when everything is sampled. */
-static void exclude_children(int map_fd, const char *tid, uint32_t rule, uint32_t command_tgid)
-{
-	sb_cleanup(sb_freep) char *text = NULL;
-	char path[64];
-	const char *p, *end;
-	uint64_t pid;
-	uint32_t tgid;
-	size_t len;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%.20s/children", tid);
-	if (sb_read_file(path, CHILDREN_BYTES_MAX, &text, &len))
-		return;
-	for (p = text, end = text + len; sb_scan_u64(&p, end, &pid) && p < end; p++) {
-		tgid = (uint32_t)pid;
-		if (tgid != command_tgid)
-			(void)bpf_map_update_elem(map_fd, &tgid, &rule, BPF_NOEXIST);
-	}
-}
-
 /*
- * Leave out this process and its helper processes: the hook of fork gives its rule to those that are
- * to come. Without CONFIG_PROC_CHILDREN those that run already are sampled.
+ * The hook of fork gives our rule to the helper processes that are to come, and
+ * sb_targets_follow_existing() to those that run already. The command of the run is a child, too,
+ * and runs our program until it is started: when all processes are sampled, it gets a rule that
+ * neither allows nor denies, so that it does not get ours.
  */
-static int exclude_self(struct sampler_bpf *skel, uint32_t command_tgid)
+static int apply_own(struct sampler_bpf *skel, uint32_t command_tgid)
 {
 	const int map_fd = bpf_map__fd(skel->maps.target_tgids);
-	uint32_t self = (uint32_t)getpid(), rule = SB_RULE_DENY | SB_RULE_FOLLOW;
-	struct dirent *entry;
-	DIR *tasks;
+	const uint32_t self = (uint32_t)getpid(), rule = SB_RULE_DENY | SB_RULE_FOLLOW, neutral = 0;
 
 	if (bpf_map_update_elem(map_fd, &self, &rule, BPF_ANY))
 		return -errno;
-	tasks = opendir("/proc/self/task");
-	while (tasks && (entry = readdir(tasks)))
-		if (entry->d_name[0] != '.')
-			exclude_children(map_fd, entry->d_name, rule, command_tgid);
-	if (tasks)
-		closedir(tasks);
+	if (command_tgid && bpf_map_update_elem(map_fd, &command_tgid, &neutral, BPF_NOEXIST) &&
+	    errno != EEXIST)
+		return -errno;
 	return 0;
 }
 
@@ -274,7 +250,7 @@ int sb_targets_apply(const struct sb_targets *targets, uint32_t command_tgid,
 			 reason);
 	if (err)
 		return err;
-	err = exclude_self(skel, command_tgid);
+	err = apply_own(skel, command_tgid);
 	if (err)
 		return sb_reason_set(reason, err, "cannot exclude stackbpf itself from sampling");
 	return apply_cgroups(targets, skel, reason);
@@ -284,8 +260,19 @@ struct found {
 	size_t nr, nr_left_out;
 };
 
-/* Give it the rule of its parent, if that is one that children get. Return: 0, or a negative errno: whether it has that
- * parent is not known. */
+/* Whether a process runs the program that we run. If that cannot be read, it does not. */
+static bool is_our_program(uint32_t tgid)
+{
+	struct stat ours, its;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
+	return !stat("/proc/self/exe", &ours) && !stat(path, &its) && ours.st_dev == its.st_dev &&
+	       ours.st_ino == its.st_ino;
+}
+
+/* Give it the rule of its parent, if that is one that children get. Return: 0, or a negative errno:
+ * whether it has that parent is not known. */
 static int follow_process(int fd, uint32_t tgid, struct found *found)
 {
 	struct sb_procfs_stat stat;
@@ -297,6 +284,10 @@ static int follow_process(int fd, uint32_t tgid, struct found *found)
 	if (bpf_map_lookup_elem(fd, &stat.ppid, &rule) || !(rule & SB_RULE_FOLLOW))
 		return 0;
 	if (!bpf_map_lookup_elem(fd, &tgid, &own))
+		return 0;
+	/* The only rule that denies and that children get is ours. A child that runs another
+	 * program was started by a shell whose process we are now. */
+	if (rule & SB_RULE_DENY && !is_our_program(tgid))
 		return 0;
 	if (!bpf_map_update_elem(fd, &tgid, &rule, BPF_NOEXIST))
 		found->nr++;
@@ -323,14 +314,21 @@ static int follow_once(struct sampler_bpf *skel, struct found *found)
 	return err;
 }
 
+/* Rules for processes and threads alone do not select helper processes. */
+static bool may_select_helpers(const struct sb_targets *targets)
+{
+	return !count_allow(targets) || targets->nr_comms || targets->nr_uids ||
+	       targets->nr_cgroups;
+}
+
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel,
 			       uint64_t *ret_nr_left_out)
 {
-	struct found found = { .nr = 1 };
+	struct found found = { .nr = targets->follow_children || may_select_helpers(targets) };
 	int err = 0;
 
 	/* A child may be listed before its parent: until nothing new is found. */
-	while (targets->follow_children && found.nr && !err)
+	while (found.nr && !err)
 		err = follow_once(skel, &found);
 	*ret_nr_left_out = found.nr_left_out;
 	return err;

@@ -23,15 +23,17 @@ int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint
 int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
 		       struct sb_reason *reason);
 /* Fill the maps, after load and before anything is attached, also with a rule that denies this
- * process and its children, except @command_tgid, the command of the run (0: none). Return: 0;
+ * process and its helper processes, and with a rule for @command_tgid, the command of the run (0:
+ * none), so that it does not get this one when it has none of its own. Return: 0;
  * -ESRCH when a process, thread or cgroup does not exist; or another negative errno of bpf(2) or of
  * opening a cgroup, with the cause in @reason: the maps are incomplete. */
 int sb_targets_apply(const struct sb_targets *targets, uint32_t command_tgid,
 		     struct sampler_bpf *skel, struct sb_reason *reason);
-/* With follow_children, add the existing descendants of targets; otherwise do nothing. Call it
- * after the fork hook is attached, so that none is missed. *ret_nr_left_out, set in any case:
- * processes for which the table of targets has no room; their own descendants are not followed and
- * not counted.
+/* With follow_children, add the existing descendants of targets. If @targets may select them, deny
+ * the existing helper processes: the descendants of this process that run the same program. Call it
+ * after the fork hook is attached, so that none is missed, and before any hook that takes samples,
+ * so that no helper process is sampled. *ret_nr_left_out, set in any case: processes for which the
+ * table of targets has no room; their own descendants are not followed and not counted.
  * Return: 0; or a negative errno when /proc cannot be listed or read. */
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel,
 			       uint64_t *ret_nr_left_out);
