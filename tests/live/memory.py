@@ -301,13 +301,15 @@ def recorded():
             go(process, 'warm')
             written(recorder)
             begin = (int(time.time()) // 10 + 1) * 10
-            wait_for(lambda: time.time() >= begin, 'another block, which are of 10 s')
+            # Which are of 10 s; on a busy machine it may begin late, and has to begin before what leaks.
+            wait_for(lambda: time.time() >= begin + 1, 'another block')
             go(process, 'leak')
             written(recorder)
             check(recorder.end() == 0, 'it records')
         run = subprocess.run([BINARY, 'diff', '--store', f'{work}/store', '--kind', 'memory', '--norm', 'rate', '--sort', 'total',
                               '--format', 'json', '--from', '-1d', '--to', f'@{begin}', '--vs-from', f'@{begin}',
                               '--vs-to', 'now+1h'], capture_output=True, text=True, check=False)
+        check(run.returncode == 0, f'diff: {run.returncode} {run.stderr}')
         functions = {each['name']: each['total'] for each in json.loads(run.stdout)['functions'] if each['kind'] == 'interp'}
         grew = {name: total[1] - total[0] for name, total in functions.items() if name != '<module>'}
         first = sorted(grew, key=grew.get, reverse=True)[:3]

@@ -257,7 +257,8 @@ def part_children():
         program.go()
         result = recorder.end()
     lost, followed = stat(result, 'child processes not followed'), stat(result, 'processes') - 1
-    check(lost + followed == program.did and lost >= program.did - room,
+    # stackbpf's own processes inherit the rule that they are left out, and find no room either.
+    check(program.did <= lost + followed <= program.did + 10 and lost >= program.did - room,
           f'children: {followed} followed and {lost} not, of {program.did}')
 
 

@@ -30,7 +30,6 @@ static uint64_t memory[NR_WORDS];
 static const uint32_t zero;
 static struct mm_struct mm;
 static struct task_struct task = { .mm = &mm };
-static struct task_struct leader;
 
 static struct sb_uw_bin *bin(void)
 {
@@ -97,8 +96,7 @@ static int setup(void **state)
 
 	shim_reset();
 	mm = (struct mm_struct){ .exec_vm = EXEC_VM };
-	task.group_leader = &leader;
-	leader = (struct task_struct){};
+	task = (struct task_struct){ .mm = &mm };
 	shim.task = &task;
 	shim_core_maps(ring_bytes);
 	memset(memory, 0, sizeof(memory));
@@ -201,12 +199,15 @@ static void test_just_forked(void **state)
 		uint32_t flags;
 		uint64_t ran_ns, age_ns;
 		bool is_asked;
+		int other_tid;
 	} rows[] = {
 		{ PF_FORKNOEXEC, 0, 0, false },
 		{ PF_FORKNOEXEC, 999999, 9000000, false },
 		{ PF_FORKNOEXEC, 1000000, 0, true },
 		{ PF_FORKNOEXEC, 0, 10000000, true },
 		{ 0, 0, 0, true },
+		/* It runs in another thread than its first one. */
+		{ PF_FORKNOEXEC, 0, 0, true, .other_tid = 1 },
 	};
 	uint32_t tgid = TGID;
 	size_t i;
@@ -214,8 +215,10 @@ static void test_just_forked(void **state)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		setup(NULL);
 		bpf_map_delete_elem(&uw_procs, &tgid);
-		leader.flags = rows[i].flags;
-		leader.se.sum_exec_runtime = rows[i].ran_ns;
+		task.tgid = TGID;
+		task.pid = TGID + rows[i].other_tid;
+		task.flags = rows[i].flags;
+		task.se.sum_exec_runtime = rows[i].ran_ns;
 		shim.now_ns = 7 + rows[i].age_ns; /* it began at 7 */
 		assert_int_equal(walk()->map.is_raw, 1);
 		if (!next_need() == rows[i].is_asked)
