@@ -229,7 +229,7 @@ static inline void input_begin(struct input_run *run, struct input *input, uint3
 	memcpy(run->native.regs, head->regs, sizeof(head->regs));
 }
 
-typedef int (*input_step_fn)(struct sb_interp_walk *walk, void *memory);
+typedef enum sb_step (*input_step_fn)(struct sb_interp_walk *walk, void *memory);
 
 /* As core/interp.bpf.c: sb_interp_run(). */
 static inline void input_run_steps(struct input_run *run, input_step_fn step)

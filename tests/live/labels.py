@@ -112,8 +112,10 @@ def waits(program):
     spent = {value: int(ns) / 1000 for value, ns in re.findall(r'^spent (\w+) (\d+)$', result.err, re.M)}
     sums = labelled(result, 'vehicle')
     check(set(sums) == set(spent) == set(SPLIT), f'waits: all have a label: {sums} {spent}')
+    # Where the machine is idle, both threads begin their first wait, of 35 ms, before the program is known to have labels.
+    first = {'car': 2 * 35000 * SLOWNESS}
     for value, us in spent.items():
-        check(abs(sums[value] - us) <= ROOM * us, f'waits: {value} {sums[value]:.0f} us, is {us:.0f}')
+        check(-ROOM * us - first.get(value, 0) <= sums[value] - us <= ROOM * us, f'waits: {value} {sums[value]:.0f} us, is {us:.0f}')
     # The main thread waits for the others, and has none.
     check(0.6 < sum(sums.values()) / result.total < 0.7, f'two of three wait with a label: {sums} of {result.total}')
 
