@@ -170,7 +170,7 @@ __noinline int sb_last_begin(__u32 slot)
 		return 0;
 	key = &s->capture.key;
 	this->place = (__u32)bpf_get_current_pid_tgid() % LAST_PLACES;
-	this->epoch = s->capture.now_ns >> 30;
+	this->epoch = sb_unwind_epoch(s);
 	this->nr_left = this->nr_new = 0;
 	this->piece_at = NO_PIECE;
 	last = last_walk(this);

@@ -63,16 +63,11 @@ static struct memo *memo_of(const struct sb_scratch *s, __u32 slot)
 	return bpf_map_lookup_elem(&memos, &at);
 }
 
-static __u32 epoch_of(const struct sb_scratch *s)
-{
-	return s->capture.now_ns >> 30;
-}
-
 static bool begins_alike(const struct sb_scratch *s, const struct memo *memo)
 {
 	const struct sb_sample_key *key = &s->capture.key;
 
-	return memo->segs_word == s->map.segs_word && memo->epoch == epoch_of(s) &&
+	return memo->segs_word == s->map.segs_word && memo->epoch == sb_unwind_epoch(s) &&
 	       memo->pc == s->walk.pc && memo->sp == s->walk.sp && memo->tgid == key->tgid &&
 	       memo->start_ns == key->start_ns && memo->exec_id == key->exec_id &&
 	       memo->flags == s->stack.flags &&
@@ -237,7 +232,7 @@ __noinline int sb_memo_keep(__u32 slot)
 	memo->flags = s->stack.flags;
 	memo->uses = s->walk.uses;
 	memo->nr_frames = s->stack.nr_frames;
-	memo->epoch = epoch_of(s);
+	memo->epoch = sb_unwind_epoch(s);
 	memo->id = s->capture.key.ustack;
 	memo->segs_word = s->map.segs_word;
 	return 0;

@@ -68,7 +68,8 @@ void sb_kallsyms_release(struct sb_kallsyms *ks);
  * Find the symbol that covers @addr; may read the file. *@ret_sym is untouched on error.
  * Return: 0; -ENOENT (there is none); -EACCES (the file or its addresses are hidden from us);
  * -ENODATA (the file is not there, cannot be read, or has no symbols, or there was no file
- * descriptor); -EFBIG (a bound cut the table, and @addr is not in the part that was read); -ENOMEM.
+ * descriptor); -EFBIG (the table is larger than its bound, and @addr is not in the part that
+ * was read); -ENOMEM.
  * After -ENOMEM in the first reading, the next call reads the file again. Any other error of the
  * first reading is returned until the table is read again, as said at the top; that there was no
  * descriptor counts as a change there.

@@ -14,7 +14,8 @@
 
 /* The unit of sb_page.time at the beginning of a run. */
 #define TIME_NS_MIN	   (10ull * SB_NS_PER_MS)
-/* Steps that mappings may cost between two drains: some nanoseconds each. */
+/* How many pages may be looked at between two drains because processes map and move memory: for all
+ * processes, and for one. Each takes some nanoseconds. */
 #define STEPS_MAX	   (32u << 20)
 #define STEPS_OF_SPACE_MAX (STEPS_MAX / 4)
 

@@ -66,8 +66,9 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return err ? err : bpf_program__set_autoload(skel->progs.memory_kernel, true);
 }
 
-/* Where there are no tracepoints, every fault is one event of a counter, on each CPU. With a period of 1 the
- * kernel never throttles it (perf_swevent_overflow() in kernel/events/core.c). */
+/* Where the kernel has no tracepoints for faults, a software counter on each CPU runs the program at
+ * every fault. Its period is 1, for which the kernel never throttles a counter
+ * (perf_swevent_overflow() in kernel/events/core.c). */
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		  struct sb_reason *reason)
 {

@@ -274,7 +274,7 @@ static void test_middle_changes(void **state)
 		assert_int_equal(is_same, i < 2 || i >= RUBY_FRAMES - 2);
 	}
 	assert_memory_not_equal(&id, &s->capture.key.istack, sizeof(id));
-	/* Another object at the same address, to which the same words point. */
+	/* The object at one address is another one now, while all pointers to it stay the same. */
 	id = s->capture.key.istack;
 	ruby_put(RUBY_ISEQS + 40 * 4 + 16, 0x7770);
 	s = sample();

@@ -400,21 +400,28 @@ static void test_random_stacks(void **state)
 	assert_true(stat_of(SB_STAT_SAME_FRAMES) > nr_ips / 3);
 }
 
+/* Return: the registers of a thread with eight frames, which are laid on the stack. */
+static struct sb_regs lay_eight(void)
+{
+	nr_frames = 0;
+	go_on();
+	for (nr_frames = 1; nr_frames < 8;)
+		lay_plain(frames[nr_frames - 1].sp, frames[nr_frames - 1].fp);
+	return (struct sb_regs){ .cs = 0x33,
+				 .ip = frames[nr_frames - 1].pc,
+				 .sp = frames[nr_frames - 1].sp,
+				 .bp = frames[nr_frames - 1].fp };
+}
+
 /* Each word of the stack is another one for one sample. */
 static void test_each_word(void **state)
 {
-	struct sb_regs regs = { .cs = 0x33 };
+	struct sb_regs regs;
 	uint32_t round, i, k;
 	uint64_t before;
 
 	for (round = 0; round < 20; round++) {
-		nr_frames = 0;
-		go_on();
-		for (nr_frames = 1; nr_frames < 8;)
-			lay_plain(frames[nr_frames - 1].sp, frames[nr_frames - 1].fp);
-		regs.ip = frames[nr_frames - 1].pc;
-		regs.sp = frames[nr_frames - 1].sp;
-		regs.bp = frames[nr_frames - 1].fp;
+		regs = lay_eight();
 		assert_int_equal(take_both(&regs)->stack.status, SB_STACK_COMPLETE);
 		for (i = (uint32_t)((regs.sp - BASE) / 8); i < NR_WORDS; i++) {
 			before = memory[i];
@@ -432,16 +439,10 @@ static void test_each_word(void **state)
 static void test_memo_ends(void **state)
 {
 	const uint64_t known = stat_of(SB_STAT_KNOWN);
-	struct sb_regs regs = { .cs = 0x33 };
+	struct sb_regs regs;
 
 	cfg_memo = true;
-	nr_frames = 0;
-	go_on();
-	for (nr_frames = 1; nr_frames < 8;)
-		lay_plain(frames[nr_frames - 1].sp, frames[nr_frames - 1].fp);
-	regs.ip = frames[nr_frames - 1].pc;
-	regs.sp = frames[nr_frames - 1].sp;
-	regs.bp = frames[nr_frames - 1].fp;
+	regs = lay_eight();
 	assert_int_equal(take(&regs, false)->stack.status, SB_STACK_COMPLETE);
 	take(&regs, false);
 	assert_int_equal(stat_of(SB_STAT_KNOWN), known + 1);

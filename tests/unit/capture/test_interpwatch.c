@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Interpreter stacks and labels that wait for a drain: what is lost is counted, and comes again.
- * And the looks at a process that maps code while the unwinder has its mappings. */
+/* Interpreter stacks and labels that wait for a drain: those that are lost are counted, and the BPF
+ * side sends them again. Also: a process that maps code after the unwinder has read its mappings is
+ * looked at again. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>

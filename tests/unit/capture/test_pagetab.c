@@ -202,7 +202,7 @@ static void move(struct sb_pageset *set, uint64_t from, uint64_t nr, uint64_t to
 	assert_int_equal(sb_pageset_move(set, &range), 0);
 }
 
-/* However large a range is, and however often pages move. */
+/* The set stays right and small, however large the ranges are and however often pages move. */
 static void test_set_moves(void **state)
 {
 	struct sb_pageset set = {};

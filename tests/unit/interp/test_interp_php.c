@@ -256,7 +256,8 @@ static int count_read(void *arg, void *dst, size_t len, uint64_t addr)
 	return read_image(arg, dst, len, addr);
 }
 
-/* A process may have a thousand names that are never readable; the lock is not held for them all. */
+/* A process may have a thousand names that can never be read. One call tries only a part of them, so
+ * that it does not hold the lock for all. */
 static void test_rests_are_bounded(void **state)
 {
 	const struct sb_memory counting = { .read = count_read };

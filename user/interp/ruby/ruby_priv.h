@@ -59,8 +59,8 @@ int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf);
 /* Find the main thread's rb_thread_t. -EAGAIN: the VM has not made it yet. */
 int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout, uint64_t vm_addr,
 		      uint64_t *ret_thread);
-/* Find the thread pointer (FS base, tpidr_el0) of a thread, by its rb_thread_t. The tsd of the struct
- * sb_ruby_conf in rt->conf is set before. */
+/* Find the thread pointer (FS base, tpidr_el0) of a thread, by the address of its
+ * rb_thread_t. The caller has set `tsd` of the struct sb_ruby_conf in rt->conf. */
 int sb_ruby_find_pointer(struct sb_runtime *rt, const struct sb_ruby_layout *layout,
 			 uint64_t thread, uint64_t *ret_pointer);
 /* For Ruby 2: find the TSD key under which the thread with thread pointer @pointer keeps the value
