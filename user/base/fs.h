@@ -41,7 +41,7 @@ int sb_write_all(int fd, const void *data, size_t len);
  * A failure is ignored, as by the next one. */
 void sb_raise_nofile(void);
 /* Lower the soft and the hard limit @resource (RLIMIT_*) of setrlimit(2) to @value. What is lower
- * already stays. */
+ * already stays. A failure is ignored. */
 void sb_lower_limit(int resource, uint64_t value);
 
 /* A user and a group. */

@@ -2,7 +2,8 @@
 /*
  * Lets root open, create and rename files with the rights of another user, by setfsuid(2). In all
  * other respects the process remains root, so that this user's processes cannot signal or trace it.
- * No pointer is NULL, but for an array of no elements.
+ * Thread: any; the rights are those of the calling thread alone. No pointer is NULL, but for an
+ * array of no elements.
  */
 #ifndef SB_BASE_FSUSER_H
 #define SB_BASE_FSUSER_H

@@ -85,14 +85,15 @@ int sb_strtab_init(struct sb_strtab *tab);
  * 2^31 - 1 bytes or more, or a table of so many strings. On error *@ret_id is untouched.
  */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
-/* Return: whether the table has these bytes, and then their ID; what sb_strtab_push() added is found
- * only after sb_strtab_index(). Otherwise *@ret_id is untouched. */
+/* Return: whether the table has these bytes, and then their ID; what sb_strtab_push() added is
+ * found only after sb_strtab_index(). Otherwise *@ret_id is untouched. */
 bool sb_strtab_find(const struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
 /*
  * Append a copy of @s without looking for a duplicate; its ID is the number of strings that were
  * there before. This is much faster, for tables that are read from a file. Call sb_strtab_index()
  * before the next sb_strtab_add().
- * Return: 0; -ENOMEM; -E2BIG, as sb_strtab_add(). On error the table has not changed.
+ * Return: 0; -ENOMEM; -E2BIG for a string of 2^31 - 1 bytes or more, or a table of so many strings.
+ * On error the table has not changed.
  */
 int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len);
 /* Index what sb_strtab_push() added. Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 strings:

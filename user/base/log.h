@@ -12,8 +12,9 @@
 
 enum sb_log_level { SB_LOG_ERR, SB_LOG_WARN, SB_LOG_INFO, SB_LOG_DEBUG };
 
-/* Set once at start: what precedes each message (default "stackbpf"; borrowed for good) and the most
- * verbose level that is shown (default SB_LOG_INFO; SB_LOG_ERR with -q, SB_LOG_DEBUG with -v). */
+/* Set once at start: what precedes each message (default "stackbpf"; borrowed for good) and the
+ * most verbose level that is shown (default SB_LOG_INFO; SB_LOG_ERR with -q, SB_LOG_DEBUG with
+ * -v). */
 void sb_log_init(const char *program, enum sb_log_level max);
 
 /* Where messages go from here on: a descriptor of the caller's, which has to stay open;
@@ -27,8 +28,9 @@ enum sb_log_level sb_log_max(void);
  * or "debug: " precedes messages of these levels. A long message is cut to 1,023 bytes when there
  * is no memory. */
 void sb_log(enum sb_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same, for the print callbacks of libraries. In all messages one newline at the end is taken
- * off before another is added. The caller ends @ap. */
+/* Write one message as sb_log() does, with the arguments in @ap, for the print callbacks of
+ * libraries. In all messages one newline at the end is taken off before another is added. The
+ * caller ends @ap. */
 void sb_vlog(enum sb_log_level level, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 

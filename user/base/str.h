@@ -15,8 +15,8 @@ struct sb_str {
 	size_t len, cap;
 };
 
-/* Make room for @more bytes after those that are there, and for the NUL. Nothing is written: whoever
- * fills the room sets len and the NUL. Return: 0; -ENOMEM: nothing has changed. */
+/* Make room for @more bytes after those that are there, and for the NUL. Nothing is written:
+ * whoever fills the room sets len and the NUL. Return: 0; -ENOMEM: nothing has changed. */
 int sb_str_reserve(struct sb_str *str, size_t more);
 
 /* Append bytes, a string, a character, formatted text, which must not lie in @str itself. Return:
@@ -27,7 +27,8 @@ int sb_str_add(struct sb_str *str, const char *s);
 int sb_str_addc(struct sb_str *str, char c);
 int sb_str_addf(struct sb_str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Append @val in decimal; much faster than sb_str_addf(). Return: as above. */
+/* Append @val in decimal; much faster than sb_str_addf(). Return: 0; -ENOMEM: nothing was
+ * appended. */
 int sb_str_addu(struct sb_str *str, uint64_t val);
 
 /* Make the string empty and keep its memory for reuse: s, if it is not NULL, is "" then. */

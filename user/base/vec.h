@@ -2,8 +2,8 @@
 /*
  * Growing arrays: `struct { T *at; size_t nr, cap; } v = {};`, written SB_VEC(T). The owner frees
  * v.at, with sb_vec_release(). Elements move when the array grows, so keep indices and not
- * pointers. The macros take a pointer to the array, and evaluate it several times. Thread: any, one
- * at a time for each array.
+ * pointers. The macros take a pointer to the array, and evaluate it several times. After -ENOMEM
+ * the array is as it was. Thread: any, one at a time for each array.
  */
 #ifndef SB_BASE_VEC_H
 #define SB_BASE_VEC_H
@@ -39,8 +39,7 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 	return mem;
 }
 
-/* Make room for @n elements in all; nr stays. Return: 0 or -ENOMEM, as all below: nothing has
- * changed then. */
+/* Make room for @n elements in all; nr stays. Return: 0 or -ENOMEM. */
 #define sb_vec_reserve(v, n)                                                          \
 	({                                                                            \
 		size_t need_ = (n);                                                   \
