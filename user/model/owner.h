@@ -24,8 +24,8 @@ struct sb_owner_path {
 	size_t nr; /* 1 or more */
 };
 
-/* Return: the index of the frame to which the weight is attributed, less than path->nr: the last
- * one if the stack is no wait, or has no function. */
+/* Return: the index of the frame to which the weight is attributed, less than path->nr, which is at
+ * least 1: the last one if the stack is no wait, or has no function. */
 size_t sb_owner_find(const struct sb_owner_path *path);
 
 #endif

@@ -102,18 +102,18 @@ SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 
 /* Intern an attribute, which is not SB_ATTR_NONE and has the strings of its kind, with the frame
- * that shows it. Return: as sb_profile_frame(), the ID of that frame. */
+ * that shows it. Return: 0 and the ID of that frame; -ENOMEM; -E2BIG. */
 int sb_profile_attr(struct sb_profile *profile, const struct sb_attr *attr, uint32_t *ret_id);
 
-/* Intern frame @id of profile @from, with its attribute. Return: as sb_profile_frame(), the ID in
- * @profile. */
+/* Intern frame @id of profile @from, with its attribute. Return: 0 and the ID in @profile; -ENOMEM;
+ * -E2BIG. */
 int sb_profile_copy_frame(struct sb_profile *profile, const struct sb_profile *from, uint32_t id,
 			  uint32_t *ret_id);
 
 /*
  * Append a frame, without an attribute, and without looking for a duplicate, in a quarter of the
- * time. The caller guarantees that the frame is new; this is not checked. Return: as
- * sb_profile_frame().
+ * time. The caller guarantees that the frame is new; this is not checked. Return: 0 and the ID of
+ * the frame; -ENOMEM; -E2BIG.
  */
 int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *frame,
 			  uint32_t *ret_id);
@@ -149,7 +149,8 @@ struct sb_row {
 /**
  * sb_profile_add_row() - add weight and samples to the row of a stack and a series
  * @row: copied with its frame IDs; a new row is made if there is none yet. If `nr` is 0, `frames`
- *	may be NULL, and the row has the frame SB_PROFILE_NO_STACK. Sums above UINT64_MAX wrap around
+ *	may be NULL, and the row has the frame SB_PROFILE_NO_STACK. Sums above UINT64_MAX wrap
+ *	around
  *
  * Return: 0; -EINVAL if log2_ns is above SB_PROFILE_NR_LOG2; -ENOMEM; -E2BIG. On error nothing is
  * added.
@@ -162,7 +163,8 @@ int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t
 		   uint64_t weight);
 
 /* Append a new stack, given as to sb_profile_add(), to series 0, without looking for a duplicate.
- * The caller guarantees that the stack is new; this is not checked. Return: as sb_profile_add(). */
+ * The caller guarantees that the stack is new; this is not checked. Return: 0; -ENOMEM; -E2BIG; on
+ * error nothing is added. */
 int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		    uint64_t weight);
 
@@ -205,15 +207,17 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * As sb_profile_scale(), in place of it, by any factor: multiply all weights by @factor and divide them
- * by @divisor. A weight that does not fit becomes UINT64_MAX.
+ * Multiply all weights by @factor and divide them by @divisor, rounded to nearest. A weight that
+ * does not fit becomes UINT64_MAX. Call it once, in place of sb_profile_scale(), after all stacks
+ * were added and before the seal. Stacks whose weight becomes 0 are removed; their durations stay
+ * in the total. Return: 0; -EINVAL if the divisor is 0.
  */
 int sb_profile_scale_by(struct sb_profile *profile, uint64_t factor, uint64_t divisor);
 
 /*
- * Divide all weights by @divisor, rounded to nearest, such as to make us from ns. Call it once,
- * after all stacks were added and before the seal. Stacks whose weight becomes 0 are removed; their
- * durations stay in the total. Return: 0; -EINVAL if the divisor is 0.
+ * Divide all weights by @divisor, such as to make us from ns: sb_profile_scale_by() with factor 1.
+ * Call it once, after all stacks were added and before the seal. Stacks whose weight becomes 0 are
+ * removed. Return: 0; -EINVAL if the divisor is 0.
  */
 int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
 /* Return: how many stacks with a weight sb_profile_scale() removed; *ret_unscaled_weight is always
