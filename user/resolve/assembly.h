@@ -5,8 +5,9 @@
  * signature tells what a function can change. resolve.c takes a batch apart into samples,
  * assembly.c appends frames, stack.c resolves one stack, merge.c puts interpreter frames into it,
  * beyond.c adds what a sample has beyond its stacks. Internal to resolve; not thread-safe. No
- * argument is NULL unless a function says so. After an error the sample is given up: frames pushed
- * before remain.
+ * argument is NULL unless a function says so. Functions that return an int return 0, -ENOMEM, or
+ * -E2BIG when the profile is full, unless they say otherwise. After an error the sample is given
+ * up: frames pushed before remain.
  */
 #ifndef SB_RESOLVE_ASSEMBLY_H
 #define SB_RESOLVE_ASSEMBLY_H
@@ -99,8 +100,7 @@ void sb_assembly_release(struct assembly *assembly);
 
 /*
  * Push a frame: as it is; of a name and a kind; that shows an attribute; that shows an attribute
- * which has only a text, or none (NULL). The profile copies strings. Return: 0; -ENOMEM; -E2BIG
- * when the profile is full.
+ * which has only a text, or none (NULL). The profile copies strings. Return: 0; -ENOMEM; -E2BIG.
  */
 int sb_assembly_push_frame(struct assembly *assembly, const struct sb_frame *frame);
 int sb_assembly_push(struct assembly *assembly, const char *name, enum sb_frame_kind kind);
@@ -127,8 +127,8 @@ struct user_stack {
 };
 /*
  * Push the frames of a user or kernel stack, with a mark where callers are missing, and count them
- * in stats. For a stack that is not known only the mark "[lost stack]" is pushed. Return: as
- * sb_assembly_push_frame().
+ * in stats. For a stack that is not known only the mark "[lost stack]" is pushed. Return: 0;
+ * -ENOMEM; -E2BIG.
  */
 int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stacks,
 			  const struct user_stack *user);
@@ -146,7 +146,7 @@ int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *st
  * what each of them is. opts->interp is not NULL. part.counts is adjusted. @status: enum
  * sb_stack_status; in: how the native walk ended; out: how the interpreter's ended, if only that
  * one was cut.
- * Return: as sb_assembly_push_frame(); after an error the frames of the sample are incomplete.
+ * Return: 0; -ENOMEM; -E2BIG; after an error the frames of the sample are incomplete.
  */
 int sb_assembly_merge(struct assembly *assembly, struct sb_stack_cache *stacks,
 		      const struct user_stack *user, uint32_t *status);
@@ -159,13 +159,13 @@ void sb_assembly_trim(struct assembly *assembly, size_t first);
 /*
  * If the stack of a waker is that of an interrupt, replace the frames of the interrupted thread,
  * which is not the waker, by "[interrupt]". @first, @kernel: where the waker's root frames and its
- * kernel frames begin; they end at the end. Return: as sb_assembly_push_frame().
+ * kernel frames begin; they end at the end. Return: 0; -ENOMEM; -E2BIG.
  */
 int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t kernel);
 /*
  * Push what a sample has beyond its stacks: before them "[runqueue]" or "[throttled]", if the view
  * has the state as a root frame; behind them the operation, the reason of the wait, the object's
- * frames, and the state as a leaf frame. Return: as sb_assembly_push_frame().
+ * frames, and the state as a leaf frame. Return: 0; -ENOMEM; -E2BIG.
  */
 int sb_assembly_push_state_root(struct assembly *assembly, const struct sb_sample_key *key);
 int sb_assembly_push_beyond(struct assembly *assembly, struct sb_object_cache *objects,

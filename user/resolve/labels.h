@@ -36,7 +36,7 @@ void sb_label_cache_release(struct sb_label_cache *cache);
 
 /* Add a copy of a set (its text may be NULL if nr_bytes is 0); its text replaces that of a set with
  * the same ID. If the texts of all sets need too much memory, the set is kept without its text.
- * Return: 0 or -ENOMEM. */
+ * Return: 0; -ENOMEM: the set is missing, or has no text; the cache can be used further. */
 int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_labels *from);
 /* Find a set, and note that the current batch references it. Return: the set, valid until the next
  * one is added or sets are evicted; NULL: it was never shipped, or is evicted. */
@@ -46,8 +46,8 @@ struct sb_known_labels *sb_label_cache_find(struct sb_label_cache *cache, uint64
  * does not have the key, or @i is past the end. */
 const char *sb_known_labels_value(const struct sb_known_labels *labels, size_t i);
 /* At the end of each batch: empty cache->evicted; if there are many sets or much text, evict those
- * that neither this batch nor the one before referenced, and list them there. Return: 0;
- * -ENOMEM. */
+ * that neither this batch nor the one before referenced, and list them there. The list is the
+ * cache's. Return: 0; -ENOMEM, and then the cache can only be released. */
 int sb_label_cache_evict(struct sb_label_cache *cache);
 
 #endif
