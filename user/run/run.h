@@ -254,11 +254,11 @@ int sb_run_take(struct sb_run *run);
  * on: take() returns it, after it has set run->reason, which is not done here.
  */
 int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
-/* Return: whether any view has samples so far. Here and below, the run has begun to sample. */
+/* Return: whether any view has samples so far. The run has begun to sample. */
 bool sb_run_has_samples(const struct sb_run *run);
 
 /* Return: the CPU time of this process and of its parser and reader processes, in ns, since they
- * began; 0 if it cannot be read. */
+ * began; 0 if it cannot be read. The run has begun to sample. */
 uint64_t sb_run_own_ns(const struct sb_run *run);
 
 /* Figures of the run, and of the samples of one view. */
@@ -274,9 +274,10 @@ struct sb_run_figures {
 	uint64_t nr_frames, nr_unnamed; /* native ones and those of interpreters */
 	uint64_t wall_ns;		/* from the start of sampling to its end, or up to now */
 };
-/* Get the figures up to now, or to the end of the run. @view: its index in config->views, which is
- * not checked. @ret_figures: overwritten; a copy, which needs no release. If the kernel's counters
- * could not be read, ret_figures->session.err is the negative errno. */
+/* Get the figures up to now, or to the end of the run, which has begun to sample. @view: its index
+ * in config->views, which is not checked. @ret_figures: overwritten; a copy, which needs no
+ * release. If the kernel's counters could not be read, ret_figures->session.err is the negative
+ * errno. */
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
 /* Return: how much of the expected weight is accounted for, in percent, which can be slightly above
  * 100; 0 when none is expected. */

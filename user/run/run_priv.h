@@ -21,29 +21,36 @@
  * SB_RUN_FAILED. */
 enum sb_run_status sb_run_check_targets(struct sb_run *run);
 
-/* privileges.c: fork the process that parses files, and those that read memory and files of other
- * processes. */
+/* privileges.c: fork the process that parses files, if tables or interpreters are asked for, and
+ * those that read memory and files of other processes. sb_run_release() ends them. Return:
+ * SB_RUN_OK; SB_RUN_FAILED: a process cannot be made. */
 enum sb_run_status sb_run_make_parser(struct sb_run *run);
 enum sb_run_status sb_run_make_readers(struct sb_run *run);
-/* Become the user of the run, which cannot fail: root that may not change its user stays root; and
- * when all is attached, keep only what is needed: workers/privileges.h. */
+/* begin: become the user of the run; this returns SB_RUN_OK in any case, as root that may not
+ * change its user stays root. settle: when all is attached, keep only what is needed, in all
+ * processes and threads of the run (workers/privileges.h). Return: SB_RUN_OK; SB_RUN_FAILED: a
+ * privilege could not be dropped, so the run must not go on. */
 enum sb_run_status sb_run_begin_privileges(struct sb_run *run);
 enum sb_run_status sb_run_settle_privileges(struct sb_run *run);
 
-/* loop.c: read signals from a descriptor from here on. Called before threads are made, which
- * inherit the mask. */
+/* loop.c: block SIGINT, SIGTERM and the like, and read them from a descriptor from here on, unless
+ * the sink has an owner that does. Called before threads are made, which inherit the mask. Return:
+ * SB_RUN_OK; SB_RUN_FAILED: a system call failed. */
 enum sb_run_status sb_run_block_signals(struct sb_run *run);
-/* Open what the loop polls. */
+/* Open what the loop polls: timers, and an epoll descriptor. Return: SB_RUN_OK; SB_RUN_FAILED:
+ * there is no descriptor or no memory left. */
 enum sb_run_status sb_run_loop_init(struct sb_run *run);
 /* Poll until something ends the sampling. Return: SB_RUN_OK; SB_RUN_NO_COMMAND or SB_RUN_NO_EXEC:
  * the command does not exist, or cannot be executed; SB_RUN_FAILED. */
 enum sb_run_status sb_run_loop(struct sb_run *run);
-/* From here on SIGINT and SIGTERM call sb_run_sink.give_up(). */
+/* From here on SIGINT and SIGTERM call sb_run_sink.give_up(), in a signal handler; nothing changes
+ * if the sink has an owner. Return: SB_RUN_OK; SB_RUN_FAILED: signals cannot be set up. */
 enum sb_run_status sb_run_arm_give_up(struct sb_run *run);
 /* Close what sb_run_loop_init() opened, if anything; again is harmless. */
 void sb_run_loop_release(struct sb_run *run);
 
-/* pipeline.c: make the symbolizer, the profile and the resolver. */
+/* pipeline.c: make the registry of processes, the symbolizer, the profile and the resolver. Return:
+ * SB_RUN_OK; SB_RUN_FAILED, mostly for want of memory. */
 enum sb_run_status sb_run_make_resolver(struct sb_run *run);
 /* Drain the session and put the samples into the profile. Return: 0 or a negative errno, with
  * run->reason: the run cannot go on, and what was sampled since the last call may be lost. */
