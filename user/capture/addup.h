@@ -2,8 +2,9 @@
 /*
  * Adds up the pages of one address space: those that are in memory now were there before, were
  * brought by a fault that was seen, or came without one. See addup.c for the pages that come
- * together with that of a fault. Internal to capture. Thread: any, one at a time for each object.
- * Only members that a comment says so of may be NULL.
+ * together with that of a fault. Internal to capture. After -ENOMEM the sums are incomplete, and
+ * stay so; `pages` and `before` can be used on. Thread: any, one at a time for each object. Only
+ * members that a comment says so of may be NULL.
  */
 #ifndef SB_CAPTURE_ADDUP_H
 #define SB_CAPTURE_ADDUP_H
@@ -52,9 +53,8 @@ struct sb_addup {
 };
 
 /* Add the pages of @run (start: an address in bytes; nr: pages; kind: SB_PAGE_*), which is not
- * kept, lowest address first, without overlaps. @page_shift: log2 of the page size. Return: 0;
- * -ENOMEM: the sums are incomplete, here and below, and stay so; `pages` and `before` can be used
- * on. */
+ * kept, lowest address first, without overlaps. @page_shift: log2 of the page size. Return: 0 or
+ * -ENOMEM. */
 int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run, uint32_t page_shift);
 /* The last run was added: bring the sums up to date. Nothing is to be released; zero the struct to
  * add up again. Return: 0 or -ENOMEM. */

@@ -79,7 +79,9 @@ enum sb_churn_verdict {
 /* Decide what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC, when
  * the kernel wrote it). If the record is to be processed, the buckets are charged for it. Records
  * need not come in the order of time. nr_skipped counts skipped records, except SB_CHURN_LOST,
- * which the caller counts. */
+ * which the caller counts. Return: SB_CHURN_TAKE: process the record; else skip it, and
+ * SB_CHURN_SKIP_FIRST: it is the first one of the process in this round; SB_CHURN_LOST: the process
+ * could not be noted, for lack of room or memory. */
 enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);

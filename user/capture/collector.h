@@ -3,7 +3,7 @@
  * A thread that drains the BPF side while the session's thread is busy. Finding the names of one
  * batch may take seconds, since symbols and debug data of large files are loaded (up to 12 s by
  * symbolizer/elf/budget.h). Without this thread, the maps of counts would fill up meanwhile, and
- * samples would be lost. Internal to capture.
+ * samples would be lost. Internal to capture. Both functions are called by the session's thread.
  */
 #ifndef SB_CAPTURE_COLLECTOR_H
 #define SB_CAPTURE_COLLECTOR_H
@@ -16,7 +16,6 @@ struct sb_drain;
  * -ENOMEM, which the next sb_drain_run() returns, it reads no more, and sb_collector_free() is
  * still due. Call it before sb_privileges_settle() (workers/privileges.h), as all threads. @drain
  * is borrowed, and must outlive it. The caller ends *ret_collector with sb_collector_free().
- * Thread: the session's, here and below.
  * Return: 0; -ENOMEM; or a negative errno of making a descriptor or the thread; there is nothing to
  * free then, and *ret_collector is untouched. */
 int sb_collector_new(struct sb_drain *drain, struct sb_collector **ret_collector);

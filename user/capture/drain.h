@@ -52,8 +52,8 @@ int sb_drain_run(struct sb_drain *drain);
 /* Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next
  * sb_drain_run(), and the last batch stays valid. Thread: any. Return: 0; -EAGAIN when
  * SB_DRAIN_EARLY_BYTES_MAX are kept already, so nothing was read; -ENOMEM: counts are still in the
- * maps, and the call can be repeated; or a negative errno as sb_drain_run(), which returns it
- * again. */
+ * maps, and the call can be repeated; -EBADMSG for a malformed record, or a negative errno of
+ * bpf(2), which the next sb_drain_run() returns again. */
 int sb_drain_collect(struct sb_drain *drain);
 /* Return: how often sb_drain_run() was called. Thread: any. */
 uint64_t sb_drain_nr_runs(const struct sb_drain *drain);
@@ -73,10 +73,10 @@ const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr)
 /* Return: of the last run, valid until the next: stacks that have yet to be unwound; never NULL. */
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);
 /* Add a stack to the batch of the last run; its frames are copied. @arg: the drain. Return: 0;
- * -ENOMEM: nothing was added, here and below. */
+ * -ENOMEM: nothing was added. */
 int sb_drain_add(void *arg, const struct sb_batch_stack *stack);
 /* Add a stack to the batch of the next run; its frames are copied. @arg: the drain. Thread: any.
- * Return: 0 or -ENOMEM. */
+ * Return: 0; -ENOMEM: nothing was added. */
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
 /* Hand the page faults of the last run to @resident, and add its counts to the batch; once for each
  * run, before sb_drain_batch(). Return: 0; -ENOMEM: faults or counts are missing from the batch,

@@ -102,7 +102,9 @@ struct sb_interpwatch {
  */
 int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space,
 			   uint64_t since_ns);
-/* Do the same for a caller that holds ring_lock, but without counting in nr_expected. */
+/* Request a look at the process @space as sb_interpwatch_request() does, for a caller that holds
+ * ring_lock; it is not counted in nr_expected, and the thread is not woken. Thread: any. Return: 0;
+ * -ENOMEM: nothing is requested. */
 int sb_interpwatch_request_locked(struct sb_interpwatch *watch, const struct sb_space_key *space,
 				  uint64_t since_ns);
 

@@ -24,7 +24,7 @@ struct sb_pageset {
 /* Free the memory; the set is empty then. */
 void sb_pageset_release(struct sb_pageset *set);
 /* Add a page whose number is not less than any that was added, which is not checked; adding one
- * twice does no harm, here and below. Return: 0; -ENOMEM: it was not added, here and below. */
+ * twice does no harm. Return: 0; -ENOMEM: it was not added. */
 int sb_pageset_append(struct sb_pageset *set, uint64_t number);
 /* A move of @nr pages: those from number @from on get the numbers from @to on. No sum of two
  * members may overflow. */

@@ -20,9 +20,11 @@ struct sb_counter; /* events/counter.h; borrowed during a call */
  * without privilege; or another negative errno of perf_event_open(2). */
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
-/* As sb_perf_open(), also in what it returns, for an event that counts the records for which its
- * ring had no room. Sets attr->read_format, too. *ret_tells_lost, set in any case: whether the
- * kernel can do that (Linux 6.0 and later); if not, an event that does not count them is opened. */
+/* Open an event for all processes on CPU @cpu that counts the records for which its ring had no
+ * room. Sets attr->size and attr->read_format; the caller has set the rest. *ret_tells_lost, set in
+ * any case: whether the kernel can do that (Linux 6.0 and later); if not, an event that does not
+ * count them is opened. Return: a descriptor, which the caller owns; -ENODEV when the CPU is
+ * offline; -EACCES, -EPERM without privilege; or another negative errno of perf_event_open(2). */
 int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Turns errors of the kernel and of libbpf into a sentence for the user. Internal to capture.
- * @reason may be NULL everywhere, when nobody wants the sentence; other pointers may not. */
+/* Turns errors of the kernel and of libbpf into a sentence for the user. Internal to capture. One
+ * thread at a time, as the messages of the last sb_load() are kept in a static buffer. @reason may
+ * be NULL everywhere, when nobody wants the sentence; other pointers may not. */
 #ifndef SB_CAPTURE_REFUSED_H
 #define SB_CAPTURE_REFUSED_H
 
@@ -18,9 +19,8 @@ int sb_explain(struct sb_reason *reason, int err, const char *what);
 
 /*
  * Load the BPF object, which is open and prepared; its programs are attached next. Listens to
- * libbpf's messages, because only they say what the kernel refuses. One thread at a time, here and
- * in the next two. Return: 0; or a negative errno or error of libbpf's own, which those explain:
- * @skel can only be destroyed then.
+ * libbpf's messages, because only they say what the kernel refuses. Return: 0; or a negative errno
+ * or error of libbpf's own, which sb_load_explain() explains: @skel can only be destroyed then.
  */
 int sb_load(struct sampler_bpf *skel);
 /* Return: the name of the program that the kernel refused in the last sb_load(), which returned

@@ -73,17 +73,19 @@ void sb_resident_end_space(struct sb_resident *resident, uint32_t number);
 void sb_resident_bury(struct sb_resident *resident);
 /* Return: whether what address spaces hold at their end is counted. */
 bool sb_resident_counts_ended(const struct sb_resident *resident);
-/* Note in the figures of its owner that a page has gone; @is_end: with its space. The caller removes it from the table. */
+/* Note in the figures of its owner that a page has gone; @is_end: with its space. The caller
+ * removes it from the table. */
 void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page, bool is_end);
 /* Return: whether the window of a page in a space is followed when one in 2^@shift is. */
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
 			 uint32_t shift);
 
 /* resident_look.c: note which pages are there at the first look. Return: 0, also if they cannot be
- * read; -ENOMEM. */
+ * read; -ENOMEM: some of them are not known. */
 int sb_resident_meet(struct sb_resident *resident, uint32_t space);
 /* resident_kinds.c: mark the pages of the space's runs that are of other kinds than those asked for
- * (SB_ADDUP_PASS). Return: 0; a negative errno: the runs are as they were. */
+ * (SB_ADDUP_PASS). Return: 0; -E2BIG: there are too many runs; -ENOMEM; or a negative errno of
+ * reading /proc/PID/maps. After an error the runs are as they were. */
 int sb_resident_mark_kinds(struct sb_resident *resident, uint32_t space);
 
 /* The bound of sb_resident.nr_runs: 64 MiB. Processes beyond are left out. */

@@ -129,12 +129,12 @@ int sb_session_hotplug_fd(const struct sb_session *session);
  * A CPU that cannot be sampled is counted. Return: 0; or a negative errno, with opts->reason, when
  * the list of CPUs cannot be read, and then the same CPUs are sampled as before. */
 int sb_session_hotplug(struct sb_session *session);
-/* Return: a descriptor that is readable when sb_session_slice() should be called; -1: never. Owned by
- * the session. */
+/* Return: a descriptor that is readable when sb_session_slice() should be called; -1: never. Owned
+ * by the session. */
 int sb_session_slice_fd(const struct sb_session *session);
-/* Attach or detach the programs of a view that is attached in slices of time (slicer.h), for which it
- * may wait some 40 ms. Return: 0; or a negative errno, with opts->reason if it came from attaching:
- * there will be no slice any more. */
+/* Attach or detach the programs of a view that is attached in slices of time (slicer.h), for which
+ * it may wait some 40 ms. Return: 0; or a negative errno, with opts->reason if it came from
+ * attaching: there will be no slice any more. */
 int sb_session_slice(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
@@ -201,12 +201,12 @@ struct sb_session_stats {
 	struct sb_resident_stats resident; /* zero unless the view follows pages */
 };
 /* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never,
- * if the view has none. @wall_ns: duration of the run. The strings are valid during the call, in
- * which @row must not call functions of the session that change it. */
+ * if the view has none. @view is not checked. @wall_ns: duration of the run. The strings are valid
+ * during the call, in which @row must not call functions of the session that change it. */
 void sb_session_report(const struct sb_session *session, uint32_t view, uint64_t wall_ns,
 		       void (*row)(const char *name, const char *value));
-/* Get the figures; @view is the index of a view in opts->views, which is not checked, here and
- * above. What cannot be read of the BPF side is 0. */
+/* Get the figures; @view is the index of a view in opts->views, which is not checked. What cannot
+ * be read of the BPF side is 0, and ret_stats->err is the negative errno. */
 void sb_session_stats(const struct sb_session *session, uint32_t view,
 		      struct sb_session_stats *ret_stats);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The state of a session. session_new.c makes it, session.c runs it, session_cpus.c has its
- * timers. Internal to session*.c. Thread: the session's. */
+ * timers. Internal to session*.c. Thread: the session's. No pointer is NULL. */
 #ifndef SB_CAPTURE_SESSION_PRIV_H
 #define SB_CAPTURE_SESSION_PRIV_H
 
@@ -55,20 +55,25 @@ struct sb_session {
 };
 
 /* Attach the timer program, if a view has one, to a timer on each sampled CPU that is online.
- * Return: 0; or a negative errno, with the cause in opts.reason; timers attached before remain in
- * `timers`. */
+ * Return: 0; -ENODEV: a CPU that the user asked for is not online; or another negative errno of
+ * perf_event_open(2) or attaching; with the cause in opts.reason. Timers attached before remain in
+ * `timers`, and are closed with the session. */
 int sb_session_attach_timers(struct sb_session *session);
 
-/* Add the counters of all CPUs to the SB_STAT_MAX elements at @stat. Return: 0; or a negative errno,
- * and they are unchanged. */
+/* Add the counters of all CPUs to the SB_STAT_MAX elements at @stat. Return: 0; or a negative errno
+ * of bpf(2), and they are unchanged. */
 int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat);
 
 /* session_slices.c: after load, find the view that is attached in slices, if there is one, and make
- * its timer. Return: 0; or a negative errno. */
+ * its timer, which is closed with the session. Return: 0; or a negative errno of
+ * timerfd_create(2). */
 int sb_session_prepare_slices(struct sb_session *session);
-/* Attach its programs, and begin the first slice; nothing, if there is no such view. Return: 0; or a negative errno, with the cause in opts.reason. */
+/* Attach the programs of the view that is attached in slices, and begin the first slice; nothing,
+ * if there is no such view. Return: 0; or a negative errno of attaching or of setting the timer,
+ * with the cause in opts.reason. */
 int sb_session_begin_slices(struct sb_session *session);
-/* Hand over to `links` what is attached, or detach it. */
+/* End the last slice: what is attached becomes part of `links`, or is detached here if there is no
+ * memory for that. Cannot fail. */
 void sb_session_end_slices(struct sb_session *session);
 
 #endif

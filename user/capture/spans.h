@@ -4,8 +4,8 @@
  * known yet whether they are slow are held, from one drain to the next. How the BPF side tells
  * what became of a span is in bpf/core/span.bpf.c.
  *
- * Thread: the session's. Internal to capture, but for the figures. No pointer may be NULL unless a
- * contract says so.
+ * Thread: the session's; for the two functions at the end, which only read figures, any. Internal
+ * to capture, but for the figures. No pointer may be NULL unless a contract says so.
  */
 #ifndef SB_CAPTURE_SPANS_H
 #define SB_CAPTURE_SPANS_H
@@ -67,10 +67,10 @@ uint64_t sb_spans_oldest_ns(const struct sb_spans *spans);
 void sb_spans_stats(const struct sb_spans *spans, struct sb_spans_stats *ret_stats);
 
 /* Return: the shortest duration, in ns, that is counted in @bucket, an index of sb_spans_stats.nr
- * or the one behind the last, which is not checked. Any thread, here and below. */
+ * or the one behind the last, which is not checked. Any thread. */
 uint64_t sb_span_bucket_ns(uint32_t bucket);
 /* Return: a duration that the part @part (0 to 1) of the spans that ended did not exceed, to an
- * eighth: the upper end of the bucket in which it lies; 0 if none ended. */
+ * eighth: the upper end of the bucket in which it lies; 0 if none ended. Any thread. */
 uint64_t sb_spans_percentile_ns(const struct sb_spans_stats *stats, double part);
 
 #endif

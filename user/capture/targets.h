@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Writes the targets of a run into the settings and maps of the BPF side. Internal to capture; the
- * session's thread. No pointer may be NULL but @reason, here and below. */
+ * session's thread. No pointer may be NULL but @reason, and none is kept. */
 #ifndef SB_CAPTURE_TARGETS_H
 #define SB_CAPTURE_TARGETS_H
 
@@ -17,8 +17,8 @@ struct sampler_bpf;
  * settings of the BPF side (cfg_comm_rules), where sb_targets_prepare() makes it. */
 int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule);
 
-/* Write the settings and map sizes, between open and load. @targets is not kept, here and below.
- * Return: 0; -E2BIG: a glob is too long; or a negative errno of libbpf, with the cause in @reason:
+/* Write the settings and map sizes, between open and load. Return: 0; -E2BIG: a glob is too long;
+ * or a negative errno of libbpf, with the cause in @reason:
  * @skel is not to be loaded then. */
 int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
 		       struct sb_reason *reason);
@@ -34,7 +34,8 @@ int sb_targets_apply(const struct sb_targets *targets, uint32_t command_tgid,
  * after the fork hook is attached, so that none is missed, and before any hook that takes samples,
  * so that no helper process is sampled. *ret_nr_left_out, set in any case: processes for which the
  * table of targets has no room; their own descendants are not followed and not counted.
- * Return: 0; or a negative errno when /proc cannot be listed or read. */
+ * Return: 0; -ENOMEM; -EMFILE or -ENFILE; or another negative errno of listing or reading /proc;
+ * processes found before have their rules then. */
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel,
 			       uint64_t *ret_nr_left_out);
 

@@ -83,8 +83,8 @@ int sb_thinning_add_timer(struct sb_thinning *thinning, int fd, uint32_t cpu);
 void sb_thinning_forget_timer(struct sb_thinning *thinning, uint32_t cpu);
 void sb_thinning_forget_timers(struct sb_thinning *thinning);
 
-/* Begin to govern, when everything is attached; once. @bpf_ns: time in BPF programs so far, in ns
- * on all CPUs, here and below. */
+/* Begin to govern, when everything is attached; once. @bpf_ns: time in BPF programs so far, in ns,
+ * summed over all CPUs. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
 /* Add a ration (base/ration.h), borrowed until sb_thinning_release(), before sb_thinning_start():
@@ -93,9 +93,10 @@ void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *ration);
 
 /* End a window of the governor, and set the step of each view; call it about once a second after
- * sb_thinning_start(). @means: for each view, in the order of opts.views, the mean weight of its
- * samples so far, in the BPF side's unit; 0 when there was no sample yet; not kept. That of a view
- * that is throttled is not looked at. */
+ * sb_thinning_start(). @bpf_ns: time in BPF programs so far, in ns, summed over all CPUs. @means:
+ * for each view, in the order of opts.views, the mean weight of its samples so far, in the BPF
+ * side's unit; 0 when there was no sample yet; not kept. That of a view that is throttled is not
+ * looked at. */
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means);
 
 /* Get the figures so far of the view with index @view in opts.views, which is not checked. What the

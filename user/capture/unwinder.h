@@ -13,7 +13,9 @@
  *	uwpool.c	the pool: parts of 4 MiB, allocated when needed
  *
  * Thread: the session's, for all functions but sb_unwinder_tell(). No pointer may be NULL unless a
- * contract says so.
+ * contract says so. The sequence is new -> prepare (each BPF object, before it is loaded) -> start
+ * (with the one that was loaded) -> free. All other functions but sb_unwinder_serve_interps() and
+ * sb_unwinder_first() need a start that succeeded.
  */
 #ifndef SB_CAPTURE_UNWINDER_H
 #define SB_CAPTURE_UNWINDER_H
@@ -43,10 +45,6 @@ struct sb_unwinder_stats {
 };
 
 /*
- * The sequence is new -> prepare (each BPF object, before it is loaded) -> start (with the one that
- * was loaded) -> free. All other functions but sb_unwinder_serve_interps() and sb_unwinder_first()
- * need a start that succeeded.
- *
  * Make the pool. A thread allocates its first part at once, because that takes as long as loading
  * the programs.
  * @pool_bytes_max: rounded up to parts, at least one; 0: the default
@@ -104,14 +102,15 @@ struct sb_sideband;
 void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *event);
 
 /* Let the thread read the mappings of @tgid and build its tables at once, because it is about to be
- * sampled. Does not wait for it: see sb_unwinder_settle(). Without memory, nothing happens, here
- * and in sb_unwinder_expect_file(): the BPF side asks when it needs it. */
+ * sampled. Does not wait for it: see sb_unwinder_settle(). Without memory, nothing happens: the BPF
+ * side asks when it needs it. */
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);
 /* Serve requests about @tgid before all others, from now on; there is one such process, which
  * another call replaces (0: none). */
 void sb_unwinder_first(struct sb_unwinder *unwinder, uint32_t tgid);
 /* Let the thread build the table of a file at once, because @tgid is about to map it. @fd: closed
- * by the unwinder, in any case; -1: the vDSO. Does not wait for it. */
+ * by the unwinder, in any case; -1: the vDSO. Does not wait for it. Without memory, nothing
+ * happens: the BPF side asks when it needs it. */
 void sb_unwinder_expect_file(struct sb_unwinder *unwinder, int fd, uint32_t tgid);
 /* Wait until all is done that sb_unwinder_expect() and sb_unwinder_expect_file() have asked for,
  * but no longer than @until (CLOCK_MONOTONIC). */

@@ -40,8 +40,8 @@ int sb_uwpool_new(const struct sb_uwpool_opts *opts, struct sb_uwpool **ret_pool
 /* Unmap all parts, and free. Accepts NULL. */
 void sb_uwpool_free(struct sb_uwpool *pool);
 
-/* Return: the address of word 0, which does not change while the pool grows. Only allocated words
- * may be accessed. */
+/* Return: the address of word 0, which belongs to the pool and does not change while it grows. Only
+ * allocated words may be accessed. */
 uint32_t *sb_uwpool_words(const struct sb_uwpool *pool);
 
 /* A request, only used during the call. */
