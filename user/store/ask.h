@@ -130,15 +130,17 @@ const char *sb_ask_kind(const struct sb_ask *ask);
 int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 		   struct sb_profile **ret_profile, struct sb_store_answer *ret_answer);
 
-/* The next three only compute from an answer: any thread. Return: mean sampling rate of a CPU in
- * Hz; 0 if the kind is not sampled by a clock, or nothing was recorded. */
+/* Return: mean sampling rate of a CPU in Hz; 0 if the kind is not sampled by a clock, or nothing
+ * was recorded. Only computes from @answer: any thread. */
 uint64_t sb_store_answer_hz(const struct sb_store_answer *answer);
 /*
  * Return: how many samples, waits or calls make up the weight of the answer. Where weights are not
- * counts, this is estimated from the share of the total weight.
+ * counts, this is estimated from the share of the total weight. Only computes from @answer: any
+ * thread.
  */
 uint64_t sb_store_answer_samples(const struct sb_store_answer *answer);
-/* Return: how many of these samples have a truncated stack; estimated in the same way. */
+/* Return: how many of the samples of sb_store_answer_samples() have a truncated stack; where
+ * weights are not counts, this is estimated from their share of the total weight. Any thread. */
 uint64_t sb_store_answer_trunc(const struct sb_store_answer *answer);
 
 /* Weights over time. */

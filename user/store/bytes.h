@@ -30,7 +30,8 @@ struct sb_varint {
 	uint64_t value;
 };
 /* Decode the varint at @p, of input whose last byte is before @end; @p may be @end. Both give the
- * same result; sb_varint(), which is to be called, is inline for numbers of one byte or two. */
+ * same result; sb_varint(), which is to be called, is inline for numbers of one byte or two.
+ * Return: the number, and where it ends; NULL and 0 if there is no valid number before @end. */
 struct sb_varint sb_long_varint(const uint8_t *p, const uint8_t *end);
 static inline struct sb_varint sb_varint(const uint8_t *p, const uint8_t *end)
 {
@@ -51,7 +52,8 @@ static inline uint64_t sb_get_varint(struct sb_cursor *cursor)
 	cursor->p = varint.end ? varint.end : cursor->end;
 	return varint.value;
 }
-/* As sb_get_varint(), for numbers of 32 bits; larger ones are an error. */
+/* Return: the next number, of at most 32 bits; on error, which a larger one is too, 0, and
+ * cursor->is_bad is set. */
 static inline uint32_t sb_get_u32(struct sb_cursor *cursor)
 {
 	uint64_t value = sb_get_varint(cursor);
@@ -70,8 +72,8 @@ const char *sb_get_bytes(struct sb_cursor *cursor, size_t len);
 /* Append a number to @str. Return: 0; -ENOMEM, and nothing is appended. */
 int sb_put_varint(struct sb_str *str, uint64_t value);
 
-/* Read, or write, a little-endian number of @nr_bytes, up to 8, at @p, which has as many: that is
- * not checked. Higher bytes of @value are not written. */
+/* Return: the little-endian number of @nr_bytes, up to 8, at @p, which has as many: that is not
+ * checked. */
 static inline uint64_t sb_load_le(const uint8_t *p, size_t nr_bytes)
 {
 	uint64_t value = 0;
@@ -81,6 +83,8 @@ static inline uint64_t sb_load_le(const uint8_t *p, size_t nr_bytes)
 	return value;
 }
 
+/* Write @value as a little-endian number of @nr_bytes, up to 8, to @p, which has room for them:
+ * that is not checked. Higher bytes of @value are not written. */
 static inline void sb_store_le(uint8_t *p, size_t nr_bytes, uint64_t value)
 {
 	size_t i;

@@ -4,7 +4,7 @@
  * much of its hash as the remaining bits hold. In exchange, look-ups find wrong candidates more
  * often (one in 2,000 with a million elements), and the table asks its owner for the hashes again
  * when it grows. Not thread-safe; several threads may iterate while nobody adds. Pointers are not
- * NULL.
+ * NULL, and none is kept.
  */
 #ifndef SB_STORE_IDS_H
 #define SB_STORE_IDS_H

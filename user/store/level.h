@@ -2,8 +2,9 @@
 /*
  * Levels of a store: blocks of 10 s, and aggregates of 10 min, 1 h and 1 d. This table says how
  * long a block of each level is, and how much time a file covers. All times are seconds since the
- * epoch, in UTC. @level is an index of sb_levels, below SB_STORE_LEVELS; this is not checked.
- * Thread: any.
+ * epoch, in UTC. @level is an index of sb_levels, below SB_STORE_LEVELS; this is not checked. In
+ * the functions about files, a time before 1970 is taken for 0, and one from SB_LEVEL_TIME_MAX on
+ * for the last second before it. Thread: any.
  */
 #ifndef SB_STORE_LEVEL_H
 #define SB_STORE_LEVEL_H
@@ -30,9 +31,7 @@ extern const struct sb_level sb_levels[SB_STORE_LEVELS];
 /* Return: the begin of the block of @level that contains @time_s. A time that is not valid is
  * rounded down all the same: before 1970 the result is negative. */
 int64_t sb_level_begin(size_t level, int64_t time_s);
-/* Set @name to the path of the file that contains @time_s, relative to the store's directory. Here
- * and below, a time before 1970 is taken for 0, and one from SB_LEVEL_TIME_MAX on for the last
- * second before it. */
+/* Set @name to the path of the file that contains @time_s, relative to the store's directory. */
 void sb_level_file(size_t level, int64_t time_s, char name[SB_LEVEL_NAME_MAX]);
 /* Return: the begin, or the end, exclusive, of the time of the file that contains @time_s. */
 int64_t sb_level_file_begin(size_t level, int64_t time_s);

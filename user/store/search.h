@@ -70,8 +70,7 @@ void sb_search_end(struct sb_search *search);
 /*
  * Search a range, rounded outward to 10 s, and sum its blocks, file by file, into resum.result of
  * each of search->kept_files, NULL if no block of the file was summed; valid until sb_search_end().
- * Replaces search->visit. Return: as
- * sb_search_cover(); -EINVAL if the range is empty.
+ * Replaces search->visit. Return: 0; -EINVAL if the range is empty; or a negative errno.
  */
 int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 

@@ -5,7 +5,8 @@
  * beginning of it while it is written. Not thread-safe. Pointers are not NULL. "Figures" are the
  * numbers of enum sb_block_figure; a row is a stack with the tags of its series, numbered by the
  * dictionary (dict.h). @block is always an element of segment->blocks; its address is valid until
- * the next refresh or append.
+ * the next refresh or append. Errors of I/O are negative errnos of system calls, and -ENODATA if
+ * the file ends too early.
  *
  * The payload of a block consists of varints: the number of figures, the figures, the number of
  * rows, the bytes that the row numbers take, these as ascending differences (the first from -1)
@@ -74,8 +75,9 @@ struct sb_segment {
 int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name);
 /*
  * Open a file as sb_segment_read() does, but do not read its dictionary: to see which blocks there
- * are. Their rows and figures can be read, but not added to sums or appended to. Return: as
- * sb_segment_read().
+ * are. Their rows and figures can be read, but not added to sums or appended to. Return: 0;
+ * -ENOENT; -EFBIG beyond SB_SEGMENT_BYTES_MAX or SB_SEGMENT_BLOCKS_MAX; -EINVAL if it is not a
+ * regular file; -ENOMEM; other errors of I/O.
  */
 int sb_segment_list(struct sb_segment *segment, int dir_fd, const char *name);
 /* Read what was appended since. Blocks may get other indexes (nr_sorts). Return: 0; -ESTALE if the
@@ -87,7 +89,8 @@ int sb_segment_refresh(struct sb_segment *segment);
  * damaged blocks at its end are cut off, and counted. Everything else is as for sb_segment_read():
  * dictionary and blocks are read, *@segment is overwritten and needs no release after an error. The
  * caller guarantees that nobody else writes to the file; the lock of the store does.
- * Return: as sb_segment_read(), and errors of creating and truncating the file.
+ * Return: 0; -EFBIG beyond SB_SEGMENT_BYTES_MAX or SB_SEGMENT_BLOCKS_MAX; -EINVAL if it is not a
+ * regular file; -ENOMEM; other errors of I/O, also of creating and truncating the file.
  */
 int sb_segment_open(struct sb_segment *segment, int dir_fd, const char *name);
 /* Close the file and free what the segment holds; again is harmless, but not for a segment of zeros
@@ -113,8 +116,7 @@ int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_block_rows *ret_rows, uint64_t figure[SB_BLOCK_FIGURE_MAX]);
 
 /* Add the block's SB_BLOCK_SAMPLED_MS to *@sampled_ms, nothing on error. The block is read if it
- * was not before.
- * Return: as sb_segment_rows(). */
+ * was not before. Return: 0; -EBADMSG if it is damaged; -ENOMEM; other errors of I/O. */
 int sb_segment_sampled(struct sb_segment *segment, const struct sb_record *block,
 		       uint64_t *sampled_ms);
 
@@ -124,12 +126,13 @@ struct sb_segment_sums {
 	uint64_t figure[SB_BLOCK_FIGURE_MAX];
 	uint64_t lost_weight; /* of rows that the dictionary does not have: a damaged record */
 };
-/* Add a block to the sums. Return: as sb_segment_rows(). */
+/* Add a block to the sums. Return: 0; -EBADMSG if it is damaged; -ENOMEM; other errors of I/O; on
+ * error nothing is added. */
 int sb_segment_add(struct sb_segment *segment, const struct sb_record *block,
 		   struct sb_segment_sums *sums);
 /*
- * Subtract a block that was added without lost weight. Return: as sb_segment_rows(); -EBADMSG also
- * if it is not what was added. After an error the sums are not valid.
+ * Subtract a block that was added without lost weight. Return: 0; -EBADMSG if it is damaged, or not
+ * what was added; -ENOMEM; other errors of I/O. After an error the sums are not valid.
  */
 int sb_segment_take(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_segment_sums *sums);
@@ -151,7 +154,8 @@ struct sb_segment_time {
  *	out, and lost_weight is not stored
  *
  * Blocks may be appended in any order of time; in segment->blocks those that begin later move up by
- * one index, which nr_sorts does not count. Return: 0; -EFBIG as sb_segment_read(); -E2BIG
+ * one index, which nr_sorts does not count. Return: 0; -EFBIG: the file would exceed
+ * SB_SEGMENT_BYTES_MAX or SB_SEGMENT_BLOCKS_MAX; -E2BIG
  * beyond SB_RECORD_BYTES_MAX; -ENOSPC and other errors of I/O; -ENOMEM. On error the file is as
  * before, and the entries of the dictionary are written with the next block.
  */

@@ -16,9 +16,10 @@
  * unless it says so. Levels and interned stacks are modelled after the storage of Pyroscope (2021);
  * see docs/continuous.md.
  *
- * Times are seconds since the epoch. A series is the samples with the same tags; a wide tag has
- * many values, like pids, and is only in 10-second blocks. "Figures" are the counts of enum
- * sb_block_figure (segment.h): sampled time, samples, lost samples, and so on.
+ * Times are seconds since the epoch. Errors of I/O are negative errnos of system calls. A series is
+ * the samples with the same tags; a wide tag has many values, like pids, and is only in 10-second
+ * blocks. "Figures" are the counts of enum sb_block_figure (segment.h): sampled time, samples, lost
+ * samples, and so on.
  */
 #ifndef SB_STORE_STORE_H
 #define SB_STORE_STORE_H
@@ -105,7 +106,8 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
  */
 int sb_store_put_status(const struct sb_store *store);
 /* Remove the files that the store's options keep_s and bytes_max no longer allow at @now_s (seconds
- * since the epoch), as sb_store_prune() does. Return: as sb_store_prune(). */
+ * since the epoch), as sb_store_prune() does. Return: 0; -ENOMEM; or the first error of reading a
+ * directory or removing a file, which ends it: it may be called again. */
 int sb_store_expire(struct sb_store *store, int64_t now_s);
 
 struct sb_store_prune {

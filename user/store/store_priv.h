@@ -120,7 +120,7 @@ void sb_store_close_sums(struct sb_store *store);
 int sb_store_roll(struct sb_store *store, int64_t now_s);
 /*
  * Return: 1 if the period of @level that begins at @begin_s has its aggregate of @kind; 0 if not; a
- * negative errno. May open another file, as sb_store_out().
+ * negative errno. May close the file of this level that is open, and open another one for writing.
  */
 int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,
 		       const struct sb_store_kind *kind);
