@@ -34,7 +34,7 @@ int sb_format_parse(char *text, bool has_strings, sb_vec_expr_field *fields);
 
 /**
  * sb_format_describe() - append the fields of a tracepoint's record for people to read
- * @text: as above; it is cut up
+ * @text: the file "format", which ends in NUL; it is cut up
  *
  * They are separated by commas, as they are declared: "const char * filename, int flags". A comma
  * comes first if @str was not empty.

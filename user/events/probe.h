@@ -129,11 +129,13 @@ int sb_probes_compile(struct sb_probes *probes, const char *when, const char *we
  * @key: of where a pair begins, and also of where it ends if @to_key is NULL; NULL: as the place's
  *	preset says, else the thread
  * @to_key: of where a pair ends; NULL: @key. Neither is kept
- * @reason: as above
+ * @reason: why not, a sentence that names the option and the event
  *
  * A key may be a string. Then it is one at all places.
  *
- * Return: as sb_probes_compile().
+ * Return: 0; -EINVAL: an expression is wrong, or a key is a string at some places only; -ENOMEM; or
+ * a negative errno of reading tracefs. All with @reason; after an error the list is only to be
+ * released.
  */
 int sb_probes_compile_keys(struct sb_probes *probes, const char *key, const char *to_key,
 			   struct sb_reason *reason);

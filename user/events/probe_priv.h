@@ -42,8 +42,8 @@ struct sb_resolving {
  * are as before then; the name may have been added to the names. */
 int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, const char *name,
 		   const struct sb_probe *probe);
-/* probe.c: drop the places from index @first on that only jump to another one of the same file (jumps_to):
- * it sees their calls. */
+/* probe.c: drop the places from index @first on that only jump to another one of the same file
+ * (jumps_to): it sees their calls. */
 void sb_probes_drop_jumps(struct sb_probes *probes, size_t first);
 
 /* library.c: find the file of a mapping. @path and @ino: of /proc/@tgid/maps. @ret_path: a path
@@ -83,8 +83,10 @@ struct sb_elf;
  */
 int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_t begin,
 		      uint64_t addr);
-/* The same, where the function that contains @addr is found by the unwind tables. Return: as above;
- * -EINVAL, too, if none is found, or the tables cannot be read for another reason than memory. */
+/* Check that an instruction begins at @addr, an ELF address in @elf, where a user function is to be
+ * probed; the function that contains it is found by the unwind tables. Return: 0; -EINVAL: none
+ * begins there, or this cannot be told, as when no function is found; -ENOMEM or another negative
+ * errno of reading the machine code. All with to->reason. */
 int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf, uint64_t addr);
 
 /**
