@@ -180,13 +180,14 @@ enum sb_tree_sort { SB_TREE_SORT_NAME, SB_TREE_SORT_WEIGHT, SB_TREE_SORT_NONE };
  */
 int sb_tree_seal(struct sb_tree *tree, enum sb_tree_sort sort);
 
-/* Return: the first child of a node of a sealed tree, or its next sibling; SB_TREE_NONE if there is
- * none. */
+/* Return: the first child of a node of a sealed tree; SB_TREE_NONE if it has none. */
 static inline uint32_t sb_tree_first_child(const struct sb_tree *tree, uint32_t node)
 {
 	return node + 1 < tree->nodes.at[node].end ? node + 1 : SB_TREE_NONE;
 }
 
+/* Return: the next sibling of a node, other than the root, of a sealed tree; SB_TREE_NONE if it is
+ * the last one. */
 static inline uint32_t sb_tree_next_sibling(const struct sb_tree *tree, uint32_t node)
 {
 	const struct sb_tree_node *nodes = tree->nodes.at;
