@@ -119,8 +119,9 @@ int sb_export_post(struct sb_export_link *link, const struct sb_http_request *re
  * link->save() returned: 0 or a negative errno; the piece is counted in any case. */
 int sb_export_done(struct sb_export_link *link, uint64_t nr_bytes);
 /* Send a request that is not a piece, and is not counted. The reply is in link->reply until the
- * next one. Return: 0 for a status 2xx; -EPERM if it is refused; -EAGAIN, -ECANCELED and -ENOMEM as
- * sb_export_post(). */
+ * next one. Return: 0 for a status 2xx; -EPERM if it is refused; -EAGAIN to try again later (408,
+ * 425, 429, 5xx, or no reply); -ECANCELED if http.stop_fd became readable; -ENOMEM. link->why
+ * explains the first two errors. */
 int sb_export_ask(struct sb_export_link *link, const struct sb_http_request *request);
 /* Compress @body with gzip. @ret_packed: what it held is released; the result is the caller's.
  * Return: 0; -ENOMEM, and it is empty. */

@@ -60,9 +60,10 @@ struct sb_http_reply {
 /* Free what the reply holds, also of a zero-initialized one; zero it before it is used again. */
 void sb_http_reply_release(struct sb_http_reply *reply);
 
-/* Make a client, owned by the caller. Not while another thread makes one: loading libcurl is not
- * thread-safe. Return: 0; -ELIBACC if libcurl is not installed, or the program is static; -ENOMEM.
- * *ret_http is untouched on error. */
+/* Make a client, owned by the caller. @opts is copied, except for the strings and headers that it
+ * points to: they and stop_fd are borrowed until sb_http_free(). Not while another thread makes
+ * one: loading libcurl is not thread-safe. Return: 0; -ELIBACC if libcurl is not installed, or the
+ * program is static; -ENOMEM. *ret_http is untouched on error. */
 int sb_http_new(const struct sb_http_opts *opts, struct sb_http **ret_http);
 /* Free a client and close its connections; NULL is allowed. */
 void sb_http_free(struct sb_http *http);
