@@ -45,10 +45,13 @@ uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts
 
 /* pending.c: helpers for sb_view.pending(). Both append to @ids and return 0; -ENOMEM, and a part
  * may have been appended; or the negative errno of reading, and then nothing is appended. */
-/* Run the loaded iterator @iter over tasks, which writes struct sb_stack_id and nothing else. */
+/* Run the loaded iterator @iter over tasks, which writes struct sb_stack_id and nothing else, and
+ * append these to @ids. Return: 0; -ENOMEM, or a negative errno of running the iterator, and then
+ * nothing is appended. */
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
 /* Append the three stack IDs, zeros among them, of each entry of a hash map whose values begin with
- * a struct sb_sample_key. Entries may be added and removed meanwhile; those may be missing. */
+ * a struct sb_sample_key. Entries may be added and removed meanwhile; those may be missing. Return:
+ * 0; -ENOMEM, or a negative errno of bpf(2), and then some may be missing. */
 int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids);
 
 /* sched.c: what the views of waits share; the user half of bpf/views/sched.bpf.c. */
@@ -65,13 +68,13 @@ extern const char *const sb_sched_trim_both[];
 int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 /* sb_sched_prepare(), and in addition the programs at wake-ups and the iterator sb_sched_settle():
  * for views that account a wait up to its end, with the time in the run queue after the wake-up as
- * a state of its own. Return: as above. */
+ * a state of its own. Return: 0 or a negative errno. */
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 /* Implement begin(), settle() and pending() of struct sb_view (views/view.h), for views prepared by
- * the above; settle() only after sb_sched_prepare_whole(). The first two return a program of @skel,
- * which is an iterator over tasks that the session runs; never NULL. pending() appends the IDs of
- * stacks of waits that are not over; it returns 0, or -ENOMEM or a negative errno of running an
- * iterator, and then nothing is appended. */
+ * sb_sched_prepare(); settle() only after sb_sched_prepare_whole(). The first two return a program
+ * of @skel, which is an iterator over tasks that the session runs; never NULL. pending() appends
+ * the IDs of stacks of waits that are not over; it returns 0, or -ENOMEM or a negative errno of
+ * running an iterator, and then nothing is appended. */
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
 int sb_sched_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
@@ -90,6 +93,8 @@ struct sb_io_row {
  * Find out whether the options want samples of a call, and of which directions.
  * @op: the number of the call that becomes sb_sample_key.op
  * @ret_how: the setting for the BPF side, overwritten; meaningful only if true is returned
+ *
+ * Return: whether they do.
  */
 bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opts, uint8_t op,
 		     struct sb_io_call *ret_how);
@@ -195,13 +200,15 @@ bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_prob
 
 /* probe_multi.c, for attach.c: one BPF link attaches a program to many functions. */
 
-/* Return: whether the program for the places of @kind may be loaded for such links: a few places of
- * that kind are in @probes, and each of them can be in such a link. */
+/* Return: whether the program for the places of @kind may be loaded for links to many places
+ * (kprobe_multi, uprobe_multi): places of that kind are in @probes, and each of them can be in such
+ * a link. */
 bool sb_probe_multi_can(enum sb_probe_kind kind, const struct sb_probes *probes);
-/* Between open and load: have @program loaded for such links if this kernel has them. Return: 0,
- * also if it has none; or a negative errno. */
+/* Between open and load: have @program loaded for links to many places (kprobe_multi, uprobe_multi)
+ * if this kernel has them. Return: 0, also if it has none; or a negative errno. */
 int sb_probe_multi_prepare(struct bpf_program *program, enum sb_probe_kind kind);
-/* Return: whether @program is loaded for such links. Then it can be attached by them only. */
+/* Return: whether @program is loaded for links to many places (kprobe_multi, uprobe_multi). Then it
+ * can be attached by them only. */
 bool sb_probe_multi_is_on(const struct bpf_program *program);
 /* Attach to the @nr places of job->probes with the indexes @idx, at least one, which are functions
  * of the kernel, or of the same file; all are hooked at the beginning, or all at the return. The
@@ -245,12 +252,12 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
 			 uint32_t idx);
 
-/* later.c: have latency_later take the stacks where pairs begin at tracepoints. For sb_view.prepare().
- * Return: 0 or a negative errno. */
+/* later.c: have latency_later take the stacks where pairs begin at tracepoints. For
+ * sb_view.prepare(). Return: 0 or a negative errno. */
 int sb_later_prepare(struct sampler_bpf *skel, const struct sb_probes *probes);
 /* For sb_view.attach(), after latency_tracepoint was attached to the places, so that it is called
- * first. If the kernel refuses a place, latency_tracepoint goes on to take the stacks there, and more
- * ends may be lost, which is counted. Return: 0; or a negative errno with @reason. */
+ * first. If the kernel refuses a place, latency_tracepoint goes on to take the stacks there, and
+ * more ends may be lost, which is counted. Return: 0; or a negative errno with @reason. */
 int sb_later_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
 		    sb_vec_link *links, struct sb_reason *reason);
 
@@ -305,7 +312,7 @@ struct sb_io_below {
 	int (*prepare)(struct sampler_bpf *skel);
 };
 
-/* Return: the row of enum sb_io_layer @layer; NULL for the layers of system calls. */
+/* Return: the row of enum sb_io_layer @layer, a constant; NULL for the layers of system calls. */
 const struct sb_io_below *sb_io_layer_find(uint32_t layer);
 
 /* Implements sb_view.prepare() for layers that sb_io_layer_find() finds: write settings, switch on
@@ -341,9 +348,10 @@ struct btf;
  */
 int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object, struct sb_str *out);
 /*
- * Write such a BTF of the running kernel to the file @fd, which is empty and stays the caller's; or
- * all types of the kernel if theirs cannot be told apart. Return: 0; -ENOMEM; or a negative errno
- * of reading /sys/kernel/btf/vmlinux or of writing, and the file may have a part.
+ * Write the BTF that sb_kernel_types() makes of the running kernel's to the file @fd, which is
+ * empty and stays the caller's; or all types of the kernel if its BTF has types that are not known.
+ * Return: 0; -ENOMEM; or a negative errno of reading /sys/kernel/btf/vmlinux or of writing, and the
+ * file may have a part.
  */
 int sb_kernel_types_write(int fd, const struct btf *object);
 
