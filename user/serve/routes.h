@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The addresses that workers answer. To add one, write a function and add a row to routes.c. Not
- * thread-safe; runs in a worker process, but for sb_route_find() and sb_route_at(), which the front
- * calls, too. Pointers are not NULL; nothing is kept beyond the answer.
+ * The addresses that workers answer. To add one, write a function and add a row to routes.c. The
+ * functions sb_api_*() write the body of an answer to asked->json or asked->out. They return 0;
+ * -EINVAL after sb_asked_fail(), which has set what the client is told; or -ENOMEM or another
+ * negative errno of I/O, of which the worker makes an error for the client. Not thread-safe; runs
+ * in a worker process, but for sb_route_find() and sb_route_at(), which the front calls, too.
+ * Pointers are not NULL; nothing is kept beyond the answer.
  */
 #ifndef SB_SERVE_ROUTES_H
 #define SB_SERVE_ROUTES_H
@@ -40,7 +43,7 @@ struct sb_route {
 /* Return: the index of the route with this path, without a query, byte by byte as sent; -1 if there
  * is none. */
 int sb_route_find(struct sb_http_text path);
-/* Return: row @i of the table; NULL past the end. */
+/* Return: row @i of the table, a constant; NULL past the end. */
 const struct sb_route *sb_route_at(size_t i);
 
 /*

@@ -81,12 +81,11 @@ enum sb_serve_reach {
 	SB_SERVE_REACH_MACHINE, /* loopback: every user of this machine */
 	SB_SERVE_REACH_OTHERS,	/* other machines, too */
 };
-/* Return: the enum sb_serve_reach of @listen; -EINVAL if it is not a valid address. This and the
- * next one only look at text: any thread. */
+/* Return: the enum sb_serve_reach of @listen; -EINVAL if it is not a valid address. Any thread. */
 int sb_serve_reach(const char *listen);
 /* Check a token before it becomes opts.token. Return: 0; -EINVAL if it is shorter than
  * SB_SERVE_TOKEN_MIN, longer than SB_SERVE_TOKEN_MAX, or has other characters than letters, digits
- * and "-._~". */
+ * and "-._~". Any thread. */
 int sb_serve_check_token(const char *token);
 
 #endif
