@@ -42,8 +42,8 @@ struct sb_store_writer_kinds {
 int sb_store_writer_add(struct sb_peer *peer, const struct sb_store_writer_kinds *kinds, int fd);
 /* After all samplers have ended: wait until everything is written, and release @peer, in any case.
  * Blocks that were kept are tried once more; what the disk does not take is then dropped, and
- * counted in ret_stats->nr_dropped. Return: 0; or a negative errno when the process had ended, and
- * @ret_stats is untouched. */
+ * counted in ret_stats->nr_dropped. Return: 0; -ECHILD when the process had ended, or another
+ * negative errno of the socket, and @ret_stats is untouched. */
 int sb_store_writer_end(struct sb_peer *peer, struct sb_recorder_stats *ret_stats);
 
 #endif
