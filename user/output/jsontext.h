@@ -2,7 +2,10 @@
 /*
  * Writes JSON (RFC 8259) with strings that others chose. Commas, quotes and brackets are placed by
  * the writer: each call adds one element to the innermost open object or array. Texts are copied at
- * once, so that nothing is borrowed. Pointers are not NULL unless it says so. Not thread-safe.
+ * once, so that nothing is borrowed. Functions without a return value keep the first error, do
+ * nothing after it, and leave it to sb_json_end() to return it. @key is NULL for an element of an
+ * array and for the outermost object. Other pointers are not NULL unless it says so. Not
+ * thread-safe.
  */
 #ifndef SB_OUTPUT_JSONTEXT_H
 #define SB_OUTPUT_JSONTEXT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Numbers strings in the order in which they are met, for formats with a table of strings. Not
- * thread-safe.
+ * thread-safe. Pointers are not NULL unless it says so.
  */
 #ifndef SB_OUTPUT_NUMBERS_H
 #define SB_OUTPUT_NUMBERS_H

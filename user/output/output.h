@@ -46,13 +46,13 @@ extern const struct sb_output sb_output_top;
 /* Return: how many stacks to write, the heaviest first: all, or fold.limit. */
 size_t sb_output_nr_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts);
 
-/* Return: the output of the table with that name, a constant, as the next two return; NULL if there
- * is none, as for "top". */
+/* Return: the output of the table with that name, a constant; NULL if there is none, as for
+ * "top". */
 const struct sb_output *sb_output_find(const char *name);
 /* Return: the output with the longest extension that @path ends with, after at least one other
- * byte; NULL if there is none. */
+ * byte, a constant; NULL if there is none. */
 const struct sb_output *sb_output_by_path(const char *path);
-/* Return: row @i of the table; NULL past the end. */
+/* Return: row @i of the table, a constant; NULL past the end. */
 const struct sb_output *sb_output_at(size_t i);
 
 #endif
