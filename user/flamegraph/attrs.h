@@ -78,8 +78,9 @@ int sb_fg_name_attrs_init(struct sb_fg_name_attrs *attrs);
 /* Free what the set holds, also one that is zero-initialized. It can be used again only after
  * sb_fg_name_attrs_init(). */
 void sb_fg_name_attrs_release(struct sb_fg_name_attrs *attrs);
-/* Add the lines of a file. Return: as sb_fg_palette_map_read(): after -ENOMEM and -E2BIG some may
- * be in the set, after other errors none is. */
+/* Add the lines of a file; those that are not valid are counted in nr_ignored. Return: 0; -ENOENT;
+ * -EFBIG beyond SB_FG_ATTRS_FILE_MAX_BYTES; another error of reading: nothing was added then.
+ * -ENOMEM; -E2BIG: some lines may be in the set. */
 int sb_fg_name_attrs_read(struct sb_fg_name_attrs *attrs, const char *path);
 /* Return: what the file says about a function, valid until the next read or the release; NULL:
  * nothing. */

@@ -136,7 +136,10 @@ int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 /*
  * Write the picture as an element <svg class="page"> without XML declaration, for an HTML page that
  * it fills: html, body { height: 100%; margin: 0 }. The viewer handles keys and the fragment of the
- * address. Return: as sb_fg_render().
+ * address. In all else it does what sb_fg_render() does, also with palette.map. Return: 0; -ENODATA
+ * if there is no weight, and a picture that says so was written; -EINVAL if opts->colors or the
+ * background is not known; -EIO or another error of the stream; -ENOMEM; an error of the palette or
+ * attribute file.
  */
 int sb_fg_render_inline(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 

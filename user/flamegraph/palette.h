@@ -62,7 +62,7 @@ void sb_fg_palette_release(struct sb_fg_palette *palette);
  * Get the CSS class of a frame. Cannot fail.
  * @name: the text that the frame shows. A palette that shades by module finds the module in it:
  *	"[module]", "module`function" or "function (module)"
- * @kind: below SB_FG_KIND_MAX, which is not checked, here and below
+ * @kind: below SB_FG_KIND_MAX, which is not checked
  * @level: how many frames are below it: 0 for the root, 1 for its children. Only --random uses it.
  */
 void sb_fg_palette_class(const struct sb_fg_palette *palette, const char *name,
@@ -76,8 +76,8 @@ int sb_fg_palette_add_css(const struct sb_fg_palette *palette, bool is_dark, str
  */
 int sb_fg_palette_add_json(const struct sb_fg_palette *palette, struct sb_str *out);
 
-/* Get the CSS class of a kind in the legend: the middle shade of its family. Return: true; false if
- * the palette does not tell kinds apart, and @ret is untouched. */
+/* Get the CSS class of a kind, below SB_FG_KIND_MAX, in the legend: the middle shade of its family.
+ * Return: true; false if the palette does not tell kinds apart, and @ret is untouched. */
 bool sb_fg_palette_legend(const struct sb_fg_palette *palette, enum sb_fg_kind kind,
 			  char ret[SB_FG_CLASS_LEN_MAX]);
 

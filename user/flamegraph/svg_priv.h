@@ -63,8 +63,8 @@ int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out);
 /* Append what the recording could not see, after " · " if @out is not empty: "3 lost (0.15%) ·
  * 1,204 stacks truncated (61.4%)"; only what the metadata says, also if it is 0. */
 int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out);
-/* Append in the same way what the recording left out on demand, which is not in the total: "1,204
- * samples left out by --limit"; nothing if that is 0. */
+/* Append what the recording left out on demand, which is not in the total, after " · " if @out is
+ * not empty: "1,204 samples left out by --limit"; nothing if that is 0. */
 int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out);
 
 /*

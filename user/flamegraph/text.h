@@ -60,7 +60,8 @@ extern const struct sb_tree_frame sb_fg_frame_empty;
  */
 enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind otherwise);
 
-/* The rest of sb_fg_frame_place(), which alone calls it. */
+/* Adjust the kind of a frame, and @above, as sb_fg_frame_place() says. Only that calls it, for
+ * stacks that are not all plain. */
 void sb_fg_frame_place_typed(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above);
 
 /**
