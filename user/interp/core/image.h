@@ -29,20 +29,21 @@ struct sb_process_maps {
 	uint32_t tgid;
 };
 
-/* The file, the bias, and the path under which it was first mapped. They are borrowed: valid as
- * long as the file, that is at least until the function of the runtime returns. */
+/* Return: the file; the bias, which is the process's address of anything in the file minus its ELF
+ * address; the path under which the file was first mapped. File and path are borrowed: valid at
+ * least until the function of the runtime returns. */
 struct sb_elf *sb_image_elf(const struct sb_image *image);
-uint64_t sb_image_bias(const struct sb_image *image); /* process address = ELF address + bias */
+uint64_t sb_image_bias(const struct sb_image *image);
 const char *sb_image_path(const struct sb_image *image);
-/* Return: "build ID 1234abcd", or "no build ID"; as the path, valid as long as the file. */
+/* Return: "build ID 1234abcd", or "no build ID"; borrowed, valid as long as the file. */
 const char *sb_image_build_id(const struct sb_image *image);
 
 /*
  * Keep a result about the file for the next process that maps it. There is one for each file: the
  * last one kept, which must be from malloc(), or is NULL, and is owned by the file; the one before
  * is freed.
- * @who: any address that is unique to the caller. sb_image_kept() returns what @who kept last, valid
- * until something else is kept; NULL: nothing, or another one has kept something since.
+ * @who: any address that is unique to the caller. sb_image_kept() returns what @who kept last,
+ * valid until something else is kept; NULL: nothing, or another one has kept something since.
  */
 void *sb_image_kept(const struct sb_image *image, const void *who);
 void sb_image_keep(struct sb_image *image, const void *who, void *what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The parts of an image: a file that is shared by all processes that map it, and where it is
- * mapped. Internal to user/interp/core. The caller holds the lock of struct sb_interp. No pointer
- * is NULL unless it says so. */
+ * mapped. Internal to user/interp/core. Any thread, which holds the lock of struct sb_interp. No
+ * pointer is NULL unless it says so. */
 #ifndef SB_INTERP_IMAGE_PRIV_H
 #define SB_INTERP_IMAGE_PRIV_H
 

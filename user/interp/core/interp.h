@@ -83,8 +83,11 @@ struct sb_interp_confs {
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *space,
 		   struct sb_interp_confs *ret_confs);
-/* Do as sb_interp_look(), but with mappings that another thread has read, if they are kept and it
- * began to read them at @since_ns (CLOCK_MONOTONIC) or later (sb_procfs_code_since()). */
+/* Find the runtimes of a process as sb_interp_look() does, but with mappings that another thread
+ * has read, if they are kept and it began to read them at @since_ns (CLOCK_MONOTONIC) or later
+ * (sb_procfs_code_since()). *ret_confs is always set. Return: 0; -EAGAIN: call again soon; -ESRCH
+ * when the process has ended; -ENOMEM; -E2BIG when the registry of processes is full; or another
+ * negative errno of reading the process. */
 int sb_interp_look_since(struct sb_interp *interp, const struct sb_space_key *space,
 			 uint64_t since_ns, struct sb_interp_confs *ret_confs);
 /*
@@ -278,10 +281,11 @@ struct sb_interp_hook {
 	const void *memory;
 	uint32_t nr_steps;
 };
-/* Return: whether the process has such a runtime; if not, *ret_hook is untouched. */
+/* Prepare hook->walk, and fill in *ret_hook for sb_symbolizer_unwind(). Return: whether the process
+ * has a runtime whose frames lie on the native stack; if not, *ret_hook is untouched. */
 bool sb_interp_hook_begin(struct sb_interp_hook *hook, struct sb_sym_hook *ret_hook);
-/* Append the frames of runtimes that are walked by state, if the native stack had frames. Return:
- * whether it had. */
+/* After the unwinding: append to hook->walk the frames of runtimes that are walked by state, if the
+ * native stack had frames of a runtime. Return: whether it had. */
 bool sb_interp_hook_end(struct sb_interp_hook *hook);
 
 /* A runtime that was found in a process, for doctor and the closing report. Of address spaces that
@@ -293,9 +297,9 @@ struct sb_interp_found {
 	const char *why; /* the end of a sentence that says why it is not walked; NULL: it is */
 	bool is_pending; /* the runtime has not begun; @why says so */
 };
-/* Call @fn for each, with the lock and that of the registry of processes held, so it must call no
- * function of either, until it returns non-zero. Return: what @fn returned last; 0: there is none.
- */
+/* Call @fn for each runtime that was found in a process, until it returns non-zero. The lock and
+ * that of the registry of processes are held, so @fn must call no function of either. What @fn gets
+ * is valid during the call. Return: what @fn returned last; 0: there is none. */
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);
 

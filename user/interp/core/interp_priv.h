@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* State of struct sb_interp, shared by the files of user/interp/core. */
+/* State of struct sb_interp, shared by the files of user/interp/core. Any thread, which holds
+ * interp->lock unless a function says otherwise. No pointer is NULL. */
 #ifndef SB_INTERP_INTERP_PRIV_H
 #define SB_INTERP_INTERP_PRIV_H
 
@@ -115,16 +116,17 @@ struct sb_interp {
 /* The following are called with the lock held, unless they say otherwise. A struct space or found
  * belongs to the registry's slot, and is valid as long as the lock is held. No argument is NULL. */
 
-/* Return: what is known of the address space, or NULL. */
+/* Return: what is known of the address space, valid while the lock is held; or NULL. */
 struct space *sb_interp_find(struct sb_interp *interp, const struct sb_space_key *key);
-/* Return: whether the run reads labels of threads (opts has keys of labels, or a label of spans), or
- * finds out which goroutines they run. */
+/* Return: whether the run reads labels of threads (opts has keys of labels, or a label of spans),
+ * or finds out which goroutines they run. */
 static inline bool sb_interp_wants_labels(const struct sb_interp *interp)
 {
 	return interp->opts.nr_labels || interp->opts.span_label || interp->opts.goroutines;
 }
-/* Find it, or make an empty one. Return: 0; -ENOMEM; -E2BIG when the registry is full; *ret_space
- * is untouched on error. */
+/* Find what is known of an address space, or make an empty struct for it, which the registry owns.
+ * Return: 0 and *ret_space, valid while the lock is held; -ENOMEM; -E2BIG when the registry is
+ * full; *ret_space is untouched on error. */
 int sb_interp_make_space(struct sb_interp *interp, const struct sb_space_key *key,
 			 struct space **ret_space);
 /* own: register the destructor of the slot, once, before any thread uses the registry. free: empty
@@ -145,7 +147,8 @@ int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid, const struct
 			   struct seen_file **ret_seen);
 /* Remember that a file of this path had no runtime: sb_interp_seems_plain(). */
 void sb_interp_note_plain(struct sb_interp *interp, const char *path);
-/* Return: the attached runtime of a process, by enum sb_runtime_kind; or NULL. */
+/* Return: the attached runtime of a process, by enum sb_runtime_kind, valid while the lock is held;
+ * or NULL. */
 struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
 /* Return: whether many names of the runtime were tried and none could be read. It is not walked any
  * more. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Labels that programs set on their threads (sb_abi_label.h): where a process keeps them, and what
- * its label keys are called. Internal to user/interp/core; called with the lock of struct sb_interp
- * held. No pointer is NULL; nothing is kept unless it says so.
+ * its label keys are called. Internal to user/interp/core; called on any thread, with the lock of
+ * struct sb_interp held. No pointer is NULL; nothing is kept unless it says so.
  */
 #ifndef SB_INTERP_LABELS_H
 #define SB_INTERP_LABELS_H

@@ -45,17 +45,20 @@ struct sb_memory {
 /* Read @len bytes. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all other failures,
  * also when the process blocks the access. On error @dst may be partly overwritten. */
 int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
-/* Read one number of 8, 4, 2 or 1 bytes. On error *ret is 0. Return: as sb_memory_read(). */
+/* Read one number of 8, 4, 2 or 1 bytes. Return: 0; -ESRCH, -EPERM; -EFAULT for all other failures.
+ * On error *ret is 0. */
 int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
 int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
 int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);
 int sb_memory_u8(const struct sb_memory *memory, uint64_t addr, uint8_t *ret);
 /* Append @len bytes, but at most @max of them, to @str, with control characters replaced. On error,
- * what was read before it stays appended. Return: as sb_memory_read(), or -ENOMEM. */
+ * what was read before it stays appended. Return: 0; -ENOMEM; -ESRCH, -EPERM; -EFAULT for all other
+ * failures. */
 int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
 		   struct sb_str *str);
 /* Append the bytes up to a NUL, but at most @max, to @str, with control characters replaced;
- * without a NUL in them it is cut, which is no error. Return: as sb_memory_text(). */
+ * without a NUL in them it is cut, which is no error. Return: 0; -ENOMEM; -ESRCH, -EPERM; -EFAULT
+ * for all other failures; what was read before an error stays appended. */
 int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str);
 
 #endif

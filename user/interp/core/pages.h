@@ -44,7 +44,8 @@ struct sb_pages {
 /* Remove all pages and all that were noted, and reset is_short and ended_tgid; tgid and is_noting
  * stay. */
 void sb_pages_clear(struct sb_pages *pages);
-/* The same, and free the memory of the list; it can be used again. */
+/* Remove all pages as sb_pages_clear() does, and free the memory of the list; it can be used
+ * again. */
 void sb_pages_release(struct sb_pages *pages);
 /*
  * Read @len bytes of the process pages->tgid: from pages that are there, or else from the process,

@@ -10,8 +10,9 @@
  *	lea GOT(%rip),%rdi; call __tls_get_addr;	rax = TLS GOT, + 8, load
  *	mov 8(%rax),%rax; ret
  *
- * The examples are of x86-64. Functions that take a struct sb_image need the lock that protects it, that of struct sb_interp. The others: any
- * thread. No pointer is NULL but @arg, unless it says so; nothing is kept after a call.
+ * The examples are of x86-64. Any thread; functions that take a struct sb_image need the lock of
+ * struct sb_interp, which protects it. No pointer is NULL but @arg, unless it says so; nothing is
+ * kept after a call.
  */
 #ifndef SB_INTERP_STUB_H
 #define SB_INTERP_STUB_H
@@ -83,8 +84,10 @@ struct sb_stub_code {
 	size_t len;
 	uint64_t addr; /* where it lies in the process */
 };
-/* As sb_stub_follow(), for the function at the beginning of a copy; what lies outside of the copy is
- * not followed. @is_tls is called with @arg; NULL: no call is one. Never -EFAULT. */
+/* Follow the function at the beginning of the copy @code as sb_stub_follow() does; what lies
+ * outside of the copy is not followed. @is_tls tells whether a call is of __tls_get_addr(); it is
+ * called with
+ * @arg; NULL: no call is one. Return: the value with which @fn ended the walk; 0: it did not. */
 int sb_stub_follow_code(const struct sb_stub_code *code, sb_stub_fn fn, sb_stub_is_tls_fn is_tls,
 			void *arg);
 /* Return: the name of the function that @stub calls through the PLT or the GOT, valid until the

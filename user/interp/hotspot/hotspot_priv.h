@@ -127,8 +127,8 @@ uint32_t sb_hotspot_line(const uint8_t *table, size_t len, uint32_t excluded, ui
  * sb_hotspot_excluded(). Return: 0; -EBADMSG: it is cut off or not valid. */
 int sb_hotspot_unsigned5(const uint8_t *bytes, size_t len, size_t *at, uint32_t excluded,
 			 uint32_t *ret);
-/* How many byte values, from 0 on, this version does not use in UNSIGNED5: 0, or 1 since JDK 20
- * (8292758). */
+/* Return: how many byte values, from 0 on, this version does not use in UNSIGNED5: 0, or 1 since
+ * JDK 20 (8292758). */
 static inline uint32_t sb_hotspot_excluded(const struct sb_hotspot *hs)
 {
 	return hs->major >= 20;
@@ -139,8 +139,8 @@ static inline uint32_t sb_hotspot_excluded(const struct sb_hotspot *hs)
  * place, it is the compiled method alone. Return: 0; -EFAULT, -EBADMSG: the code is gone; -ENOMEM;
  * or what sb_memory_read() returned; then nr_scopes means nothing. */
 int sb_hotspot_scopes(struct sb_runtime *rt, const struct sb_interp_frame *frame);
-/* Read the name of a code blob that is no compiled method, e.g. a stub. Return: as
- * sb_hotspot_scopes(). */
+/* Append the name of a code blob that is no compiled method, e.g. a stub, to text->name. Return: 0;
+ * -EFAULT, -EBADMSG: the code is gone; -ENOMEM; or what sb_memory_read() returned. */
 int sb_hotspot_describe_stub(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 			     struct sb_runtime_text *text);
 

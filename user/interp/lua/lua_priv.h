@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* PUC Lua: lua.c finds its version and layout, lua_names.c names functions. Shared by these two.
- * The lock of struct sb_interp is held. No argument is NULL. After an error out-parameters mean
- * nothing, and strings may have a part appended. What reading memory returned is -EFAULT, -ESRCH or
- * -EPERM. */
+ * Called on any thread, with the lock of struct sb_interp held. No argument is NULL. After an error
+ * out-parameters mean nothing, and strings may have a part appended. What reading memory returned
+ * is -EFAULT, -ESRCH or -EPERM. */
 #ifndef SB_INTERP_LUA_PRIV_H
 #define SB_INTERP_LUA_PRIV_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* LuaJIT: luajit.c finds its layout, luajit_names.c names functions, luajit_trace.c finds out which
- * functions were inlined into generated code. Shared by these three. The lock of struct sb_interp
- * is held. No argument is NULL. After an error out-parameters mean nothing, and strings may have a
- * part appended. What sb_memory_read() returned is -EFAULT, -ESRCH or -EPERM. Functions with @rt
- * need rt->state. */
+ * functions were inlined into generated code. Shared by these three. Called on any thread, with the
+ * lock of struct sb_interp held. No argument is NULL. After an error out-parameters mean nothing,
+ * and strings may have a part appended. What sb_memory_read() returned is -EFAULT, -ESRCH or
+ * -EPERM. Functions with @rt need rt->state. */
 #ifndef SB_INTERP_LUAJIT_PRIV_H
 #define SB_INTERP_LUAJIT_PRIV_H
 

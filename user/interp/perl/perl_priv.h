@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Perl: perl.c finds where things lie, perl_loop.c its main loop, perl_names.c names frames. Shared
- * by them. The lock of struct sb_interp is held. No argument is NULL. After an error out-parameters
- * mean nothing, and strings may have a part appended. What sb_memory_read() returned is -EFAULT,
- * -ESRCH or -EPERM. */
+ * by them. Called on any thread, with the lock of struct sb_interp held. No argument is NULL. After
+ * an error out-parameters mean nothing, and strings may have a part appended. What sb_memory_read()
+ * returned is -EFAULT, -ESRCH or -EPERM. */
 #ifndef SB_INTERP_PERL_PRIV_H
 #define SB_INTERP_PERL_PRIV_H
 

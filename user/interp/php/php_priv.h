@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PHP: php_layout.c finds where things lie, php.c names frames. Shared by the two. The lock of
- * struct sb_interp is held. No argument is NULL. After an error out-parameters mean nothing, and
- * strings may have a part appended. */
+/* PHP: php_layout.c finds where things lie, php.c names frames. Shared by the two. Called on any
+ * thread, with the lock of struct sb_interp held. No argument is NULL. After an error
+ * out-parameters mean nothing, and strings may have a part appended. */
 #ifndef SB_INTERP_PHP_PRIV_H
 #define SB_INTERP_PHP_PRIV_H
 

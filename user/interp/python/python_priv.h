@@ -9,9 +9,9 @@
  *	python_names.c		names of code objects
  *	python_lines.c		line tables
  *
- * The lock of struct sb_interp is held, but for sb_python_line(), which any thread may call. No
- * argument is NULL. After an error out-parameters mean nothing, and strings may have a part
- * appended. What sb_memory_read() returned is -EFAULT, -ESRCH or -EPERM. attach() calls
+ * Called on any thread, with the lock of struct sb_interp held, but for sb_python_line(), which any
+ * thread may call. No argument is NULL. After an error out-parameters mean nothing, and strings may
+ * have a part appended. What sb_memory_read() returned is -EFAULT, -ESRCH or -EPERM. attach() calls
  * find_layout, find_state and prove in this order.
  */
 #ifndef SB_INTERP_PYTHON_PRIV_H
@@ -57,8 +57,9 @@ int sb_python_find_layout(struct sb_runtime *rt, struct sb_python_layout *layout
 int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *layout,
 			 struct sb_python_conf *conf);
 /*
- * Prove @layout, and the configuration in rt->conf, which the two above have filled in, on the
- * process's threads, with the kernel's walker (see python_proof.c).
+ * Prove @layout, and the configuration in rt->conf, which sb_python_find_layout() and
+ * sb_python_find_state() have filled in, on the process's threads, with the kernel's walker (see
+ * python_proof.c).
  * Return: 0, also when no thread runs Python just now and the version is known; -EAGAIN when there
  * is no thread yet, or, with is_assumed, none that runs Python; -EBADMSG when stacks cannot be
  * walked; -ENOMEM.

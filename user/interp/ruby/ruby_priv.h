@@ -7,8 +7,11 @@
  *	ruby_find.c	where things are in a process: contexts, the VM, symbols, the loop
  *	ruby_names.c	names of frames
  *
- * The lock of struct sb_interp is held. No argument is NULL. After an error out-parameters mean
- * nothing, and strings may have a part appended.
+ * Called on any thread, with the lock of struct sb_interp held. No argument is NULL. After an error
+ * out-parameters mean nothing, and strings may have a part appended. attach() goes from one
+ * sb_ruby_find_*() to the next. Those that return an int return 0; -ENOENT when the thing is not
+ * found or memory cannot be read; -ENOMEM; -EINVAL: its address is computed in a way that is not
+ * followed; -EFAULT, -ESRCH or -EPERM: memory cannot be read.
  */
 #ifndef SB_INTERP_RUBY_PRIV_H
 #define SB_INTERP_RUBY_PRIV_H
@@ -47,10 +50,6 @@ struct sb_ruby {
 	uint64_t ids_addr; /* address of the variable with the array of ID names; 0: not found */
 };
 
-/* ruby_find.c. All return 0; -ENOENT when the thing is not found or memory cannot be read; -ENOMEM;
- * -EINVAL: its address is computed in a way that is not followed; -EFAULT, -ESRCH or -EPERM: memory
- * cannot be read. attach() goes from one to the next. */
-
 /* Find the variable ruby_current_vm_ptr. */
 int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr);
 /* Find out how a thread of Ruby 3 or newer finds its execution context: sets by, and ec_got or
@@ -88,12 +87,13 @@ int sb_ruby_describe(const struct sb_memory *memory, const struct sb_ruby *ruby,
 int sb_ruby_id(const struct sb_memory *memory, const struct sb_ruby *ruby, uint64_t id,
 	       struct sb_str *str);
 
-/* The addresses of the iseq and of the method entry that are packed into a frame; 0: none. */
+/* Return: the address of the iseq that is packed into a frame; 0: none. */
 static inline uint64_t sb_ruby_iseq_of(const struct sb_interp_frame *frame)
 {
 	return (frame->obj & SB_RUBY_ADDR_MASK) << 3;
 }
 
+/* Return: the address of the method entry that is packed into a frame; 0: none. */
 static inline uint64_t sb_ruby_method_of(const struct sb_interp_frame *frame)
 {
 	uint64_t high = frame->where & ((1ull << SB_RUBY_METHOD_HIGH) - 1);

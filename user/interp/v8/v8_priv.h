@@ -9,9 +9,11 @@
  *	v8_code.c	generated code: which function, and what is inlined where
  *
  * Addresses of objects are given without V8's pointer tag. All but sb_v8_file_get() run with the
- * lock of struct sb_interp held; they read the process's memory, which may be anything. No argument
- * is NULL. Where nothing else is said, out-parameters mean nothing after an error, and text before
- * an error stays appended.
+ * lock of struct sb_interp held, on any thread; they read the process's memory, which may be
+ * anything. No argument is NULL. Where nothing else is said, out-parameters mean nothing after an
+ * error, and text before an error stays appended. -EFAULT: memory of the process cannot be read;
+ * -EBADMSG: it is not what was expected there. @shared is the address of a function's
+ * SharedFunctionInfo.
  */
 #ifndef SB_V8_PRIV_H
 #define SB_V8_PRIV_H
@@ -125,17 +127,18 @@ bool sb_v8_is_map_of(const struct sb_v8 *v8, uint64_t object);
  * -ENOMEM. */
 int sb_v8_string(const struct sb_v8 *v8, uint64_t object, struct sb_str *str);
 
-/* Append the name of a function to @name, empty before; "(anonymous)" if it has none. @shared: its
- * SharedFunctionInfo, here and below. Return: as sb_v8_string(). */
+/* Append the name of a function to @name, empty before; "(anonymous)" if it has none. Return: 0;
+ * -EFAULT; -EBADMSG; -ENOMEM. */
 int sb_v8_function_name(const struct sb_v8 *v8, uint64_t shared, struct sb_str *name);
-/* Append the name of the script that it is in; nothing when there is none or it cannot be found.
- * Return: as sb_v8_string(). */
+/* Append the name of the script that a function is in; nothing when there is none or it cannot be
+ * found. Return: 0; -EFAULT; -EBADMSG; -ENOMEM. */
 int sb_v8_function_file(const struct sb_v8 *v8, uint64_t shared, struct sb_str *file);
 /* Return: the line of offset @at in its script's source; 0: not known. */
 uint32_t sb_v8_function_line(struct sb_v8 *v8, uint64_t shared, int64_t at);
 /* Return: the offset in the source where the function begins; -1: not known. */
 int64_t sb_v8_function_start(const struct sb_v8 *v8, uint64_t shared);
-/* Get its BytecodeArray. Return: 0, -EFAULT, -EBADMSG. */
+/* Get the address of a function's BytecodeArray. Return: 0; -EFAULT; -EBADMSG, also when it has
+ * none. */
 int sb_v8_function_bytecode(const struct sb_v8 *v8, uint64_t shared, uint64_t *ret_bytecode);
 
 /* A place in a source. */
@@ -148,10 +151,10 @@ struct sb_v8_place {
 int sb_v8_position(const struct sb_v8 *v8, uint64_t table, int64_t at, struct sb_v8_place *ret);
 
 /* Find the code object that holds @pc. *ret_code belongs to @v8 and is valid until the next call.
- * Return: 0, -ENOENT. */
+ * Return: 0; -ENOENT: there is none, or it cannot be read. */
 int sb_v8_code_find(struct sb_v8 *v8, uint64_t pc, const struct sb_v8_code **ret_code);
 /* Get the inlined function with index @inlined of optimised code, and the place that it was called
- * from. Return: 0, -EBADMSG. */
+ * from. Return: 0; -EBADMSG: there is none, or it cannot be read. */
 int sb_v8_code_inlined(const struct sb_v8 *v8, const struct sb_v8_code *code, int32_t inlined,
 		       uint64_t *ret_shared, struct sb_v8_place *ret_caller);
 /* Return: the bytecode offset that @pc in baseline code belongs to; -1: not known. @bytecode: the
