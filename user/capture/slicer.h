@@ -13,8 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a trap at a user function takes without a program, as measured (docs/performance.md). */
-#define SB_TRAP_NS 600ull
+/* What a trap at a user function takes, with what the programs do not measure of themselves
+ * (docs/performance.md). */
+#define SB_TRAP_NS 850ull
 
 struct sb_slicer_stats {
 	uint64_t nr;	      /* slices that have ended */

@@ -20,7 +20,7 @@
 
 /* Measured on one machine (docs/performance.md): what a trap at a function costs its program, with the stack. */
 #define COST_ALLOC  "2 us for each call of malloc()"
-#define COST_CALL   "15 us"
+#define COST_CALL   "5 us"
 #define COST_FOLLOW COST_CALL " for each call of malloc() and free()"
 
 /* Files in which allocators are looked for. Zero-initialize it. */

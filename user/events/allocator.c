@@ -259,6 +259,10 @@ static int add_places(struct sb_resolving *to, const struct allocating *row,
 	struct sb_probe place = *probe;
 	int err = 0;
 
+	/* To give back NULL gives back nothing. */
+	place.behind = !row->bytes.weight && probe->cheap_of_pointer ? probe->cheap_of_pointer
+								     : probe->cheap;
+	place.offset += place.behind;
 	to->preset = preset;
 	if (preset->weight && (preset->key || !is_held)) {
 		probes->roles = is_held ? SB_EVENT_BEGINS | SB_EVENT_HELD : 0;

@@ -19,8 +19,8 @@
 #define NOTES_BYTES_MAX	  (16u << 20)
 /* <sys/sdt.h>: the type of a note, whose owner is "stapsdt". */
 #define NOTE_STAPSDT	  3u
-/* What a jump at the beginning of a function is looked for in; endbr64 may be before it. */
-#define JUMP_BYTES	  16u
+/* What is looked at of the beginning of a function; endbr64 may be before the rest. */
+#define BEGIN_BYTES	  16u
 #define ENDBR64		  "\xf3\x0f\x1e\xfa"
 
 SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
@@ -116,19 +116,53 @@ static int add_returns(struct search *search, const char *name, uint64_t addr,
 	return err;
 }
 
+static size_t behind_endbr(const uint8_t code[BEGIN_BYTES])
+{
+	return memcmp(code, ENDBR64, strlen(ENDBR64)) ? 0 : strlen(ENDBR64);
+}
+
+/* Return: whether the kernel emulates the instruction: push, which has one or two bytes. */
+static bool is_emulated(const uint8_t *code)
+{
+	return (code[0] == 0x41 ? code[1] : code[0]) >> 3 == 0x50 >> 3;
+}
+
+/*
+ * An instruction that the kernel does not emulate is executed out of line, and a debug exception ends
+ * that: this takes another 8 us in a virtual machine that has to leave the guest for it. So find a push
+ * (push_setup_xol_ops() in arch/x86/kernel/uprobes.c) that each call comes to first, but for endbr64, or for
+ * a look at whether the first argument is 0: "test %rdi,%rdi; je".
+ */
+static void find_cheap(const struct sb_elf *elf, struct sb_probe *probe)
+{
+	uint8_t code[BEGIN_BYTES];
+	size_t at;
+
+	if (elf->machine != EM_X86_64 || sb_elf_read(elf, probe->offset, code, sizeof(code)))
+		return;
+	at = behind_endbr(code);
+	if (is_emulated(code + at))
+		probe->cheap = (uint8_t)at;
+	if (memcmp(code + at, "\x48\x85\xff", 3))
+		return;
+	at += 3;
+	at += code[at] == 0x74 ? 2 : code[at] == 0x0f && code[at + 1] == 0x84 ? 6 : sizeof(code);
+	if (at + 2 <= sizeof(code) && is_emulated(code + at))
+		probe->cheap_of_pointer = (uint8_t)at;
+}
+
 /* Return: where in the file the function at @addr, which begins with a jump, goes; 0: it does not. */
 static uint64_t jump_of(const struct sb_elf *elf, uint64_t addr, uint64_t offset)
 {
 	const struct sb_insn_set *set = elf->machine == EM_AARCH64 ? &sb_insn_arm64 : &sb_insn_x86;
-	uint8_t code[JUMP_BYTES];
+	uint8_t code[BEGIN_BYTES];
 	struct sb_insn insn;
 	uint64_t ret = 0;
-	size_t at = 0;
+	size_t at;
 
 	if (sb_elf_read(elf, offset, code, sizeof(code)))
 		return 0;
-	if (!memcmp(code, ENDBR64, strlen(ENDBR64)))
-		at = strlen(ENDBR64);
+	at = behind_endbr(code);
 	if (set->decode(code + at, sizeof(code) - at, addr + at, &insn) ||
 	    insn.kind != SB_INSN_JMP || !sb_elf_addr_to_offset(elf, insn.target, &ret))
 		return 0;
@@ -163,8 +197,10 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 	if (!sb_elf_is_code(search->elf, addr) ||
 	    !sb_elf_addr_to_offset(search->elf, addr, &probe.offset))
 		return 0;
-	if (to->wants_jumps)
+	if (to->wants_jumps) {
 		probe.jumps_to = jump_of(search->elf, addr, probe.offset);
+		find_cheap(search->elf, &probe);
+	}
 	if (search->table.bytes)
 		err = add_returns(search, name, addr, &probe);
 	if (err)

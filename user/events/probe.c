@@ -313,7 +313,7 @@ static bool is_jumped_to(const struct sb_probes *probes, const struct sb_probe *
 
 	for (i = 0; i < probes->places.nr; i++)
 		if (probes->places.at[i].kind == from->kind &&
-		    probes->places.at[i].offset == from->jumps_to &&
+		    probes->places.at[i].offset == from->jumps_to + probes->places.at[i].behind &&
 		    sb_streq(probes->places.at[i].path, from->path))
 			return true;
 	return false;

@@ -48,12 +48,16 @@ struct sb_probe {
 	char *path;		    /* user, USDT: the file, as we can open it; owned */
 	char *function;	 /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */
 	uint64_t offset; /* kernel: in the function; user, USDT: in the file */
+	uint64_t behind; /* user: of `offset`, what is behind the function's beginning */
 	/* A Go function whose returns are hooked: its return instructions, offsets in the file. At
 	 * calls `offset` is where each call passes once (goreturns.h). Owned. Others: empty. */
 	sb_vec_u64 returns;
 	/* A user function that does nothing but jump to another one, if sb_resolving.wants_jumps:
 	 * where that is in the file. 0: it does more, or that was not asked for. */
 	uint64_t jumps_to;
+	/* With wants_jumps: how many bytes behind its beginning a function can be hooked at less cost;
+	 * and where that misses calls whose first argument is 0. 0: no such place is known. */
+	uint8_t cheap, cheap_of_pointer;
 	uint64_t semaphore; /* USDT: where in the file the counter of listeners is; 0: none */
 	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */
 	uint64_t id;	    /* tracepoint: its number in the kernel */

@@ -22,9 +22,9 @@ struct sb_resolving {
 	const struct sb_event_spec *spec;
 	const struct sb_preset *preset; /* that `text` is an event of; NULL: none */
 	uint32_t tgid;
-	bool is_list;	  /* places are listed, so none is missed */
-	bool is_call;	  /* the return is hooked, too */
-	bool wants_jumps; /* sb_probe.jumps_to of user functions is to be found */
+	bool is_list; /* places are listed, so none is missed */
+	bool is_call; /* the return is hooked, too */
+	bool wants_jumps; /* sb_probe.jumps_to, cheap, cheap_of_pointer of user functions are to be found */
 	/* Take a place. @name: of this place, as sb_probes_add() takes it; @probe: its strings are
 	 * borrowed. Return: 0 or a negative errno, with the reason. */
 	int (*found)(struct sb_resolving *to, const char *name, const struct sb_probe *probe);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The places at which functions of allocators are hooked: this program has some, which are not called. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/reason.h"
+#include "base/str.h"
+#include "events/allocator.h"
+
+#if defined(__x86_64__)
+#define FUNCTION(name, code)                                                                  \
+	__asm__(".text\n.globl " name "\n.type " name ",@function\n" name ": " code "\nret\n" \
+		".size " name ", .-" name "\n")
+FUNCTION("je_malloc", "endbr64\npush %r12\npop %r12");
+FUNCTION("je_calloc", "endbr64\nlea 1(%rdi), %rax");
+FUNCTION("je_valloc", "test %rdi, %rdi\nje 1f\npush %rbp\npop %rbp\n1:");
+FUNCTION("je_free", "endbr64\ntest %rdi, %rdi\n.byte 0x0f, 0x84\n.long 2\npush %rbp\npop %rbp");
+
+static uint64_t behind(const struct sb_probes *probes, const char *function)
+{
+	size_t i;
+
+	for (i = 0; i < probes->places.nr; i++)
+		if (sb_streq(probes->places.at[i].function, function))
+			return probes->places.at[i].behind;
+	fail_msg("there is no place for %s()", function);
+	return 0;
+}
+
+/* Where the kernel can do without a debug exception, and no call is missed that allocates or gives back. */
+static void test_cheap_places(void **state)
+{
+	const char *const files[] = { "/proc/self/exe" };
+	const struct sb_alloc_ask ask = { .files = files, .nr_files = 1, .is_held = true };
+	struct sb_probes probes = {};
+	struct sb_reason reason = {};
+	struct sb_alloc_found found;
+
+	(void)state;
+	if (sb_alloc_find(&probes, &ask, &found, &reason))
+		fail_msg("%s", reason.text);
+	assert_int_equal(found.source, SB_ALLOC_FUNCTIONS);
+	assert_int_equal(behind(&probes, "je_malloc"), 4);
+	assert_int_equal(behind(&probes, "je_calloc"), 0);
+	assert_int_equal(behind(&probes, "je_valloc"), 0);
+	assert_int_equal(behind(&probes, "je_free"), 4 + 3 + 6);
+	sb_probes_release(&probes);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+		cmocka_unit_test(test_cheap_places),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
