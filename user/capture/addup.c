@@ -6,14 +6,18 @@
  * khugepaged may replace small pages by a huge one later. So the question is whose a page is that is
  * present now, was not present when the run began, and had no fault of its own. It is added to the
  * nearest fault in its window of 64 KiB. If there is none, and the page is anonymous or part of a huge
- * page, it is added to the nearest fault in its aligned 2 MiB. Otherwise it is unaccounted, as pages of
- * MAP_POPULATE and mlock(2) are.
+ * page, it is added to the nearest fault in its aligned 2 MiB. A page of a file is added to the nearest
+ * fault there that has no gap between, because a large folio of the page cache is mapped as a whole
+ * (finish_fault() in mm/memory.c, Linux 6.18). Otherwise it is unaccounted, as pages of MAP_POPULATE and
+ * mlock(2) are.
  *
  * The fault's own page may be gone when its neighbours are not. Then a neighbour takes its place in the
  * table.
  *
  * When one window in 2^n is followed, a fault stands for 2^n, and so does each page that came with it. What
- * happened in the other windows is not known, so their pages count only as part of a huge page.
+ * happened in the other windows is not known, so their pages count only as part of a huge page. For the same
+ * reason a huge page without a fault is not unaccounted then, nor is a page of a file whose neighbours reach
+ * into such a window.
  */
 #include "capture/addup.h"
 
@@ -83,30 +87,71 @@ static uint32_t nearest(const struct block *block, uint32_t i, uint32_t nr)
 	return SB_ADDUP_PAGES;
 }
 
-/* Return: the page whose fault has brought page @i; SB_ADDUP_PAGES: it is not known. @is_followed: all faults
- * in its window were. */
+static bool is_window_followed(const struct sb_addup *addup, uint32_t i)
+{
+	return !addup->shift || addup->is_followed(addup->arg, addup->first + i);
+}
+
+/* Look for a fault in one direction from page @i of a file, as far as pages of files follow each other. Return:
+ * its page; SB_ADDUP_PAGES: there is none, or, if *@may_be, it can be in a window that is not followed. */
+static uint32_t look_along(const struct sb_addup *addup, const struct block *block, uint32_t i,
+			   int step, bool *may_be)
+{
+	const uint8_t file = SB_PAGE_FILE | SB_PAGE_PRESENT;
+	uint32_t at = i;
+
+	while ((at += (uint32_t)step) < SB_ADDUP_PAGES &&
+	       (addup->kind[at] & (file | SB_ADDUP_PASS)) == file) {
+		if (block->has_fault[at])
+			return at;
+		/* The first page of its window, as seen from @i. */
+		if (at % WINDOW_PAGES == (step < 0 ? WINDOW_PAGES - 1 : 0) &&
+		    !is_window_followed(addup, at)) {
+			*may_be = true;
+			return SB_ADDUP_PAGES;
+		}
+	}
+	return SB_ADDUP_PAGES;
+}
+
+/* As nearest(), for a page of a file: without a gap between. */
+static uint32_t nearest_along(const struct sb_addup *addup, const struct block *block, uint32_t i,
+			      bool *may_be)
+{
+	const uint32_t before = look_along(addup, block, i, -1, may_be);
+	const uint32_t behind = look_along(addup, block, i, 1, may_be);
+
+	if (before == SB_ADDUP_PAGES || behind == SB_ADDUP_PAGES)
+		return before < behind ? before : behind;
+	return i - before <= behind - i ? before : behind;
+}
+
+/* Return: the page whose fault has brought page @i; SB_ADDUP_PAGES: it is not known. *@may_be: set if it can have
+ * been one that was not followed. */
 static uint32_t find_fault(const struct sb_addup *addup, const struct block *block, uint32_t i,
-			   bool is_followed)
+			   bool *may_be)
 {
 	const uint8_t kind = addup->kind[i];
 	uint32_t at = nearest(block, i, WINDOW_PAGES);
 
-	if (at == SB_ADDUP_PAGES &&
-	    (kind & SB_PAGE_HUGE || (is_followed && !(kind & SB_PAGE_FILE))))
-		at = nearest(block, i, SB_ADDUP_PAGES);
-	return at;
+	if (at != SB_ADDUP_PAGES)
+		return at;
+	*may_be = !is_window_followed(addup, i) || (addup->shift && kind & SB_PAGE_HUGE);
+	if (kind & SB_PAGE_HUGE || !(*may_be || kind & SB_PAGE_FILE))
+		return nearest(block, i, SB_ADDUP_PAGES);
+	return *may_be ? at : nearest_along(addup, block, i, may_be);
 }
 
 static int take_neighbour(struct sb_addup *addup, const struct block *block, uint32_t i)
 {
-	const bool is_followed = !addup->shift || addup->is_followed(addup->arg, addup->first + i);
-	const uint32_t at = find_fault(addup, block, i, is_followed);
+	bool may_be = false;
+	const uint32_t at = find_fault(addup, block, i, &may_be);
 	struct sb_page page, old;
 	uint64_t nr;
 	int err;
 
 	if (at == SB_ADDUP_PAGES) {
-		addup->sums.unaccounted += is_followed ? 1ull << addup->shift : 0;
+		addup->sums.unaccounted += may_be ? 0 : 1ull << addup->shift;
 		return 0;
 	}
 	nr = 1ull << block->fault[at].shift;

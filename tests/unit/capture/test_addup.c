@@ -149,12 +149,31 @@ static void test_fault_around(void **state)
 
 	fault(f, 32, 1, 0);
 	fault(f, 47, 2, 0);
-	run(f, 30, 20, SB_PAGE_PRESENT | SB_PAGE_FILE);
-	assert_int_equal(finish(f)->held, 16);
-	assert_int_equal(f->held[1], 8);
+	run(f, 30, 2, SB_PAGE_PRESENT);
+	run(f, 32, 16, SB_PAGE_PRESENT | SB_PAGE_FILE);
+	run(f, 49, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
+	assert_int_equal(finish(f)->held, 16 + 2);
+	assert_int_equal(f->held[1], 8 + 2);
 	assert_int_equal(f->held[2], 8);
-	assert_int_equal(f->addup.sums.along, 14);
-	assert_int_equal(f->addup.sums.unaccounted, 4);
+	assert_int_equal(f->addup.sums.along, 14 + 2);
+	assert_int_equal(f->addup.sums.unaccounted, 1);
+}
+
+/* The kernel maps a large folio of a file as a whole: it lies around the fault, without gaps. */
+static void test_folio(void **state)
+{
+	struct fixture *f = *state;
+
+	fault(f, 130, 1, 0);
+	fault(f, 300, 2, 0);
+	run(f, 100, 100, SB_PAGE_PRESENT | SB_PAGE_FILE);
+	run(f, 220, 30, SB_PAGE_PRESENT | SB_PAGE_FILE);
+	run(f, 250, 30, SB_PAGE_PRESENT | SB_ADDUP_PASS);
+	run(f, 280, 40, SB_PAGE_PRESENT | SB_PAGE_FILE);
+	assert_int_equal(finish(f)->held, 140);
+	assert_int_equal(f->held[1], 100);
+	assert_int_equal(f->held[2], 40);
+	assert_int_equal(f->addup.sums.unaccounted, 30);
 }
 
 static void test_huge(void **state)
@@ -203,15 +222,32 @@ static void test_sampled(void **state)
 	assert_int_equal(f->addup.sums.unaccounted, 64);
 }
 
+/* A huge page, or a folio of a file, can have come by a fault in a window that is not followed. */
+static void test_sampled_along(void **state)
+{
+	struct fixture *f = *state;
+
+	f->addup.shift = 2;
+	fault(f, 64, 1, 2);
+	run(f, 0, 512, SB_PAGE_PRESENT | SB_PAGE_HUGE);
+	run(f, 512, 512, SB_PAGE_PRESENT | SB_PAGE_HUGE);
+	run(f, 1024 + 8, 32, SB_PAGE_PRESENT | SB_PAGE_FILE);
+	run(f, 1024 + 128, 16, SB_PAGE_PRESENT | SB_PAGE_FILE);
+	assert_int_equal(finish(f)->held, 512 * 4);
+	assert_int_equal(f->addup.sums.unaccounted, 16 * 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_before_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fault_around, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_folio, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_huge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_zeros, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sampled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sampled_along, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
