@@ -150,15 +150,18 @@ struct sb_sym_mmap {
  * build ID.
  */
 int sb_symbolizer_mmap(struct sb_symbolizer *sym, const struct sb_sym_mmap *ev);
-/* @tgid begins at @time_ns with the mappings that @parent_tgid has then; ignored if the two are the
- * same. Return: 0 or -ENOMEM. */
+/* Note that @tgid begins at @time_ns (CLOCK_MONOTONIC) with the mappings that @parent_tgid has
+ * then; ignored if the two are the same. Return: 0; -ENOMEM: the event is lost, and the symbolizer
+ * remains usable. */
 int sb_symbolizer_fork(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid,
 		       uint32_t parent_tgid);
-/* @tgid has a new, empty address space from @time_ns on. Return: 0 or -ENOMEM. */
+/* Note that @tgid has a new, empty address space from @time_ns (CLOCK_MONOTONIC) on. Return: 0;
+ * -ENOMEM: the event is lost, and the symbolizer remains usable. */
 int sb_symbolizer_exec(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
- * @tgid has ended at @time_ns. If it has generated code, its perf map is read before it disappears.
- * Return: 0; -ENOMEM: the event is lost, and the symbolizer remains usable.
+ * Note that @tgid has ended at @time_ns (CLOCK_MONOTONIC). If it has generated code, its perf map
+ * is read before it disappears. Return: 0; -ENOMEM: the event is lost, and the symbolizer remains
+ * usable.
  */
 int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
@@ -166,6 +169,10 @@ int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgi
  * again. Return: 0.
  */
 int sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
+struct sb_sym_skip {
+	uint32_t tgid;
+	uint64_t first_ns, last_ns;
+};
 /*
  * The caller skipped mapping events of one process between first_ns and last_ns because there were
  * too many. The process is read again from /proc, as after a loss. Addresses of that time get a
@@ -173,10 +180,6 @@ int sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
  * again, their reason is SB_SYM_LIMIT. Return: 0, also if a bound refuses the process; -ENOMEM:
  * nothing is noted.
  */
-struct sb_sym_skip {
-	uint32_t tgid;
-	uint64_t first_ns, last_ns;
-};
 int sb_symbolizer_skipped(struct sb_symbolizer *sym, const struct sb_sym_skip *skip);
 /*
  * Get the ration of CPU time for reading processes again: the longer a process takes to read, the
@@ -365,7 +368,9 @@ struct sb_sym_source {
  * executable one, lowest address first. A negative return value of @fn ends it and is returned; @fn
  * must not use @sym. @source is valid during the call, its strings as long as the symbolizer.
  * Return: 0; -EBADMSG (some lines could not be parsed, and @fn was called for the others); -EFBIG
- * (a bound, and @fn may have been called for those before); others as sb_symbolizer_seed().
+ * (a bound, and @fn may have been called for those before); -ESRCH (no such process); -EACCES;
+ * -ETIMEDOUT (reading it blocked); -EIO, -EPROTO (the process that reads for us crashed, or
+ * answered nonsense); -ENOMEM.
  */
 int sb_symbolizer_sources(struct sb_symbolizer *sym, uint32_t tgid,
 			  int (*fn)(void *arg, const struct sb_sym_source *source), void *arg);

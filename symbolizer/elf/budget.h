@@ -75,7 +75,8 @@ size_t sb_budget_machine_bytes(void);
  * sb_budget_machine_bytes(). The caller ends it with sb_budget_pool_release().
  */
 void sb_budget_pool_init(struct sb_budget_pool *pool, size_t bytes_max);
-/* Free what @pool holds; the caller owns the struct itself. Its budgets must not be used any more. */
+/* Free what @pool holds; the caller owns the struct itself. Its budgets must not be used any
+ * more. */
 void sb_budget_pool_release(struct sb_budget_pool *pool);
 
 /*
@@ -97,7 +98,8 @@ int sb_budget_charge(struct sb_budget *budget, size_t bytes);
 
 /*
  * Charge what a vector (base/vec.h) will grow by: it will hold @need elements of @size bytes, and
- * has room for @cap now. Return: as sb_budget_charge().
+ * has room for @cap now. @budget NULL: there is no bound. Return: 0; -EFBIG when the file, its
+ * owner or all files together would take too much; -ENOMEM. On error nothing was charged.
  */
 static inline int sb_budget_charge_vec(struct sb_budget *budget, size_t need, size_t cap,
 				       size_t size)
@@ -111,7 +113,8 @@ static inline int sb_budget_charge_vec(struct sb_budget *budget, size_t need, si
 	return sb_budget_charge(budget, (to - cap) * size);
 }
 
-/* Charge the budget (NULL: no bound), then sb_vec_push(). Return: 0; -EFBIG, -ENOMEM: not pushed. */
+/* Charge the budget (NULL: no bound), then sb_vec_push(). Return: 0; -EFBIG, -ENOMEM: not
+ * pushed. */
 #define sb_budget_push(budget, v, ...)                                                           \
 	({                                                                                       \
 		int charged_ =                                                                   \

@@ -72,7 +72,6 @@ static inline uint8_t sb_cursor_u8(struct sb_cursor *cur)
 
 /*
  * Read LEB128 of at most 10 bytes; a longer one makes the cursor bad. @is_signed: extend its sign.
- * sb_cursor_uleb() and sb_cursor_sleb() are the same without and with a sign.
  */
 static inline uint64_t sb_cursor_leb(struct sb_cursor *cur, bool is_signed)
 {
@@ -94,6 +93,8 @@ static inline uint64_t sb_cursor_leb(struct sb_cursor *cur, bool is_signed)
 	return 0;
 }
 
+/* Read LEB128 of at most 10 bytes, without (uleb) or with a sign (sleb); a longer one makes the
+ * cursor bad. */
 static inline uint64_t sb_cursor_uleb(struct sb_cursor *cur)
 {
 	return sb_cursor_leb(cur, false);

@@ -110,8 +110,9 @@ struct sb_elf_reader {
 void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, uint64_t offset,
 			uint64_t len, size_t record_bytes);
 /*
- * Start at the beginning of a section. Return: 0; -ENODATA, -ENOTSUP as sb_elf_load(); -EBADMSG
- * when its sh_entsize is not @record_bytes. After an error read nothing by @reader.
+ * Begin to read the records of a section; @elf must outlive the reader. Return: 0; -ENODATA: it has
+ * no contents in the file; -ENOTSUP: it is compressed; -EBADMSG when its sh_entsize is not
+ * @record_bytes. After an error read nothing by @reader.
  */
 int sb_elf_reader_init_section(struct sb_elf_reader *reader, const struct sb_elf *elf,
 			       const Elf64_Shdr *shdr, size_t record_bytes);
@@ -123,8 +124,8 @@ size_t sb_elf_dyn_bytes(const struct sb_elf *elf);
 
 /*
  * Get the next record, converted to 64 bits. record_bytes must be that of the type (4 for u32).
- * Return: 1; 0 at the end; -EBADMSG, -EFBIG and others as sb_elf_read(). Without a record the
- * output is untouched.
+ * Return: 1; 0 at the end; -EBADMSG when the file does not reach that far; -EFBIG beyond the
+ * budget; others of pread(2). Without a record the output is untouched.
  */
 int sb_elf_next_sym(struct sb_elf_reader *reader, Elf64_Sym *ret_sym);
 int sb_elf_next_rela(struct sb_elf_reader *reader, Elf64_Rela *ret_rela);
@@ -137,8 +138,9 @@ struct sb_elf_dynamic {
 	uint64_t nr_relative; /* number of relative relocations, which come first in .rela.dyn */
 };
 
-/* Return: 0; -ENODATA: there is none; -EFBIG: too many entries; or as sb_elf_read(). On error
- * *@ret_dynamic is untouched. */
+/* Read the dynamic section (PT_DYNAMIC). Return: 0; -ENODATA: there is none; -EFBIG: too many
+ * entries, or beyond the budget; -EBADMSG when the file does not reach that far; others of
+ * pread(2). On error *@ret_dynamic is untouched. */
 int sb_elf_read_dynamic(const struct sb_elf *elf, struct sb_elf_dynamic *ret_dynamic);
 
 #endif

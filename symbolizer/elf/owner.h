@@ -26,7 +26,9 @@ struct sb_file_owner {
  *
  * A FUSE server can claim any owner for its files. Therefore a file on FUSE, and a copy that a
  * reader of this process made (sb_reader_is_copy()), has no known owner; nor has one whose file
- * system cannot be told. It cannot fail.
+ * system cannot be told.
+ *
+ * Return: the owner, which sb_is_known_owner() tells from an unknown one. It cannot fail.
  */
 struct sb_file_owner sb_file_owner(int fd, const struct stat *st);
 

@@ -66,14 +66,24 @@ int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line
 /*
  * Call @fn for the executable mappings of @tgid, and for what directly follows anonymous executable
  * memory, lowest address first; others may be passed to @fn, too. On kernels that answer
- * PROCMAP_QUERY (6.11) much cheaper than sb_procfs_maps(). @fn and return value: as there.
+ * PROCMAP_QUERY (6.11) much cheaper than sb_procfs_maps(). @line is valid during the call only. A
+ * negative return value of @fn ends it and is returned. Return: 0; -ESRCH (no such process);
+ * -EACCES; -EFBIG (longer than SB_MAPS_BYTES_MAX, or more mappings than a process can have);
+ * -EBADMSG (some lines could not be parsed); -ENOMEM. After an error @fn may have been called for
+ * some.
  */
 int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
-/* Do as sb_procfs_code(), but without reading if another call, in any thread, began to read at
- * @since_ns (CLOCK_MONOTONIC) or later, and its result is still kept (sb_reader_code_since()). */
+/* Call @fn for the executable mappings of @tgid as sb_procfs_code() does, and return the same, but
+ * without reading if another call, in any thread, began to read at @since_ns (CLOCK_MONOTONIC) or
+ * later, and its result is still kept (sb_reader_code_since()): 0, -ESRCH or -ENOMEM then, or what
+ * @fn returned. */
 int sb_procfs_code_since(uint32_t tgid, uint64_t since_ns,
 			 int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
 
+struct sb_moved_text {
+	struct sb_maps_line before, anon, line; /* the last three; their paths are not valid */
+	bool is_anon_code[2];			/* of @anon and @line */
+};
 /*
  * Find text that a program moved to huge pages: a piece of anonymous executable memory lies exactly
  * where a piece of a mapped file is missing. Begin with a zeroed struct for each process, and feed
@@ -81,10 +91,6 @@ int sb_procfs_code_since(uint32_t tgid, uint64_t since_ns,
  * Return: whether moved->anon, the line that was fed before @line, is such a piece of the file of
  * moved->before.
  */
-struct sb_moved_text {
-	struct sb_maps_line before, anon, line; /* the last three; their paths are not valid */
-	bool is_anon_code[2];			/* of @anon and @line */
-};
 bool sb_moved_text_feed(struct sb_moved_text *moved, const struct sb_maps_line *line);
 
 /* What tells the name of a process's perf map and who may have written it. */
@@ -92,7 +98,8 @@ struct sb_procfs_ids {
 	uint32_t inner_tgid; /* its ID in its innermost PID namespace */
 	uid_t uid, euid;
 };
-/* Parse the text of /proc/PID/status, a string. Return: 0; -EBADMSG: a field is missing or wrong. */
+/* Parse the text of /proc/PID/status, a string. Return: 0; -EBADMSG: a field is missing or
+ * wrong. */
 int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
 /* Read and parse /proc/@tgid/status. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; -EFBIG: it is
  * longer than 1 MiB; others of open(2) and read(2). */
@@ -163,8 +170,8 @@ struct stat;
 int sb_procfs_stat_line(uint32_t tgid, const struct sb_maps_line *line, struct stat *ret_st);
 
 /*
- * Copy exactly @len bytes, at least one, at @addr of the memory of process @tgid to @buf. Return: 0;
- * -ESRCH; -EACCES; -EFAULT: not all of it can be read, and @buf may have been written to.
+ * Copy exactly @len bytes, at least one, at @addr of the memory of process @tgid to @buf. Return:
+ * 0; -ESRCH; -EACCES; -EFAULT: not all of it can be read, and @buf may have been written to.
  */
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
 

@@ -3,7 +3,7 @@
  * Ask the kernel for single mappings of a process: the ioctl PROCMAP_QUERY on /proc/PID/maps, Linux
  * 6.11 and newer (fs/proc/task_mmu.c). A process has 20 to 2,000 mappings of which few are code, so
  * this is much cheaper than reading the text. Called by the reader, the process that makes accesses
- * which may block.
+ * which may block. No pointer is NULL but @arg.
  */
 #ifndef SB_PROCMAP_QUERY_H
 #define SB_PROCMAP_QUERY_H

@@ -156,7 +156,8 @@ int sb_procmaps_seed(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t ov
 		     const struct sb_procmaps_new *maps, size_t nr);
 /*
  * End seeding @gen. Called after every sb_procmaps_seed(), but not when /proc could not be read.
- * @err: of sb_procmaps_seed(). If it is 0, @gen is complete, and losses up to @over_ns (0: none) are
+ * @err: of sb_procmaps_seed(). If it is 0, @gen is complete, and losses up to @over_ns (0: none)
+ * are
  *	repaired; else it is to be seeded again
  * @read_ns: CLOCK_MONOTONIC after reading. If an exec before this time arrives later, what was read
  * belongs to another address space and is dropped.
@@ -197,9 +198,10 @@ bool sb_procgen_is_in_gap(struct sb_procgen *gen, uint64_t addr, uint64_t time_n
  */
 uint64_t sb_procgen_next_change(struct sb_procgen *gen, uint64_t addr, uint64_t from_ns,
 				uint64_t to_ns);
-/* Return: whether @gen or an ancestor has any mapping. NULL has none, here and below. */
+/* Return: whether @gen or an ancestor has any mapping. NULL has none. */
 bool sb_procgen_has_mappings(const struct sb_procgen *gen);
-/* Return: whether mappings of @gen or an ancestor were refused because of a bound. */
+/* Return: whether mappings of @gen or an ancestor were refused because of a bound; false for
+ * NULL. */
 bool sb_procgen_has_hole(const struct sb_procgen *gen);
 
 /*

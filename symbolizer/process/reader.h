@@ -110,6 +110,13 @@ enum sb_reader_entry {
 ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offset, void *buf,
 			size_t len);
 
+struct sb_reader_map {
+	uint64_t start, end, pgoff, ino;
+	uint32_t maj, min;
+	uint32_t is_exec, is_writable;
+	uint32_t path_len, record_bytes; /* the path follows, without NUL; then the next record */
+};
+#define SB_READER_CODE_BYTES (128u << 10)
 /*
  * Get the executable mappings of @tgid, and what directly follows anonymous executable memory, in
  * pieces, lowest address first. Each mapping is a struct sb_reader_map, followed by its path. The
@@ -124,13 +131,6 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
  * -ESRCH; -ENOTSUP: nothing was found this way (an old kernel, a main thread that ended before
  * others, an entry that cannot be read), so the text of /proc/TGID/maps must be read.
  */
-struct sb_reader_map {
-	uint64_t start, end, pgoff, ino;
-	uint32_t maj, min;
-	uint32_t is_exec, is_writable;
-	uint32_t path_len, record_bytes; /* the path follows, without NUL; then the next record */
-};
-#define SB_READER_CODE_BYTES (128u << 10)
 ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records);
 /*
  * Get what sb_reader_code() last read of @tgid, in any thread, without asking a reader. It is kept
@@ -208,20 +208,21 @@ struct sb_reader_file {
  */
 int sb_reader_open(const struct sb_reader_file *file);
 /*
- * stat(2) of a file of any type. Return: 0; errors as sb_reader_open(), *@ret_st is untouched then.
+ * stat(2) of a file of any type. Return: 0; -ENOENT, -EACCES, or another negative errno of
+ * statx(2); *@ret_st is untouched then.
  */
 int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st);
 /*
  * stat(2) of the file that the kernel calls @dev and @ino in the mappings of a process, without a
  * reader. It cannot block, because the file is held open since sb_reader_stat() found it, and is on
  * the mount of our own root directory.
- * Return: false if it is not held, or was deleted; *@ret_st is untouched then.
+ * Return: whether it is held, and was not deleted; if not, *@ret_st is untouched.
  */
 bool sb_reader_held_stat(dev_t dev, ino_t ino, struct stat *ret_st);
 /*
  * Get another descriptor of a file that is held. The caller owns it; it shares its position with
  * others, so that it is for pread(2) only.
- * Return: -1 if the file is not held, or no descriptor is free.
+ * Return: the descriptor; -1 if the file is not held, or no descriptor is free.
  */
 int sb_reader_held_open(dev_t dev, ino_t ino);
 /* Close held files that nobody asked for in the last 10 s. Call it every few seconds. */
@@ -238,7 +239,8 @@ int sb_reader_fstat(int fd, struct stat *ret_st);
  * Open the root directory of a process (O_PATH). The caller owns the descriptor.
  * @is_other: only if it differs from ours: another directory, or another mount namespace
  *
- * Return: the descriptor; -ENOENT (with @is_other: it is the same as ours); -ESRCH, -EACCES.
+ * Return: the descriptor; -ENOENT (with @is_other: it is the same as ours); -ESRCH, -EACCES,
+ * -EMFILE.
  */
 int sb_reader_root(uint32_t tgid, bool is_other);
 
@@ -270,8 +272,8 @@ uint64_t sb_reader_thread_cpu_ns(void);
 bool sb_reader_culprit(size_t i, char text[SB_READER_CULPRIT_BYTES]);
 
 /*
- * Log warnings: the first five of what was left alone (sb_reader_culprit()), and how many files were
- * not read because of leases. Call it before sb_reader_end(). @stats: of sb_reader_stats()
+ * Log warnings: the first five of what was left alone (sb_reader_culprit()), and how many files
+ * were not read because of leases. Call it before sb_reader_end(). @stats: of sb_reader_stats()
  */
 void sb_reader_warn(const struct sb_reader_stats *stats);
 

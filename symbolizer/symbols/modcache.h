@@ -110,14 +110,16 @@ void sb_modcache_release(struct sb_modcache *cache);
 
 /*
  * Get the number of a file, which is made known if it is not yet; the path of @id is copied. The
- * number stays valid until sb_modcache_forget_end() forgets the file.
- * Return: 0, with *@ret_file SB_MODCACHE_FILE_NONE if a bound was hit; -ENOMEM, *@ret_file untouched.
- * Functions that take a number take SB_MODCACHE_FILE_NONE, too: a special mapping named "".
+ * number stays valid until sb_modcache_forget_end() forgets the file. Return: 0, with *@ret_file
+ * SB_MODCACHE_FILE_NONE if a bound was hit; -ENOMEM, *@ret_file untouched. Functions that take a
+ * number take SB_MODCACHE_FILE_NONE, too: a special mapping named "".
  */
 int sb_modcache_file(struct sb_modcache *cache, const struct sb_mapped_file *id,
 		     uint32_t *ret_file);
-/* As sb_modcache_file(), also in what it returns, for the file of a mapping in /proc/PID/maps, without
- * a build ID. */
+/* Get the number of the file of a mapping in /proc/PID/maps, without a build ID, as
+ * sb_modcache_file() does. The number stays valid until sb_modcache_forget_end() forgets the file.
+ * Return: 0, with *@ret_file SB_MODCACHE_FILE_NONE if a bound was hit; -ENOMEM, *@ret_file
+ * untouched. */
 int sb_modcache_line_file(struct sb_modcache *cache, const struct sb_maps_line *line,
 			  uint32_t *ret_file);
 /*
@@ -156,17 +158,20 @@ struct sb_mapped_at {
 int sb_modcache_get(struct sb_modcache *cache, uint32_t file, const struct sb_mapped_at *at,
 		    struct sb_cached_module **ret_module);
 /*
- * Get the module of a path in our own root, without a process. *@ret_module is valid as long, and
- * untouched on error, as in sb_modcache_get(); so it is in the next function. Return: 0; -ENOENT,
- * -EACCES, -EINVAL (not a regular file); -ENOEXEC; -EFBIG; -ENOMEM; others of opening and reading.
+ * Get the module of a path in our own root, without a process. It belongs to the cache and is valid
+ * until the next sb_modcache_get*() or sb_modcache_forget_end(), or until another module loads
+ * data; *@ret_module is untouched on error. Return: 0; -ENOENT, -EACCES, -EINVAL (not a regular
+ * file); -ENOEXEC (not an ELF file); -EFBIG (a bound); -ENOMEM; others of opening and reading.
  */
 int sb_modcache_get_path(struct sb_modcache *cache, const char *path,
 			 struct sb_cached_module **ret_module);
 /*
  * Get the module of an image of @len bytes that was read from memory; it is copied. Equal images
  * share a module. @name: what frames call the module, copied; if there is a module of an equal
- * image, it keeps the name that it has, and @name is not used. Return: 0; -ENOEXEC (no ELF file);
- * -EFBIG; -ENOMEM.
+ * image, it keeps the name that it has, and @name is not used. The module belongs to the cache and
+ * is valid until the next sb_modcache_get*() or sb_modcache_forget_end(), or until another module
+ * loads data; *@ret_module is untouched on error. Return: 0; -ENOEXEC (no ELF file); -EFBIG (a
+ * bound); -ENOMEM.
  */
 int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t len,
 			  const char *name, struct sb_cached_module **ret_module);

@@ -65,17 +65,17 @@ int sb_perfmap_add(struct sb_perfmap *map, const char *text, size_t len, size_t 
  */
 const char *sb_perfmap_lookup(struct sb_perfmap *map, uint64_t addr, uint64_t *ret_start);
 
+struct sb_perfmap_name {
+	const char *name, *file; /* not terminated; file: NULL if there is none */
+	size_t name_len, file_len;
+	uint32_t line; /* where the function begins; 0: not known */
+};
 /*
  * Split a name that V8 writes: "JS:*leaf /dir/x.js:3:14" is the optimized code of leaf() in line 3;
  * before version 10 "LazyCompile:*leaf /dir/x.js:3". The parts point into @text; an empty name
  * becomes the constant "(anonymous)".
  * Return: whether it is such a name; if not, *@ret_name is untouched.
  */
-struct sb_perfmap_name {
-	const char *name, *file; /* not terminated; file: NULL if there is none */
-	size_t name_len, file_len;
-	uint32_t line; /* where the function begins; 0: not known */
-};
 bool sb_perfmap_split(const char *text, struct sb_perfmap_name *ret_name);
 
 /*

@@ -5,12 +5,11 @@
  * no name. Internal to the symbolizer. Thread: one at a time for each table.
  *
  * A symbol names an address only if it covers it:
- *	a sized function, or sized code without a type: as far as its size says
- *	an object in an executable section (GHC's code is declared so): as far as its size says, and
- *	the unwind tables do not contradict
- *	a label without a size (glibc's __restore_rt): up to the next symbol, the end of the sized one
- *	it is in, or the end of its section (from .dynsym: only its own address), as far as the
- *	unwind tables do not contradict
+ *	a sized function, or sized code without a type: as far as its size says an object in an
+ *	executable section (GHC's code is declared so): as far as its size says, and the unwind
+ *	tables do not contradict a label without a size (glibc's __restore_rt): up to the next
+ *	symbol, the end of the sized one it is in, or the end of its section (from .dynsym: only its
+ *	own address), as far as the unwind tables do not contradict
  * The unwind tables contradict if a function that they describe begins between the symbol and the
  * address, or if the one that holds the symbol ends before the address. A symbol table does not
  * know them: the caller of sb_symtab_find() checks this for symbols of the last two kinds
@@ -62,8 +61,10 @@ int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t sect
 
 /*
  * Add the functions that .gopclntab of a Go program lists, which stripped programs have, too:
- * gopcln.h. @bias, @elf: as for sb_symtab_add(). Return: 0; -ENODATA: not a Go program; others as
- * sb_symtab_add().
+ * gopcln.h. @bias is added to each address. @elf must outlive the table, if it is a file. Return:
+ * 0; -ENODATA: not a Go program; -EBADMSG; -ENOTSUP (compressed); -EFBIG (a bound, the budget, or
+ * the table got symbols from five sources already); -ENOMEM; others of pread(2). After an error
+ * symbols read before it may have been added; after any but -ENOMEM the table can be finished.
  */
 int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t bias);
 

@@ -52,8 +52,11 @@ struct sb_cfi_info {
  */
 int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi);
 /*
- * As sb_cfi_new(), but only for files of the machine that this program was built for. Return: as
- * sb_cfi_new(), and -ENOTSUP for others.
+ * Compile @elf or, where it has no CFI, @debug (may be NULL) as sb_cfi_new() does, but only for
+ * files of the machine that this program was built for. The caller ends *ret_cfi with
+ * sb_cfi_free(); it is untouched on error. Return: 0; -ENODATA: no CFI; -ENOTSUP: another machine,
+ * 32-bit, or not linked; -EFBIG: a bound; -EBADMSG: nothing in it is usable; -ENOMEM; others of
+ * pread(2).
  */
 int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug,
 		      struct sb_cfi **ret_cfi);
@@ -66,8 +69,9 @@ struct sb_cfi_function {
 };
 /*
  * List all FDEs of @elf, ascending by @lo; they may overlap. The caller frees *@ret, *@ret_nr
- * entries.
- * Return: 0; errors as sb_cfi_new(), with both untouched.
+ * entries. Return: 0; -ENODATA: no CFI; -ENOTSUP: a machine without rules, 32-bit, or not linked;
+ * -EFBIG: a bound; -EBADMSG: nothing in it is usable; -ENOMEM; others of pread(2). On error both
+ * are untouched.
  */
 int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr);
 

@@ -84,13 +84,13 @@ int sb_parser_cfi(struct sb_parser_seat *seat, const struct sb_elf *elf, const s
 int sb_parser_functions(struct sb_parser_seat *seat, const struct sb_elf *elf,
 			struct sb_cfi_function **ret, size_t *ret_nr);
 
-/* Get the counters of all seats. Thread: any. @parser NULL: all are 0. */
 struct sb_parser_stats {
 	uint64_t nr_answers; /* that were valid */
 	uint64_t nr_crashed, nr_timeouts, nr_forged;
 	uint64_t nr_workers; /* workers that were started */
 	uint64_t cpu_ns;     /* of the keeper and the workers, up to the last answer */
 };
+/* Get the counters of all seats. Thread: any. @parser NULL: all are 0. */
 void sb_parser_stats(const struct sb_parser *parser, struct sb_parser_stats *ret_stats);
 
 #endif
