@@ -70,9 +70,10 @@ int sb_label_set(const char *key, const char *value);
  * Set the @nr labels at @labels (NULL if @nr is 0) for the calling thread at once, and clear all
  * others. No reader sees only some of them. One without a value (NULL or "") is left out, but has a
  * key. The keys are different, which is not checked; the strings are copied. Return: 0; -EINVAL: a
- * key is NULL or ""; -E2BIG, -EBUSY and the errno of mmap(2) as sb_label_set(). On error the labels
- * are not changed; but a call that fails because the process has too many keys may have added some
- * of the new ones.
+ * key is NULL or ""; -E2BIG: beyond a limit above; -EBUSY: a signal handler has interrupted a call
+ * in this thread; or the errno of mmap(2), negative, when the process context could not be made. On
+ * error the labels are not changed; but a call that fails because the process has too many keys may
+ * have added some of the new ones.
  */
 int sb_labels_replace(const struct sb_label *labels, size_t nr);
 
@@ -221,9 +222,9 @@ static size_t sb_labels_payload(uint8_t *to, uint32_t nr)
 
 /*
  * Make the mapping sb_labels_context, with the name that readers look for: of a memfd, or else
- * anonymous. Called with the lock of sb_labels_keys held, while there is none; it is never unmapped. A
- * child inherits it by fork(), with the same keys. Return: 0; or the errno of mmap(2), negative,
- * and sb_labels_context stays NULL.
+ * anonymous. Called with the lock of sb_labels_keys held, while there is none; it is never
+ * unmapped. A child inherits it by fork(), with the same keys. Return: 0; or the errno of mmap(2),
+ * negative, and sb_labels_context stays NULL.
  */
 static int sb_labels_map(void)
 {
@@ -246,8 +247,9 @@ static int sb_labels_map(void)
 }
 
 /*
- * Publish the first @nr keys, with the lock of sb_labels_keys held; the first call makes the mapping. The
- * payload that readers may be reading is not changed. Return: as sb_labels_map().
+ * Publish the first @nr keys, with the lock of sb_labels_keys held; the first call makes the
+ * mapping. The payload that readers may be reading is not changed. Return: 0; or the errno of
+ * mmap(2), negative.
  */
 static int sb_labels_publish(uint32_t nr)
 {
