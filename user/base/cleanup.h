@@ -40,7 +40,7 @@
  * Cleanup functions, for sb_cleanup(): each ends what the variable holds whose address is the
  * argument; NULL, or a negative descriptor, is nothing. sb_freep() takes the address of a pointer
  * to any type of memory of malloc(3). The variable is not changed. Errors, of closing too, are
- * ignored.
+ * ignored: sb_freep(), sb_closep(), sb_fclosep() and sb_closedirp().
  */
 static inline void sb_freep(void *p)
 {
