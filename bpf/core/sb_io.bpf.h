@@ -45,13 +45,18 @@ __u64 sb_io_file(__u64 file, __u32 slot);
  * Find the object of a struct inode, where there is no struct file. @dentry: a struct dentry of it,
  * which gives the path; 0: none. The path is the one below the mount of the file system that the
  * current task sees; if there is none, it begins at the root of the file system (SB_FILE_NO_MOUNT).
- * Return: as sb_io_file(), with @inode in place of @file.
+ * A new object is shipped, as by sb_io_file().
+ * Return: the object, shipped or not, neither 0 nor 1; 0: @inode is 0, and there is no filter of
+ * files; SB_IO_UNWANTED: the filters or --path leave the file out, or @inode is 0 and there is a
+ * filter of files.
  */
 __u64 sb_io_inode(__u64 inode, __u64 dentry, __u32 slot);
 
 /*
  * Find the object of the disk of @bdev, a struct block_device: "/dev/vda". --fs and --inode leave
- * out every disk. Return: as sb_io_file(), with @bdev in place of @file.
+ * out every disk. A new object is shipped, as by sb_io_file(). Return: the object, shipped or not,
+ * neither 0 nor 1; 0: @bdev is 0, and there is no filter of files; SB_IO_UNWANTED: the filters or
+ * --path leave the disk out, or @bdev is 0 and there is a filter of files.
  */
 __u64 sb_io_device(__u64 bdev, __u32 slot);
 
@@ -83,8 +88,8 @@ struct sb_io_objects {
 };
 
 /*
- * Return: the weight of a call that moved @result bytes (not negative) in @ns, in the unit that
- * --weight asks for: bytes, nanoseconds, or calls (1).
+ * Return: the weight of a call that moved @result bytes (not negative) and took @ns nanoseconds, in
+ * the unit that --weight asks for: bytes, nanoseconds, or calls (1).
  */
 static __always_inline __u64 sb_io_weight(__u64 ns, long result)
 {

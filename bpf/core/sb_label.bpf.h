@@ -11,7 +11,7 @@
 
 #include "bpf/core/sb_stack.bpf.h"
 
-/* Return: 1 if the run asks for labels, or needs them for spans; 0. */
+/* Return: 1 if the run asks for labels, or needs them for spans; 0 if not. */
 int sb_labels_are_on(void);
 /*
  * Read the labels of the current thread, write the ID of the set into the key of the record of
@@ -43,7 +43,7 @@ int sb_labels_find_goroutine(__u32 slot);
 /*
  * Write an ID for the set of labels into the key of a thread that sleeps, derived from
  * @key->ustack, which must be set; user space reads the labels under this ID. Does nothing if the
- * run asks for no labels. @key is not NULL.
+ * run asks for no labels. @key is not NULL, and is not kept.
  */
 void sb_labels_name_asleep(struct sb_sample_key *key);
 

@@ -30,7 +30,8 @@ int sb_last_begin(__u32 slot);
  */
 int sb_last_after(__u32 slot, __u32 step);
 /*
- * With map.is_last_on, when the record's stack has its status: remember the walk if it is complete.
+ * When the walk has ended and the record's stack has its status, with map.is_last_on: remember it,
+ * for the next sample of this thread, if it is complete.
  * Return: 0.
  */
 int sb_last_keep(__u32 slot);

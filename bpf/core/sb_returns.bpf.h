@@ -50,8 +50,9 @@ static __always_inline void sb_returns_begin(struct sb_scratch *s, const struct 
 }
 
 /*
- * Advance @returns to the next older call: its stack and addr. Global, so that the verifier
- * examines it once and not for each iteration of a loop. Implemented in core/unwind.bpf.c. Return:
+ * Advance @returns, the map.returns of a record, to the next older call, and set its stack and addr
+ * to those of this call. Global, so that the verifier examines it once and not for each iteration
+ * of a loop. Implemented in core/unwind.bpf.c. Return:
  * 0; -ENOENT: there is none, and @returns is unchanged, or it is NULL.
  */
 int sb_returns_next(struct sb_returns *returns);

@@ -38,7 +38,7 @@ struct sb_capture {
  */
 struct sb_regs *sb_start_regs(__u32 slot);
 
-/* Return: whether the registers are those of user code. */
+/* Return: whether @regs are those of user code, not of the kernel. */
 static __always_inline bool sb_regs_are_user(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -48,14 +48,14 @@ static __always_inline bool sb_regs_are_user(const struct sb_regs *regs)
 #endif
 }
 
-/* Whether they are those of a 32-bit program. For struct sb_regs and the kernel's pt_regs. */
+/* Value: whether @regs, a struct sb_regs or the kernel's pt_regs, are those of a 32-bit program. */
 #if defined(__TARGET_ARCH_x86)
 #define sb_regs_are_compat(regs) (((regs)->cs & 0xffff) == 0x23) /* __USER32_CS */
 #elif defined(__TARGET_ARCH_arm64)
 #define sb_regs_are_compat(regs) (((regs)->pstate >> 4) & 1) /* PSR_MODE32_BIT */
 #endif
 
-/* Return: the program counter, and in the next two the stack pointer and the frame pointer. */
+/* Return: the program counter in @regs. */
 static __always_inline __u64 sb_regs_pc(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -65,11 +65,13 @@ static __always_inline __u64 sb_regs_pc(const struct sb_regs *regs)
 #endif
 }
 
+/* Return: the stack pointer in @regs. */
 static __always_inline __u64 sb_regs_sp(const struct sb_regs *regs)
 {
 	return regs->sp;
 }
 
+/* Return: the register in @regs that code may use as frame pointer: rbp or x29. */
 static __always_inline __u64 sb_regs_fp(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -84,7 +86,8 @@ struct sb_go_stack {
 	__u64 lo, hi;
 };
 
-/* Return: the address of the runtime's `g` of the goroutine, if Go code runs; else anything. */
+/* Return: the register in @regs that has the address of the goroutine's `g` while Go code runs, and
+ * anything while other code runs: r14 or x28. */
 static __always_inline __u64 sb_regs_goroutine(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -94,7 +97,8 @@ static __always_inline __u64 sb_regs_goroutine(const struct sb_regs *regs)
 #endif
 }
 
-/* Return: the link register, which may have the return address; 0 on x86-64, which has none. */
+/* Return: the link register in @regs, which may have the return address; 0 on x86-64, which has no
+ * such register. */
 static __always_inline __u64 sb_regs_lr(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -239,14 +243,15 @@ int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 int sb_account(const struct sb_capture *capture, __u64 weight);
 
 /*
- * Add weight to the count of a key that sb_account() has counted a sample of, without counting
- * another sample. If user space has drained the counts meanwhile, the key is added again; if there
- * is no room for it, the weight is lost, and counted as a lost sample.
+ * Add @weight, in the unit of the view, to the count of a key that sb_account() has counted a
+ * sample of, without counting another sample. If user space has drained the counts meanwhile, the
+ * key is added again; if there is no room for it, the weight is lost, and counted as a lost sample.
  */
 void sb_account_more(const struct sb_capture *capture, __u64 weight);
 /*
  * sb_account() of the capture in @slot; for programs that account in several places, since the
- * verifier examines it once. Return: as sb_account(); -ENOENT: no such slot.
+ * verifier examines it once. Return: 0; the negative errno of sb_account(), which has counted the
+ * lost sample; -ENOENT: no such slot.
  */
 int sb_account_slot(__u32 slot, __u64 weight);
 /*
@@ -262,13 +267,16 @@ struct sb_capture *sb_capture_of(__u32 slot);
 void sb_spent(__u64 since_ns);
 
 /*
- * As sb_spent(), for programs that take a fraction of a microsecond and run often: one run in 16 is
- * measured and stands for all. begin() returns the time to be passed to end(), 0 if this run is
- * not measured; end() does nothing for 0. some() replaces both in programs that read the clock
- * anyway, and returns 0. In core/thin.bpf.c, as everything down to sb_thin().
+ * For programs that take a fraction of a microsecond and run often, of which one run in 16 is
+ * measured and stands for all: call it first. Return: the time to pass to sb_spent_end(); 0: this
+ * run is not measured. In core/thin.bpf.c.
  */
 __u64 sb_spent_begin(void);
+/* At the end of such a program: count the time since sb_spent_begin(), which returned @since_ns, as
+ * time of 16 runs, in SB_STAT_RUN_NS. Does nothing for 0. In core/thin.bpf.c. */
 void sb_spent_end(__u64 since_ns);
+/* Replaces sb_spent_begin() and sb_spent_end() at the end of a program that has read the clock
+ * anyway. @since_ns: when it began. Return: 0. In core/thin.bpf.c. */
 int sb_spent_some(__u64 since_ns);
 
 /*
@@ -293,7 +301,7 @@ __u64 sb_ticks_ns(void);
 /*
  * Throttle an event of @weight, before its stacks are taken. Return: the weight that its sample
  * gets; 0: no sample is taken. On average that is @weight. An event whose weight reaches the one
- * that user space has set for samples always returns its own weight.
+ * that user space has set for samples always returns its own weight. In core/thin.bpf.c.
  */
 __u64 sb_thin(__u64 weight);
 

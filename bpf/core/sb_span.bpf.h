@@ -36,8 +36,9 @@ extern const volatile bool cfg_span_go;
 __u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns);
 
 /* sb_span_of() of the current thread, or of the goroutine that it runs, by what sb_span_look() has
- * found out in the record of @slot. Return: as sb_span_of(); SB_SPAN_OUTSIDE also if the bounds of
- * the goroutine's stack cannot be read. */
+ * found out in the record of @slot. Return: the number for sb_sample_key.span; 0: the sample
+ * counts, because its span has lasted long enough already; SB_SPAN_OUTSIDE: the thread or the
+ * goroutine is in no span or has left it, or the bounds of the goroutine's stack cannot be read. */
 __u64 sb_span_of_current(__u32 slot, __u64 now_ns);
 
 /*

@@ -175,7 +175,8 @@ int sb_stack_intern(struct sb_scratch *scratch, __u32 slot, struct sb_stack_id *
  * cannot; 0: it was shipped, or another CPU is shipping it.
  */
 int sb_stack_claim(const struct sb_stack_id *id);
-/* Remove it from the table, because it could not be shipped: the next sample tries again. */
+/* Remove the stack @id from the table of seen stacks, because it could not be shipped: the next
+ * sample with it tries again. */
 void sb_stack_unclaim(const struct sb_stack_id *id);
 /* Return: half @i (0 or 1) of the random seed that makes IDs differ from run to run. */
 __u64 sb_stack_seed(__u32 i);

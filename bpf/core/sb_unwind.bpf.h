@@ -15,22 +15,25 @@
 #include "bpf/core/sb_stack.bpf.h"
 
 /*
- * A memo of walks (core/memo.bpf.c). The result of a walk depends only on its registers and on
- * what it reads: a walk that would read the same as an earlier one has the same result. To read it
- * again takes a fifth of the time of the walk. Threads that wait, or do I/O, come to the same
+ * For the memo of walks (core/memo.bpf.c). The result of a walk depends only on its registers and
+ * on what it reads: a walk that would read the same as an earlier one has the same result. To read
+ * it again takes a fifth of the time of the walk. Threads that wait, or do I/O, come to the same
  * places again and again.
  *
- * sb_memo_find(): before the first step, when the list of mappings is set (map.segs_word, nr_segs)
+ * Look the walk up before its first step, when the list of mappings is set (map.segs_word, nr_segs)
  * and the walk stands at the leaf. Return: 1 when the walk is known: stack.id is its result, and no
  * callers are in ip[]; 0: it has to be walked, and its reads are logged from here on, unless there
  * is no list of mappings.
- * sb_memo_keep(): remember the walk that has just ended, with the ID in capture.key.ustack. Walks
- * that are incomplete, found a frame by the frame pointer instead of a rule, depend on registers
- * other than pc, sp, fp and arm64's lr, or read too much are not remembered. Return: 0.
  */
 int sb_memo_find(__u32 slot);
+/*
+ * Remember the walk that has just ended, with the ID in capture.key.ustack, for sb_memo_find().
+ * Walks that are incomplete, found a frame by the frame pointer instead of a rule, depend on
+ * registers other than pc, sp, fp and arm64's lr, or read too much are not remembered. Return: 0.
+ */
 int sb_memo_keep(__u32 slot);
-/* Return: whether walks of this slot are memoized; if not, do not call the two above. */
+/* Return: whether walks of this slot are memoized; if not, sb_memo_find() and sb_memo_keep() are
+ * not to be called. */
 int sb_memo_is_on(__u32 slot);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For every BPF file: numbers of errors, barriers for the optimizer, counters. Everything here may
- * be called from any program.
+ * be called from any program on any CPU. No pointer may be NULL, and none is kept.
  */
 #ifndef SB_UTIL_BPF_H
 #define SB_UTIL_BPF_H

@@ -212,7 +212,8 @@ static __always_inline int sb_expr_is_kernel(__u64 addr)
 #endif
 }
 
-/* Pop an address, push the string there. @is_always_user: not 0: it is never one of the kernel */
+/* Pop an address, and push the string there, or "" with SB_EXPR_BAD_READ if it cannot be read.
+ * @is_always_user: not 0: the address is never one of the kernel */
 static __always_inline void sb_expr_load_string_at(struct sb_expr_run *run, __u32 is_always_user,
 						   void *mem)
 {
@@ -356,7 +357,8 @@ static __always_inline void sb_expr_unary(struct sb_expr_run *run, const struct 
 	*top = val;
 }
 
-/* Pop an integer unless the jump needs none, and jump if it says so. */
+/* Execute a jump: pop an integer unless insn->op needs none, and move to the instruction that the
+ * jump names if that integer says so. */
 static __always_inline void sb_expr_jump(struct sb_expr_run *run, const struct sb_expr_insn *insn)
 {
 	__u64 val = insn->op == SB_EXPR_OP_JUMP ? 0 : sb_expr_pop(run);

@@ -155,10 +155,8 @@ static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 #define sb_interp_read_or_0(failed, val) ((failed) ? 0 : (val))
 #endif
 
-/*
- * Return: the word (8 bytes), the 4 bytes, or the byte at @addr; 0 when it cannot be read, and then
- * w->fault_addr is @addr.
- */
+/* Return: the word (8 bytes) at @addr of the process; 0 when it cannot be read, and then
+ * w->fault_addr is @addr. */
 static __always_inline __u64 sb_interp_word(struct sb_interp_walk *w, void *mem, __u64 addr)
 {
 	__u64 val = 0;
@@ -167,6 +165,8 @@ static __always_inline __u64 sb_interp_word(struct sb_interp_walk *w, void *mem,
 	return sb_interp_read_or_0(err, val);
 }
 
+/* Return: the 4 bytes at @addr of the process; 0 when they cannot be read, and then w->fault_addr
+ * is @addr. */
 static __always_inline __u32 sb_interp_u32(struct sb_interp_walk *w, void *mem, __u64 addr)
 {
 	__u32 val = 0;
@@ -175,6 +175,8 @@ static __always_inline __u32 sb_interp_u32(struct sb_interp_walk *w, void *mem, 
 	return sb_interp_read_or_0(err, val);
 }
 
+/* Return: the byte at @addr of the process; 0 when it cannot be read, and then w->fault_addr is
+ * @addr. */
 static __always_inline __u8 sb_interp_u8(struct sb_interp_walk *w, void *mem, __u64 addr)
 {
 	__u8 val = 0;
@@ -194,7 +196,8 @@ struct sb_interp_tsd {
 	__u16 below;	   /* arm64: how far struct pthread lies below the thread pointer */
 };
 
-/* Return: what pthread_self() returns. On x86-64 the thread pointer points to it. */
+/* Return: what pthread_self() returns in the thread that is walked. On x86-64 the thread pointer
+ * points to it. */
 static __always_inline __u64 sb_interp_pthread(const struct sb_interp_walk *w,
 					       const struct sb_interp_tsd *tsd)
 {
@@ -206,8 +209,9 @@ static __always_inline __u64 sb_interp_pthread(const struct sb_interp_walk *w,
 }
 
 /*
- * Return: pthread_getspecific(@key); 0 if it is not set or cannot be read. Layouts: glibc
- * nptl/pthread_getspecific.c; musl src/thread/pthread_getspecific.c.
+ * Return: what pthread_getspecific(@key) returns in the thread that is walked; 0 if it is not set
+ * or cannot be read. Layouts: glibc nptl/pthread_getspecific.c; musl
+ * src/thread/pthread_getspecific.c.
  */
 static __always_inline __u64 sb_interp_tsd_get(struct sb_interp_walk *w, void *mem,
 					       const struct sb_interp_tsd *tsd, __u32 key)

@@ -21,11 +21,12 @@
  *
  * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
  * sb_hotspot_conf, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies
- * from the process; there is no other state. Addresses are those of the process; memory that cannot
- * be read counts as 0 unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON: @walk was moved
- * to the caller; SB_STEP_END: the native walk has ended, and walk->status (SB_STACK_*) says why;
- * SB_STEP_FP_CHAIN: nothing was found or moved. Functions that return __u64 conditions return 1 or
- * 0, so that they can be combined as numbers.
+ * from the process; there is no other state, so they run in any thread and BPF program. No pointer
+ * may be NULL but @mem. Addresses are those of the process; memory that cannot be read counts as 0
+ * unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON: @walk was moved to the caller;
+ * SB_STEP_END: the native walk has ended, and walk->status (SB_STACK_*) says why; SB_STEP_FP_CHAIN:
+ * nothing was found or moved. Functions that return __u64 conditions return 1 or 0, so that they
+ * can be combined as numbers.
  */
 #ifndef SB_STEP_HOTSPOT_H
 #define SB_STEP_HOTSPOT_H
@@ -99,10 +100,8 @@ static __always_inline const struct sb_hotspot_conf *sb_hotspot_conf(const struc
 	return (const struct sb_hotspot_conf *)w->conf.word;
 }
 
-/*
- * Return: the field at byte @off, below 128, of the blob that hs_find() read to w->at[]: 8, 4 or 2
- * bytes, at an offset that is a multiple of their size.
- */
+/* Return: the field of 8 bytes at byte @off, a multiple of 8 below 128, of the blob that hs_find()
+ * read to w->at[]. */
 static __always_inline __u64 hs_u64(const struct sb_interp_walk *w, __u32 off)
 {
 	__u32 at = off / 8;
@@ -111,11 +110,15 @@ static __always_inline __u64 hs_u64(const struct sb_interp_walk *w, __u32 off)
 	return w->at[at & 15];
 }
 
+/* Return: the field of 4 bytes at byte @off, a multiple of 4 below 128, of the blob that hs_find()
+ * read to w->at[]. */
 static __always_inline __u32 hs_u32(const struct sb_interp_walk *w, __u32 off)
 {
 	return (__u32)(hs_u64(w, off) >> (off & 4) * 8);
 }
 
+/* Return: the field of 2 bytes at byte @off, a multiple of 2 below 128, of the blob that hs_find()
+ * read to w->at[]. */
 static __always_inline __u32 hs_u16(const struct sb_interp_walk *w, __u32 off)
 {
 	return (__u16)(hs_u64(w, off) >> (off & 6) * 8);

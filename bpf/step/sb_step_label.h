@@ -129,7 +129,8 @@ static __always_inline __u64 sb_label_variable(struct sb_label_walk *w, void *me
 	return block && block != ~0ull ? block + conf->at : 0;
 }
 
-/* Begin w->data with the IDs that are wanted, from w->head, unless they are all 0. */
+/* For OTEL: write the IDs of trace and span that are wanted (w->conf.ids) from w->head to the
+ * beginning of w->data, and set w->has_ids. If they are all 0, w->data stays empty. */
 static __always_inline void sb_label_put_ids(struct sb_label_walk *w)
 {
 	__u64 *words = (__u64 *)w->data;
@@ -247,7 +248,8 @@ static __always_inline void sb_label_find(struct sb_label_walk *w, void *mem)
 	w->at = var ? sb_label_word(w, mem, var) : 0;
 }
 
-/* The second half. Return: as sb_label_begin(). */
+/* The second half of sb_label_begin(), after sb_label_find(). Return: SB_STEP_GO_ON: there may be
+ * labels; SB_STEP_END: there are none, or they cannot be read (w->is_bad). */
 static __always_inline enum sb_step sb_label_begin_at(struct sb_label_walk *w, void *mem)
 {
 	__u64 at = w->at;

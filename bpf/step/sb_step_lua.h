@@ -14,10 +14,11 @@
  *
  * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
  * sb_lua_conf, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from
- * the process; there is no other state. Addresses are those of the process; memory that cannot be
- * read counts as 0 unless said otherwise. @l is a lua_State, @ci a CallInfo, @proto a Proto (0: not
- * a function in Lua), a place the number of an instruction in it, from 1 (0: not known). Results,
- * enum sb_step: SB_STEP_GO_ON: call step() again; SB_STEP_END: w->status (SB_STACK_*) says why.
+ * the process; there is no other state, so they run in any thread and BPF program. No pointer may
+ * be NULL but @mem. Addresses are those of the process; memory that cannot be read counts as 0
+ * unless said otherwise. @l is a lua_State, @ci a CallInfo, @proto a Proto (0: not a function in
+ * Lua), a place the number of an instruction in it, from 1 (0: not known). Results, enum sb_step:
+ * SB_STEP_GO_ON: call step() again; SB_STEP_END: w->status (SB_STACK_*) says why.
  */
 #ifndef SB_STEP_LUA_H
 #define SB_STEP_LUA_H

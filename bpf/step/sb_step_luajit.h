@@ -21,11 +21,12 @@
  *
  * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
  * sb_luajit_conf, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from
- * the process; there is no other state. Addresses are those of the process; memory that cannot be
- * read counts as 0 unless said otherwise. @l is a lua_State, @func a GCfunc, @proto a GCproto.
- * Results, enum sb_step: SB_STEP_GO_ON: call step() (again), or the walk was moved; SB_STEP_END:
- * the walk has ended, w->status (or walk->status, if @walk was ended) says why; SB_STEP_FP_CHAIN:
- * nothing was found or moved, the native walk goes on by the table's rule or by the frame pointer.
+ * the process; there is no other state, so they run in any thread and BPF program. No pointer may
+ * be NULL but @mem. Addresses are those of the process; memory that cannot be read counts as 0
+ * unless said otherwise. @l is a lua_State, @func a GCfunc, @proto a GCproto. Results, enum
+ * sb_step: SB_STEP_GO_ON: call step() (again), or the walk was moved; SB_STEP_END: the walk has
+ * ended, w->status (or walk->status, if @walk was ended) says why; SB_STEP_FP_CHAIN: nothing was
+ * found or moved, the native walk goes on by the table's rule or by the frame pointer.
  */
 #ifndef SB_STEP_LUAJIT_H
 #define SB_STEP_LUAJIT_H

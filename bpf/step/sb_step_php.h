@@ -10,9 +10,10 @@
  *
  * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
  * sb_php_conf, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from
- * the process; there is no other state. Addresses are those of the process; memory that cannot be
- * read counts as 0 unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step()
- * (again); SB_STEP_END: w->status (SB_STACK_*) says why: FAULT, DEPTH, COMPLETE.
+ * the process; there is no other state, so they run in any thread and BPF program. No pointer may
+ * be NULL but @mem. Addresses are those of the process; memory that cannot be read counts as 0
+ * unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END:
+ * w->status (SB_STACK_*) says why: FAULT, DEPTH, COMPLETE.
  */
 #ifndef SB_STEP_PHP_H
 #define SB_STEP_PHP_H
@@ -165,9 +166,9 @@ static __always_inline int sb_php_is_line(const struct sb_interp_walk *w, __u32 
 
 /*
  * Return: the current line of the frame @ex (struct _zend_execute_data, whose words are in
- * w->at[]); 0: not known. The loop keeps the innermost frame in r14 (x27) and its next instruction in
- * r15 (x28), which it writes to memory only before code that may need it. Functions that it calls mostly
- * leave these registers alone; if they have not, one of the two does not match.
+ * w->at[]); 0: not known. The loop keeps the innermost frame in r14 (x27) and its next instruction
+ * in r15 (x28), which it writes to memory only before code that may need it. Functions that it
+ * calls mostly leave these registers alone; if they have not, one of the two does not match.
  */
 static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __u64 ex)
 {

@@ -19,9 +19,10 @@
  *
  * In all functions, *@w is the walk of Python in one thread, whose conf.word is a struct
  * sb_python_conf, and @mem is passed to SB_INTERP_READ, which copies from the process; there is no
- * other state. Addresses are those of the process; memory that cannot be read counts as 0 unless
- * said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status
- * (SB_STACK_*) says why.
+ * other state, so they run in any thread and BPF program. No pointer may be NULL but @mem.
+ * Addresses are those of the process; memory that cannot be read counts as 0 unless said otherwise.
+ * Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status (SB_STACK_*)
+ * says why.
  */
 #ifndef SB_STEP_PYTHON_H
 #define SB_STEP_PYTHON_H
@@ -173,13 +174,14 @@ static __always_inline enum sb_step sb_python_next(struct sb_interp_walk *w, voi
 	return SB_STEP_GO_ON;
 }
 
-/* Return: word number @word, or byte number @byte, of the frame that step() read to w->at[]. */
+/* Return: word number @word of the frame that step() read to w->at[]; 0: it was not read. */
 static __always_inline __u64 sb_python_word(const struct sb_interp_walk *w, __u64 word)
 {
 	SB_STEP_OPAQUE(word);
 	return word < SB_PYTHON_FRAME_WORDS ? w->at[SB_PYTHON_AT_WORDS + word] : 0;
 }
 
+/* Return: byte number @byte of the frame that step() read to w->at[]; 0: it was not read. */
 static __always_inline __u64 sb_python_byte(const struct sb_interp_walk *w, __u64 byte)
 {
 	return sb_python_word(w, byte / 8) >> 8 * (byte & 7) & 0xff;

@@ -16,9 +16,10 @@
  *
  * In all functions, *@w is the walk of Ruby in one thread, whose conf.word is a struct
  * sb_ruby_conf, and @mem is passed to SB_INTERP_READ, which copies from the process; there is no
- * other state. Addresses are those of the process; memory that cannot be read counts as 0 unless
- * said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status
- * (SB_STACK_*) says why: FAULT, BAD_FP for impossible frames, DEPTH, COMPLETE.
+ * other state, so they run in any thread and BPF program. No pointer may be NULL but @mem.
+ * Addresses are those of the process; memory that cannot be read counts as 0 unless said otherwise.
+ * Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status (SB_STACK_*)
+ * says why: FAULT, BAD_FP for impossible frames, DEPTH, COMPLETE.
  */
 #ifndef SB_STEP_RUBY_H
 #define SB_STEP_RUBY_H

@@ -72,27 +72,28 @@ static __always_inline int sb_a64_is_push(__u32 insn)
 	return (insn & 0xffc07fff) == 0xa9807bfd;
 }
 
-/* Return: whether it is "stp x29, x30, [sp, #n]". */
+/* Return: whether an instruction is "stp x29, x30, [sp, #n]". */
 static __always_inline int sb_a64_is_save(__u32 insn)
 {
 	return (insn & 0xffc07fff) == 0xa9007bfd;
 }
 
-/* Return: whether it is ret, retaa, retab, or what precedes them: autiasp, autibsp. */
+/* Return: whether an instruction is ret, retaa, retab, or what precedes them: autiasp, autibsp. */
 static __always_inline int sb_a64_is_return(__u32 insn)
 {
 	return insn == 0xd65f03c0 || insn == 0xd65f0bff || insn == 0xd65f0fff ||
 	       insn == 0xd50323bf || insn == 0xd50323ff;
 }
 
-/* Return: whether it is of a PLT stub: adrp x16; ldr x17, [x16, #n]; add x16, x16, #n; br x17. */
+/* Return: whether an instruction is one of a PLT stub: adrp x16; ldr x17, [x16, #n]; add x16, x16,
+ * #n; br x17. */
 static __always_inline int sb_a64_is_stub(__u32 insn)
 {
 	return (insn & 0x9f00001f) == 0x90000010 || (insn & 0xffc003ff) == 0xf9400211 ||
 	       (insn & 0xffc003ff) == 0x91000210 || insn == 0xd61f0220;
 }
 
-/* Return: whether it is the first one of a function: paciasp, pacibsp, bti c. */
+/* Return: whether an instruction is the first one of a function: paciasp, pacibsp, bti c. */
 static __always_inline int sb_a64_is_landing(__u32 insn)
 {
 	return insn == 0xd503233f || insn == 0xd503237f || insn == 0xd503245f;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What latency.bpf.c knows about an open call or pair, and how it is accounted. Only latency.bpf.c and
- * the headers beside it include this: it defines maps.
+ * What latency.bpf.c knows about an open call or pair, and how it is accounted. Only latency.bpf.c
+ * and the headers beside it include this: it defines maps. Everything runs in BPF programs, for the
+ * current task. No pointer may be NULL, and none is kept. What is lost or left out is counted where
+ * that happens. @slot: enum sb_scratch_slot of the calling program. Times are CLOCK_MONOTONIC, in
+ * nanoseconds.
  */
 #ifndef SB_LATENCY_BPF_H
 #define SB_LATENCY_BPF_H
@@ -85,8 +88,8 @@ struct {
 	__type(value, struct call);
 } latency_contexts SEC(".maps");
 
-/* Scratch memory for an object, by slot. The room is for the verifier: sb_object_ship() gets the size
- * at run time. */
+/* Scratch memory for an object, by slot. The room is for the verifier: sb_object_ship() gets the
+ * size at run time. */
 struct call_object {
 	struct sb_event_object event;
 	union {
@@ -102,7 +105,8 @@ struct {
 	__type(value, struct call_object);
 } latency_objects SEC(".maps");
 
-/* Return: 0: the calls of the caller will be forgotten when it ends. */
+/* Note that a process has open calls. Return: 0: the calls of @caller will be forgotten when it
+ * ends; a negative errno of bpf_map_update_elem(): there is no room for it, so begin no call. */
 static int note_process(const struct sb_latency_caller *caller)
 {
 	__u32 tgid = caller->tgid, one = 1;
@@ -112,8 +116,9 @@ static int note_process(const struct sb_latency_caller *caller)
 	return bpf_map_update_elem(&latency_go_processes, &tgid, &one, BPF_ANY);
 }
 
-/* Return: whether --when and --weight take the event, as far as they are evaluated here. *@ret_weight
- * is overwritten if it is. */
+/* Return: whether --when and --weight take the event, as far as they are evaluated at this end of
+ * the pair. *@ret_weight becomes the value of --weight if that is evaluated here, and is unchanged
+ * otherwise. */
 static bool choose(const struct event *event, bool is_end, __u64 *ret_weight)
 {
 	const struct sb_trace_place *place = event->place;
@@ -128,6 +133,8 @@ static bool choose(const struct event *event, bool is_end, __u64 *ret_weight)
 	return *ret_weight;
 }
 
+/* Return: whether a place is one of pairs of which only what is open at the end of the run is
+ * accounted, such as memory that is held. */
 static bool is_held(const struct sb_trace_place *place)
 {
 	return place->roles & SB_EVENT_HELD;
@@ -139,7 +146,8 @@ static bool is_of_process(const struct sb_trace_place *place)
 	return (place->roles & (SB_EVENT_HELD | SB_EVENT_OF_KERNEL)) == SB_EVENT_HELD;
 }
 
-/* @nr: of the expression of --key at this end of the pair. */
+/* Set *@ret_key to what the two ends of a pair have in common: the value of --key, or without it
+ * the current thread. @nr: of the expression of --key at this end of the pair; 0: there is none. */
 static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -151,6 +159,8 @@ static void find_key(const struct event *event, __u32 nr, struct sb_latency_call
 	};
 }
 
+/* Return: whether a whole call of @ns is left out because of --min and --max, which is counted, or,
+ * of cfg_latency_half, because it took less than half of the run. */
 static bool is_out_of_bounds(__u64 ns)
 {
 	if (cfg_latency_half)
@@ -172,8 +182,8 @@ static bool needs_end(const struct latency_record *call)
 	return place && place->at_end & (SB_AT_END_WHEN | SB_AT_END_WEIGH);
 }
 
-/* Return: whether an open call is not accounted. A snapshot leaves it as it is if it is not known yet
- * on which side of --min and --max it will be, or if it weighs the same whenever it ends. */
+/* Return: whether an open call is not accounted. A snapshot leaves it as it is if it is not known
+ * yet on which side of --min and --max it will be, or if it weighs the same whenever it ends. */
 static bool is_for_its_end(const struct latency_record *call, __u64 all_ns)
 {
 	if (needs_end(call))
@@ -183,10 +193,10 @@ static bool is_for_its_end(const struct latency_record *call, __u64 all_ns)
 }
 
 /*
- * Return: whether a call is among the slowest so far; then it takes the place of the fastest of them.
- * Global, so that the verifier examines it once. If several CPUs take one place at once, one of them
- * is lost, and the fastest is faster than it should be: so a call may be taken for a slow one, but no
- * slow call is missed. User space has the last word.
+ * Return: whether a call is among the slowest so far; then it takes the place of the fastest of
+ * them. Global, so that the verifier examines it once. If several CPUs take one place at once, one
+ * of them is lost, and the fastest is faster than it should be: so a call may be taken for a slow
+ * one, but no slow call is missed. User space has the last word.
  */
 __noinline int sb_latency_is_slow(__u64 ns)
 {
@@ -206,7 +216,8 @@ __noinline int sb_latency_is_slow(__u64 ns)
 	return 1;
 }
 
-/* Ship what --slowest lists of a call. Return: the ID of the object. */
+/* Ship what --slowest lists of a call that ends at @now_ns, as an object. Return: the object's ID,
+ * shipped or not, for sb_sample_key.object; 0: there is no such slot. */
 static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_ns)
 {
 	struct call_object *object = bpf_map_lookup_elem(&latency_objects, &slot);
@@ -227,7 +238,8 @@ static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_n
 	return object->event.id;
 }
 
-/* Account the time from from_ns on, or the weight at once. --min and --max are about the whole call.
+/* Account the time from from_ns on, or the weight at once. --min and --max are about the whole
+ * call.
  * @op: 0 or SB_LATENCY_OP_OPEN */
 static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
 {

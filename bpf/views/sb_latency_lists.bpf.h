@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The lists of open calls, one for each thread, goroutine, and idle task of a CPU: which list a call
- * belongs to, which of its calls have been left, and which one returns. See the essay of
- * latency.bpf.c. Only that file includes this.
+ * The lists of open calls, one for each thread, goroutine, and idle task of a CPU: which list a
+ * call belongs to, which of its calls have been left, and which one returns. See the essay of
+ * latency.bpf.c. Only that file includes this. Everything runs in BPF programs, for the current
+ * task. Pointers are not NULL unless it says so, none is kept, and one into a map that is returned
+ * is borrowed and valid until the program ends.
  */
 #ifndef SB_LATENCY_LISTS_BPF_H
 #define SB_LATENCY_LISTS_BPF_H
@@ -20,7 +22,8 @@
 /* Calls that one event can drop: as many as can be pending. */
 #define DROPS_MAX      SB_RETURNS_MAX
 
-/* Take the call at *@newest out of the list. Return: 0; -ENOENT: it is not in the table. */
+/* Take the call at *@newest out of the list of @caller and out of the table, and set *@newest to
+ * the one around it; 0: none. Return: 0; -ENOENT: it is not in the table, and *@newest is 0. */
 static int remove_newest(const struct sb_latency_caller *caller, __u64 *newest)
 {
 	struct sb_latency_call key = { .value = *newest, .caller = *caller };
@@ -43,8 +46,9 @@ static __always_inline bool has_left(const struct list *list, __u64 newest, __u6
 	return newest < value && value - newest < KERNEL_STACK_BYTES;
 }
 
-/* Drop the newest call of a list if its caller has left it, now that another one begins or ends at @value.
- * Global, so that the verifier examines it once. Return: whether there may be another one. */
+/* Drop the newest call of a list if its caller has left it, now that another one begins or ends at
+ * @value. Global, so that the verifier examines it once. Return: whether there may be another
+ * one. */
 __noinline int sb_latency_drop(const struct list *list, __u64 value)
 {
 	struct sb_latency_caller caller;
@@ -61,8 +65,8 @@ __noinline int sb_latency_drop(const struct list *list, __u64 value)
 	return 1;
 }
 
-/* Drop the calls that the caller of @now has left. Return: the newest one of the others, 0 if there is
- * none; NULL: there is no such list. */
+/* Drop the calls that the caller of @now has left. Return: the newest one of the others, 0 if there
+ * is none; NULL: there is no such list. */
 static __u64 *newest_of(const struct call *now)
 {
 	__u32 i;
@@ -73,8 +77,8 @@ static __u64 *newest_of(const struct call *now)
 	return bpf_map_lookup_elem(&latency_newest, &now->list.caller);
 }
 
-/* Find the list of the goroutine that runs, and what tells its calls apart. @sp: at the return address.
- * Return: 0; -EFAULT: no goroutine runs. */
+/* Find the list of the goroutine that runs, and what tells its calls apart. @sp: at the return
+ * address. Return: 0; -EFAULT: no goroutine runs. */
 static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, struct call *ret)
 {
 	struct sb_go_stack stack;
@@ -90,9 +94,10 @@ static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, 
 }
 
 /*
- * Find the list of the current thread, of its goroutine, or of this CPU's idle task, and what tells its
- * calls apart. @above: how many bytes the stack pointer is below that of the caller after the return;
- * at a function of Go it is always at the return address. Return: 0; -EFAULT: no goroutine runs.
+ * Find the list of the current thread, of its goroutine, or of this CPU's idle task, and what tells
+ * its calls apart. @above: how many bytes the stack pointer is below that of the caller after the
+ * return; at a function of Go it is always at the return address. Return: 0; -EFAULT: no goroutine
+ * runs.
  */
 static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 above, struct call *ret)
 {
@@ -116,7 +121,7 @@ static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 abov
 	return 0;
 }
 
-/* Make room for the first call of a list. Return: as newest_of(). */
+/* Make room for the first call of a list. Return: its newest call, 0; NULL: there is no room. */
 static __u64 *newest_of_new(const struct sb_latency_caller *caller)
 {
 	__u64 none = 0;
@@ -159,6 +164,8 @@ static struct latency_record *find_open(const struct event *event, __u64 **ret_n
 	return call && (call->idx == event->idx || !now->list.is_of_kernel) ? call : NULL;
 }
 
+/* Forget all open calls of @caller and its list; those that were open are counted
+ * (SB_STAT_CALLS_EXITED). */
 static void drop_all(const struct sb_latency_caller *caller)
 {
 	__u64 *newest = bpf_map_lookup_elem(&latency_newest, caller);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What sched.bpf.c knows about a thread, the filters for its waits, and how a wait is accounted.
- * Only sched.bpf.c and the headers beside it include this: it defines maps.
+ * Only sched.bpf.c and the headers beside it include this: it defines maps. Everything runs in BPF
+ * programs. No pointer may be NULL, and none is kept; what is lost or left out is counted where
+ * that happens. Times are CLOCK_MONOTONIC, in nanoseconds.
  */
 #ifndef SB_SCHED_BPF_H
 #define SB_SCHED_BPF_H
@@ -107,7 +109,8 @@ struct {
 	__type(value, struct sched_record);
 } sched_records SEC(".maps");
 
-/* Return: what is known of @task, as long as it lives; NULL: nothing. */
+/* Return: what is known of @task, borrowed from the map and valid until the program ends; NULL:
+ * nothing. */
 static struct sched_task *find_task(struct task_struct *task)
 {
 	return bpf_task_storage_get(&sched_tasks, task, 0, 0);
@@ -150,7 +153,8 @@ static bool is_frozen(const struct task_struct *task, __u32 state)
 }
 
 /*
- * Return: what a thread that leaves its CPU, or has left it, waits for; SB_STATE_NONE: it is dead.
+ * Return: what @task, which leaves its CPU or has left it, waits for (enum sb_task_state);
+ * SB_STATE_NONE: it is dead. @is_preempted: it did not leave the CPU by itself.
  */
 static __u32 state_of(const struct task_struct *task, bool is_preempted)
 {
@@ -272,8 +276,8 @@ static void account_part(struct sb_capture *capture, __u32 slot, __u32 state, __
 	sb_account_slot(slot, weight);
 }
 
-/* The waker is the object of the blocked part only: it is not responsible for the time in the run
- * queue. */
+/* Set the object of @capture to @waker, 0 for none, if the run asks for wakers. The waker is the
+ * object of the blocked part only: it is not responsible for the time in the run queue. */
 static void name_waker(struct sb_capture *capture, __u64 waker)
 {
 	if (cfg_sched_waker == SCHED_WAKER_NAMED)
@@ -316,7 +320,9 @@ static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns, bool is
 	st->from_ns = now_ns;
 }
 
-/* Begin a wait of @st with the identity and stacks in @capture. */
+/* Begin a wait of @st in @state (enum sb_task_state) at @now_ns, with the identity and the stacks
+ * in
+ * @capture, which is copied. */
 static void open_wait(struct sched_task *st, const struct sb_capture *capture, __u32 state,
 		      __u64 now_ns)
 {

@@ -9,6 +9,9 @@
  *
  * Where the kernel has that tracepoint, user space may switch --every on and off during the run, to
  * reduce the cost. A wait is treated until its end as it was when it began.
+ *
+ * Everything runs in BPF programs of sched.bpf.c, at a switch of threads. No pointer may be NULL
+ * unless it says so, and none is kept. Times are CLOCK_MONOTONIC, in nanoseconds.
  */
 #ifndef SB_SCHED_EVERY_BPF_H
 #define SB_SCHED_EVERY_BPF_H
@@ -89,7 +92,8 @@ static void pay(struct sb_capture *capture, __u32 slot, struct sched_owed *owed)
 	owed->ns[0] = owed->ns[1] = 0;
 }
 
-/* Get the user's program counter and stack pointer of a task that is in the kernel. */
+/* Get the user's program counter and stack pointer of @task, which is in the kernel; they are 0 if
+ * they cannot be read. */
 static void read_user_place(struct task_struct *task, __u64 *ret_ip, __u64 *ret_sp)
 {
 	struct sb_regs *regs = (struct sb_regs *)bpf_task_pt_regs(task);
@@ -140,8 +144,8 @@ static void end_paying(void *ctx, struct task_struct *task, struct sched_task *s
 	pay(capture, SB_SCRATCH_SWITCH, &st->owed);
 }
 
-/* The current thread @prev leaves its CPU again before the stacks that it owes were taken. Take them
- * now. */
+/* The current thread @prev leaves its CPU again before the stacks that it owes were taken. Take
+ * them now. */
 static void pay_late(void *ctx, struct task_struct *prev, struct sched_task *st)
 {
 	struct sb_capture *capture;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who ends a wait: the views "wakeup" and "offwake". */
+/* Who ends a wait: the views "wakeup" and "offwake". Everything runs in BPF programs of
+ * sched.bpf.c, for the current task, which is the waker. No pointer may be NULL, and none is
+ * kept. */
 #ifndef SB_SCHED_WAKER_BPF_H
 #define SB_SCHED_WAKER_BPF_H
 
@@ -66,7 +68,8 @@ static __u64 ship_object(struct sched_object *object, __u32 kind, __u32 nr_bytes
 	return id;
 }
 
-/* Return: the ID of the object for this waker, which is the same for the same stacks; 0: none. */
+/* Ship this waker, its identity and its stacks, as an object unless user space has it. Return: the
+ * ID of the object, which is the same for the same stacks; 0: there is no memory for it. */
 static __u64 object_of_waker(const struct sb_capture *capture)
 {
 	const struct sb_sample_key *key = &capture->key;
@@ -96,7 +99,8 @@ static __u64 object_of_waker(const struct sb_capture *capture)
 			   hash_comm(hash, key->comm));
 }
 
-/* Return: the ID of the object for a woken thread, by its name; 0: none. */
+/* Ship the name of @task, which is woken, as an object unless user space has it. Return: the ID of
+ * the object, which is the same for the same name; 0: there is no memory for it. */
 static __u64 object_of_woken(const struct task_struct *task)
 {
 	__u32 zero = 0;
