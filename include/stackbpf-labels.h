@@ -331,7 +331,7 @@ static int sb_labels_find_key(const char *key, uint32_t from, uint32_t nr)
 
 /*
  * Find or add a key, which is not too long; takes the lock. Return: its number; -E2BIG: there are
- * SB_LABEL_KEYS_LIMIT others; or an error of sb_labels_publish(), and then it was not added.
+ * SB_LABEL_KEYS_LIMIT others; or the negative errno of mmap(2). After an error it was not added.
  */
 static int sb_labels_add_key(const char *key)
 {
@@ -387,8 +387,8 @@ static int sb_labels_put(struct sb_labels_record *record, const struct sb_label 
 
 /*
  * Fill in the keys of the labels that begin at @at, where sb_labels_put() has put @labels. This
- * comes last, because a key that was added to those of the process stays. Return: 0; or an error of
- * sb_labels_add_key().
+ * comes last, because a key that was added to those of the process stays. Return: 0; -E2BIG: there
+ * are too many keys; or the negative errno of mmap(2).
  */
 static int sb_labels_put_keys(struct sb_labels_record *record, size_t at,
 			      const struct sb_label *labels)
@@ -408,8 +408,9 @@ static int sb_labels_put_keys(struct sb_labels_record *record, size_t at,
 	return 0;
 }
 
-/* Append the labels of @from, which readers see, to @to, except the one whose key has number @key;
- * -1: all. */
+/* Append copies of the labels of @from, the record that readers see now, to @to, the next one,
+ * except the one whose key has number @key; -1: all. Those of one record always fit into an empty
+ * one. */
 static void sb_labels_copy(struct sb_labels_record *to, const struct sb_labels_record *from,
 			   int key)
 {
