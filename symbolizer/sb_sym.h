@@ -348,7 +348,7 @@ struct sb_sym_stats {
 	uint64_t nr_lookups;
 	uint64_t nr_reason[SB_SYM_REASON_MAX]; /* lookups by outcome */
 };
-/* Get the counters. */
+/* Copy the counters of @sym so far to @ret_stats, which the caller owns. */
 void sb_symbolizer_stats(const struct sb_symbolizer *sym, struct sb_sym_stats *ret_stats);
 
 /* Where the names, lines and unwind tables of one mapped file come from, for `doctor`. */

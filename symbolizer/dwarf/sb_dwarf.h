@@ -66,7 +66,7 @@ struct sb_dwarf_losses {
 	uint64_t nr_units;
 	uint64_t nr_splits; /* .dwo files that are missing, or that cannot be used */
 };
-/* Get the losses. */
+/* Copy to @ret_losses what was lost in this file so far. */
 void sb_dwarf_losses(const struct sb_dwarf *dwarf, struct sb_dwarf_losses *ret_losses);
 
 /* Return: the bytes of memory in use, without the allocator's overhead. */
