@@ -7,7 +7,7 @@
  * queues, so that nobody waits for those who cost more by an order of magnitude: cheap work may
  * take a fifth of a CPU, the others a twentieth each. Whoever limits the cost of a run can make
  * rests longer (thrift). A zeroed struct is a new ration. No pointer is NULL. One thread calls
- * sb_ration_next_ns(); any thread may call the two functions at the end.
+ * sb_ration_next_ns(); any thread may call sb_ration_spent_ns() and sb_ration_set_thrift().
  */
 #ifndef SB_BASE_RATION_H
 #define SB_BASE_RATION_H
