@@ -62,20 +62,20 @@ void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,
 		    const struct sb_slicer_reading *now);
 
 /*
- * Before probes are attached, note what was spent until then, so that attaching is part of the
- * slice's cost.
+ * Before probes are attached, note in @slicer what was spent until @now, so that attaching is part
+ * of the slice's cost.
  */
 void sb_slicer_prepare(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
-/* Begin a slice, when probes are attached. Return: when it ends. *@ret_weight: of a sample, in units
- * of 1 / 2^SB_SLICE_SHIFT (bpf/abi/sb_abi.h). */
+/* Begin a slice, when probes are attached. Return: when it ends. *@ret_weight: of a sample, in
+ * units of 1 / 2^SB_SLICE_SHIFT (bpf/abi/sb_abi.h). */
 uint64_t sb_slicer_begin(struct sb_slicer *slicer, uint64_t now_ns, uint64_t *ret_weight);
 
-/* The slice has ended, and nothing is detached yet. Return: whether the probes can stay, because all
- * the time costs no more than is allowed: then begin the next slice at once. */
+/* The slice has ended, and nothing is detached yet. Return: whether the probes can stay, because
+ * all the time costs no more than is allowed: then begin the next slice at once. */
 bool sb_slicer_stays(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
-/* The probes are detached. Return: the time to wait before sb_slicer_prepare(). */
+/* The probes are detached, at @now. Return: the time to wait before sb_slicer_prepare(), in ns. */
 uint64_t sb_slicer_gap(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
 /* Get the figures so far. */
