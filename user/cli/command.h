@@ -32,12 +32,14 @@ struct sb_command {
 /* Get the @i-th command, from 0; views come first. Return: whether there is one; if not,
  * *ret_command is untouched. What it points to is static. */
 bool sb_command_at(size_t i, struct sb_command *ret_command);
-/* Find a command by name or alias. Return: whether there is one, as for sb_command_at(). */
+/* Find a command by name or alias. Return: whether there is one; if not, *ret_command is untouched.
+ * What it points to is static. */
 bool sb_command_find(const char *name, struct sb_command *ret_command);
 /* Log that there is no such command, with the nearest name. Return: SB_EXIT_USAGE. */
 int sb_command_unknown(const char *name);
 
-/* The functions of the rows: sb_command.run. */
+/* For sb_command.run: run the command of this name with the words @argv, which end with NULL, and
+ * which it borrows. Return: the exit status for main(); errors were logged. */
 int sb_cmd_view(const struct sb_command *command, char **argv);
 int sb_cmd_record(const struct sb_command *command, char **argv);
 int sb_cmd_query(const struct sb_command *command, char **argv);
@@ -64,14 +66,16 @@ extern const struct sb_opt sb_doctor_rows[];
 extern const struct sb_opt sb_export_rows[];
 extern const struct sb_opt sb_help_rows[];
 
-/* Printing: errors are left to @out, which the caller checks with ferror() or fflush(). */
-/* Print what 'stackbpf' prints without a command: examples. */
+/* Print to @out what 'stackbpf' prints without a command: examples. The caller checks @out for
+ * errors with ferror() or fflush(). */
 void sb_print_usage(FILE *out);
-/* Print the list of commands, for 'stackbpf help'. */
+/* Print the list of commands to @out, for 'stackbpf help'. The caller checks @out for errors with
+ * ferror() or fflush(). */
 void sb_print_overview(FILE *out);
-/* Print the help of a command. */
+/* Print the help of a command to @out. The caller checks @out for errors with ferror() or
+ * fflush(). */
 void sb_print_command_help(const struct sb_command *command, FILE *out);
-/* Print the version, and what was compiled in, to stdout. */
+/* Print the version, and what was compiled in, to stdout, which the caller checks for errors. */
 void sb_print_version(void);
 
 /* The options that all commands have. A command's own options begin with this struct. */
@@ -118,8 +122,10 @@ enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
  * calls sb_opts_release() afterwards, also after an error.
  */
 int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv);
-/* Do as sb_command_parse() for a command without operands. @instead: a sentence that is logged if
- * there are any, or "--"; then SB_EXIT_USAGE is returned. */
+/* Do what sb_command_parse() does, for a command that takes no operands. @instead: a sentence that
+ * is logged if there are operands or "--". Return: -1 to go on; SB_EXIT_DATA after --help or
+ * --version; SB_EXIT_USAGE for operands, "--" and wrong options, and SB_EXIT_FAILED without memory,
+ * which was logged. The caller calls sb_opts_release() afterwards, also after an error. */
 int sb_command_parse_options(const struct sb_command *command, struct sb_opts *opts, char **argv,
 			     const char *instead);
 

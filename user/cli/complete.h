@@ -4,7 +4,8 @@
  * Tab they run `stackbpf completion -- WORD...`; the last word is the one at the cursor, up to the
  * cursor. The answer is
  *
- *	KIND N			what the shell is to complete itself, for all but the first N bytes of
+ *	KIND N                  what the shell is to complete itself, for all but the first N bytes
+ *	of
  *				the word: "files", "directories", "programs", "hosts"; "command": what
  *				follows "--" is a command line; or "none"
  *	WORD[<Tab>DESCRIPTION]	a possible completion of the word; any number of lines
@@ -32,30 +33,35 @@ struct sb_completion {
 /* Add @value if it begins with to->typed; control characters in it are replaced. @help: its
  * description, one line; NULL: none. Both are copied. */
 void sb_complete_add(struct sb_completion *to, const char *value, const char *help);
-/* Add each word of a list such as "1h 1d" as sb_complete_add() does, without a description. Words
- * are shorter than 64 bytes. */
+/* Add those words of a list such as "1h 1d" that begin with to->typed, without a description. They
+ * are copied. Words are shorter than 64 bytes. */
 void sb_complete_add_all(struct sb_completion *to, const char *values);
 /* Call it before the values are added, if the value is a list with commas: from then on its last
  * element is completed. */
 void sb_complete_list(struct sb_completion *to);
 
-/* For sb_opt.complete and sb_command.complete: add the values of their kind. Lists with commas: */
+/* For sb_opt.complete: add the processes, users, recorded kinds or roots of this machine or program
+ * that begin with to->typed, of which, as in sb_complete_list(), only the last element of a list
+ * with commas counts. */
 void sb_complete_pids(struct sb_completion *to);
 void sb_complete_users(struct sb_completion *to);
 void sb_complete_kinds(struct sb_completion *to);
 void sb_complete_roots(struct sb_completion *to);
-/* Single values: */
+/* For sb_opt.complete and sb_command.complete: add the values of the kind in the function's name
+ * that begin with to->typed, such as names of processes (comm), views (kind), views that can be
+ * recorded (stored_kind), commands of stackbpf (command) and shells. */
 void sb_complete_comm(struct sb_completion *to);
 void sb_complete_kind(struct sb_completion *to);
-void sb_complete_stored_kind(struct sb_completion *to); /* that can be recorded */
+void sb_complete_stored_kind(struct sb_completion *to);
 void sb_complete_format(struct sb_completion *to);
 void sb_complete_filesystem(struct sb_completion *to);
 void sb_complete_device(struct sb_completion *to);
 void sb_complete_events(struct sb_completion *to);
 void sb_complete_counters(struct sb_completion *to);
-void sb_complete_command(struct sb_completion *to); /* of stackbpf */
+void sb_complete_command(struct sb_completion *to);
 void sb_complete_shell(struct sb_completion *to);
-/* Left to the shell: */
+/* For sb_opt.complete and sb_command.complete: leave the value to the shell, by setting
+ * to->by_shell to a constant ("files", "directories", "programs", "hosts"); nothing is added. */
 void sb_complete_file(struct sb_completion *to);
 void sb_complete_directory(struct sb_completion *to);
 void sb_complete_program(struct sb_completion *to);

@@ -19,7 +19,8 @@ enum sb_exit {
 };
 
 /* Log an error as sb_err() does: a text as for printf(), with the reason of the negative errno @err
- * behind it unless that is 0. Value: @status, so that a command can `return sb_fail(...)`. */
+ * behind it unless that is 0. Value: @status, so that a command can `return sb_fail(...)`.
+ * Thread: any. */
 #define sb_fail(status, err, ...) (sb_err(err, __VA_ARGS__), (int)(status))
 
 #endif

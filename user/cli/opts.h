@@ -134,7 +134,7 @@ int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...) __attribute__((form
 /* Return: whether the command or view named @command has this option, by row->views and
  * row->commands. */
 bool sb_opt_is_for(const struct sb_opt *row, const char *command);
-/* Return: whether the row ends its table. */
+/* Return: whether the row is the one that ends its table, and no option. */
 bool sb_opt_is_end(const struct sb_opt *row);
 /* Return: whether the option can have a value, in the next word or attached. */
 bool sb_opt_takes_value(const struct sb_opt *row);
@@ -142,13 +142,15 @@ bool sb_opt_takes_value(const struct sb_opt *row);
  * an option that takes no value gives false, too. */
 bool sb_opt_takes_next(const struct sb_opt *row);
 /* Find an option of @command by name (without dashes, @len bytes, in full) or by a letter of
- * `letters` or `synonyms`. Return: its row of @rows; NULL: there is none. */
+ * `letters` or `synonyms`. Return: its row, a part of @rows, not to be freed; NULL: there is
+ * none. */
 const struct sb_opt *sb_opt_find(const struct sb_opt *rows, const char *command, const char *name,
 				 size_t len);
 const struct sb_opt *sb_opt_find_letter(const struct sb_opt *rows, const char *command,
 					char letter);
 
-/* Print the options of @command that have help, by group. The caller checks @out for errors. */
+/* Print the options of @command that have help, by group. The caller checks @out for errors with
+ * ferror(). */
 void sb_opts_print_help(const struct sb_opt *rows, const char *command, FILE *out);
 
 #endif

@@ -28,7 +28,8 @@ struct sb_record {
 	bool no_report; /* do not log the closing report: the output contains the figures */
 };
 
-/* Set the defaults; overwrites all. @record may not be moved afterwards. */
+/* Set the defaults; overwrites all. @record may not be moved afterwards. The caller calls
+ * sb_record_release() at the end. */
 void sb_record_init(struct sb_record *record);
 /* Parse @argv, which @fields then borrows, into @fields, which is that of sb_record_init(), or
  * zeroed and then given to sb_run_config_init() for its `run`, and which the caller releases, also
@@ -41,8 +42,9 @@ int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *comm
  * SB_EXIT_EMPTY if a pattern matches nothing; otherwise that of sb_record_explain_events(). Errors
  * were logged. */
 int sb_record_find_events(struct sb_record_opts *opts);
-/* In record_kinds.c, for `stackbpf record`: find the definitions that --kinds names, and check that
- * their events can be traced now. Return: -1 to go on, or the exit status; errors were logged. */
+/* In record_kinds.c, for `stackbpf record`: find the definitions that --kinds names, keep them in
+ * opts->definitions, and check that their events can be traced now. Return: -1 to go on, or the
+ * exit status (exit.h), and the error was logged. */
 int sb_record_find_kinds(struct sb_record_opts *opts);
 
 struct sb_record_event_list {
@@ -56,8 +58,8 @@ struct sb_record_events {
 };
 /* Return: what the options say. Strings and lists are borrowed from @opts. */
 struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts);
-/* In record_finish.c: check which of the options of events go together. @takes_pairs: whether it is
- * for a view that does. Return: 0; -EINVAL with @reason, a sentence. */
+/* In record_finish.c: check that the options of events go together. @takes_pairs: whether the view
+ * is one that takes pairs of events. Return: 0; -EINVAL with @reason, a sentence. */
 int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pairs,
 			  struct sb_reason *reason);
 /* In record_events.c: find the places of events for the view @kind, in opts->probes, whose earlier
@@ -98,7 +100,8 @@ uint32_t sb_record_tgid(const struct sb_record_opts *opts);
 /* In record_events.c. Return: whether only threads of processes that are asked for by their IDs can
  * be sampled: no other rule, no command, no children, not the whole machine. */
 bool sb_record_is_only_tgid(const struct sb_record_opts *opts);
-/* Log why events cannot be traced. @err: the negative errno that came with @reason. Return: the
+/* In record_events.c: log why events cannot be traced. @err: the negative errno that came with
+ * @reason. Return: the
  * exit status that fits it: SB_EXIT_USAGE for -EINVAL, -ENOENT and -ENOEXEC, SB_EXIT_NO_TARGET for
  * -ESRCH, SB_EXIT_PRIVILEGE for -EPERM, -EACCES and -EOPNOTSUPP, SB_EXIT_FAILED for all others. */
 int sb_record_explain_events(const struct sb_reason *reason, int err);
@@ -114,7 +117,8 @@ int sb_record_go(struct sb_record *record, struct sb_run_sink *sink);
 /* Free all, after sb_record_init() at any time, also after an error; call it once. */
 void sb_record_release(struct sb_record *record);
 
-/* Log the reason of a run that failed, if it has one. Return: its exit status. */
+/* Log the reason of a run that failed, if it has one. @status: what sb_run_go() or another function
+ * of run/run.h returned. Return: the exit status, which is the same number. */
 int sb_record_status(const struct sb_run *run, enum sb_run_status status);
 
 /*
@@ -127,36 +131,41 @@ void sb_report_slowest(const struct sb_run *run);
 /* After sb_run_go() returned SB_RUN_EMPTY: log why nothing was sampled. */
 void sb_report_empty(const struct sb_run *run);
 
-/* report_spans.c: what there is to report on spans, nothing for a run without them: append lines
- * for the closing report to @list; call @row, whose strings are valid during the call, for all
- * figures. */
+/* In report_spans.c: append what the closing report tells about spans to @list, which the caller
+ * owns; nothing for a run without them. */
 void sb_report_span_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_str *list);
-/* Log why a run whose samples are restricted to spans has none. @lost: why samples were lost, if
- * some were. */
+/* In report_spans.c: log why a run whose samples are restricted to spans has none. @lost: why
+ * samples were lost, for the message if some were. */
 void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 			   const char *lost);
+/* In report_spans.c: call @row for each figure of spans; its strings are valid during the call. For
+ * a run without spans most of them are 0. */
 void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 		     void (*row)(const char *name, const char *value));
 
-/* report_memory.c: append lines for the closing report on what the memory of processes adds up to;
- * nothing for views that do not follow pages. */
+/* In report_memory.c: append to @list what the closing report tells about the memory of processes
+ * and what it adds up to; nothing for views that do not follow pages. */
 void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
-/* Append a line on processes that could not be read, and a line on mappings that were not read, so
- * that the kind of their memory is not known; nothing if there are none. */
+/* In report_memory.c: append to @list a line on processes that could not be read, and a line on
+ * mappings that were not read, so that the kind of their memory is not known; nothing if there are
+ * none. */
 void sb_report_memory_unread(const struct sb_run_figures *figures, struct sb_str *list);
-/* Call @row, whose strings are valid during the call, for all figures; not for other views. */
+/* In report_memory.c: call @row for each figure of the memory of processes; its strings are valid
+ * during the call. It is not called for views that do not follow pages. */
 void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *figures,
 		      void (*row)(const char *name, const char *value));
 
-/* report_interp.c: what there is to report on interpreters, nothing for a run without them: append
- * lines for the closing report to @list; call @row, whose strings are valid during the call, for
- * all figures; log warnings about what is missing. */
+/* In report_interp.c: append what the closing report tells about interpreters to @list; nothing for
+ * a run without them. */
 void sb_report_interp_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
+/* In report_interp.c: call @row for each figure of interpreters, not for a run without them; its
+ * strings are valid during the call. */
 void sb_report_interps(const struct sb_run *run, const struct sb_run_figures *figures,
 		       void (*row)(const char *name, const char *value));
+/* In report_interp.c: log for which interpreters frames are missing, and why. */
 void sb_report_interp_warnings(const struct sb_run *run);
 
 #endif

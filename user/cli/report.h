@@ -19,7 +19,7 @@ static inline double sb_report_percent(uint64_t part, uint64_t whole)
 
 #define SB_REPORT_EVERY_BYTES 24
 /* In report_stats.c: set @text to a weight of the BPF side in @unit: "4000"; less than 1 with three
- * digits: "0.512". Return: @text. */
+ * digits: "0.512". Return: @text, for use in an argument. */
 const char *sb_report_every(const struct sb_run_unit *unit, uint64_t weight,
 			    char text[SB_REPORT_EVERY_BYTES]);
 /* In report_stats.c: write the lowest rate or longest period to which sampling was lowered into

@@ -24,14 +24,16 @@ typedef int (*sb_result_writer)(const void *arg, FILE *out);
  * when the reader of a pipe has closed it; or the negative errno of @writer or of the file, logged,
  * and a regular file is as it was before. */
 int sb_result_write_by(const char *path, sb_result_writer writer, const void *arg);
-/* Write a sealed profile to the file @path as sb_result_write_by() does, with the same errors. */
+/* Write a sealed profile to the file @path, which appears when it is complete; "-" is standard
+ * output. Return: 0, also when the reader of a pipe has closed it; or the negative errno of the
+ * format or of the file, logged, and a regular file is as it was before. */
 int sb_result_write(const struct sb_output *format, const char *path,
 		    const struct sb_profile *profile, const struct sb_output_opts *opts);
 
 /**
  * sb_result_cannot_write() - log why an output file could not be written, and what to do
  * @path: the file, as the user gave it
- * @err: a negative errno of sb_output_file_new() and others
+ * @err: the negative errno of making, writing or renaming it
  *
  * Return: @err.
  */

@@ -95,7 +95,8 @@ struct sb_store_command {
 	int (*answer)(const void *fields, struct sb_store *store, const struct sb_ask *ask);
 };
 
-/* Parse @argv, open the store, call answer(), and release asked->args. Return: the exit status. */
+/* Parse @argv, open the store, call asked->answer(), close the store and release asked->args.
+ * Return: the exit status (exit.h); errors were logged. */
 int sb_store_command_run(const struct sb_store_command *asked, const struct sb_command *command,
 			 char **argv);
 
@@ -116,7 +117,8 @@ int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_s
 /* Log that the store cannot be read because of @err, a negative errno. Return: SB_EXIT_FAILED. */
 int sb_store_args_failed(const struct sb_store_args *args, const char *command, int err);
 /* Log why the store at @dir cannot be opened. @err: what sb_store_open() or
- * sb_store_open_to_write() returned. Return: SB_EXIT_PRIVILEGE or SB_EXIT_FAILED. */
+ * sb_store_open_to_write() returned. Return: SB_EXIT_PRIVILEGE for -EACCES and -EPERM, otherwise
+ * SB_EXIT_FAILED. */
 int sb_store_say_error(int err, const char *dir);
 
 /*

@@ -45,7 +45,8 @@ struct sb_top_data {
  * profile. After an error only sb_top_data_reset() may follow. */
 int sb_top_data_add(struct sb_top_data *data, const struct sb_profile *profile, uint64_t ns);
 /* Make the tree and the functions anew from what was added, which may be nothing; the old ones are
- * freed. Return: as sb_top_data_add(). */
+ * freed. Return: 0; -ENOMEM; -E2BIG if the data do not fit into a tree. After an error only
+ * sb_top_data_reset() may follow. */
 int sb_top_data_sum(struct sb_top_data *data);
 /* Free all data; nr_slots and stacks_max stay, and it can be used again. */
 void sb_top_data_reset(struct sb_top_data *data);

@@ -31,7 +31,8 @@ int sb_wrap(struct sb_str *out, const char *text, unsigned int nr_columns, unsig
  */
 void sb_wrap_info(const char *text);
 
-/* Return: @one if @nr is 1, otherwise @many. */
+/* Return: @one, the noun in the singular, if @nr is 1, otherwise @many; the pointer that was
+ * passed, not a copy. */
 static inline const char *sb_plural(uint64_t nr, const char *one, const char *many)
 {
 	return nr == 1 ? one : many;
