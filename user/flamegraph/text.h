@@ -60,8 +60,9 @@ extern const struct sb_tree_frame sb_fg_frame_empty;
  */
 enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind otherwise);
 
-/* Adjust the kind of a frame, and @above, as sb_fg_frame_place() says. Only that calls it, for
- * stacks that are not all plain. */
+/* The part of sb_fg_frame_place() for a stack that is not all plain: set frame->kind to what
+ * @above, which says what the frames above imply, makes of it, and update @above for the next
+ * frame. Only sb_fg_frame_place() calls it. */
 void sb_fg_frame_place_typed(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above);
 
 /**
