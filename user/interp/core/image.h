@@ -62,7 +62,8 @@ int sb_image_symbol(struct sb_image *image, const char *name, uint64_t *ret_addr
 int sb_image_symbols(struct sb_image *image, const char *prefix,
 		     int (*fn)(void *arg, const char *name, uint64_t addr, uint64_t size),
 		     void *arg);
-/* Find a section by name. Return: 0; -ENOENT when there is none, or it is not mapped. */
+/* Find the section @name: its address in the process and its size in bytes. Return: 0; -ENOENT when
+ * there is none, or it is not mapped. */
 int sb_image_section(struct sb_image *image, const char *name, uint64_t *ret_addr,
 		     uint64_t *ret_size);
 /* Read bytes from the file by address, so as they were before relocation: code, constants. Return:

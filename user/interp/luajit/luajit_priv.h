@@ -45,8 +45,8 @@ enum {
 	SB_LUAJIT_GCT_TRACE = 9,
 };
 
-/* Read a pointer of the layout's size, 4 or 8 bytes, without the bits of a type. Return: 0; or what
- * sb_memory_read() returned. */
+/* Read the pointer at @addr of the process, which has the layout's size, 4 or 8 bytes, and set
+ * *@ret to it without the bits of a type. Return: 0; or what sb_memory_read() returned. */
 int sb_luajit_read_ptr(struct sb_runtime *rt, uint64_t addr, uint64_t *ret);
 
 /* Find the prototype whose bytecode holds the instruction before @pc, by searching back for its

@@ -123,8 +123,8 @@ int sb_v8_smi_at(const struct sb_v8 *v8, uint64_t addr, int32_t *ret);
 int32_t sb_v8_type_of(const struct sb_v8 *v8, uint64_t object);
 /* Return: whether the object begins with a valid map, so that it is one of V8's heap. */
 bool sb_v8_is_map_of(const struct sb_v8 *v8, uint64_t object);
-/* Append a String as UTF-8, cut at a fixed length. Return: 0; -EFAULT; -EBADMSG: it is none;
- * -ENOMEM. */
+/* Append the String @object to @str as UTF-8, cut at a fixed length. Return: 0; -EFAULT; -EBADMSG:
+ * it is none; -ENOMEM. */
 int sb_v8_string(const struct sb_v8 *v8, uint64_t object, struct sb_str *str);
 
 /* Append the name of a function to @name, empty before; "(anonymous)" if it has none. Return: 0;
