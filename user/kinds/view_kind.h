@@ -79,7 +79,8 @@ enum sb_view_kind_nr {
 /* Indexed by enum sb_view_kind_nr. */
 extern const struct sb_view_kind sb_view_kinds[SB_VIEW_KIND_MAX];
 
-/* The first row: what is sampled or asked for when nothing else is said. */
+/* Return: the first row of the table, a constant: what is sampled or asked for when nothing else is
+ * said. */
 static inline const struct sb_view_kind *sb_view_kind_default(void)
 {
 	return &sb_view_kinds[0];
