@@ -46,7 +46,8 @@ int sb_fold_unnamed(struct sb_str *str, const char *module, const uint64_t *addr
 int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame,
 		  const struct sb_fold_opts *opts);
 
-/* Append the frames of a row of @profile as sb_fold_frame() does, root first, with ';' between. */
+/* Append the names of the frames of a row of @profile, with what @opts adds to them, root first and
+ * with ';' between; see sb_fold_frame(). */
 int sb_fold_frames(struct sb_str *str, const struct sb_profile *profile, const struct sb_row *row,
 		   const struct sb_fold_opts *opts);
 
