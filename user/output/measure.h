@@ -34,7 +34,7 @@ struct sb_measure {
 };
 
 /* Return: what the weights of @profile, sealed or not, mean; "samples" of an unknown view if it
- * does not say. */
+ * does not say. Its strings are borrowed from @profile, until the metadata change. */
 struct sb_measure sb_measure_of(const struct sb_profile *profile);
 
 /*
