@@ -42,7 +42,8 @@ void sb_watch_release(struct sb_watch *watch);
 /* Called in a part, after it was forked: processes that it forks do not get the shared memory. */
 void sb_watch_keep(const struct sb_watch *watch);
 
-/* Called by a part in each round of its loop. */
+/* Called by a part in each round of its loop: write the time to shared memory, from where the
+ * recorder process knows that the part is not stuck. Does nothing without a watchdog. */
 void sb_watch_beat(const struct sb_watch *watch, size_t part);
 /* Return: after how many ms at the latest a part must call sb_watch_beat(), for poll(); -1: it need
  * not. */
