@@ -170,7 +170,7 @@ int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t 
 int sb_assembly_push_state_root(struct assembly *assembly, const struct sb_sample_key *key);
 int sb_assembly_push_beyond(struct assembly *assembly, struct sb_object_cache *objects,
 			    struct sb_stack_cache *stacks, const struct sb_sample_key *key);
-/* Set `reason` to why the thread waits. Call it when both stacks were pushed, and before
+/* Set assembly->reason to why the thread waits. Call it when both stacks were pushed, and before
  * sb_assembly_is_left_out() and sb_assembly_push_beyond(). */
 void sb_assembly_find_reason(struct assembly *assembly, struct sb_wait_words *words,
 			     const struct sb_sample_key *key);
