@@ -16,7 +16,8 @@
  * or is_unbounded shares do not count. Return: 0; -E2BIG if not; -ENOMEM.
  */
 int sb_dict_need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more);
-/* Charge entries for which sb_dict_need_room() found room, and which were added since. */
+/* Charge the owner with @nr entries of @part, for which sb_dict_need_room() found room, and which
+ * were added since. */
 void sb_dict_charge(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr);
 
 /*
