@@ -12,15 +12,15 @@
 
 #include "views/view.h"
 
-/* Between open and load: switch on the programs, write the settings. Does nothing without spans.
- * Return: 0 or a negative errno. */
+/* After the BPF object is opened and before it is loaded: switch on the programs that spans need,
+ * and write the settings from @opts. Does nothing without spans. Return: 0 or a negative errno. */
 int sb_span_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
-/* After load: attach the programs. Does nothing without spans. Links are appended to @links, which
- * owns them, on failure too. Return: 0; or a negative errno, with @reason, also -EOPNOTSUPP when
- * the kernel cannot hook any of the functions. */
+/* After it is loaded: attach the programs that spans need. Does nothing without spans. Links are
+ * appended to @links, which owns them, on failure too. Return: 0; or a negative errno, with
+ * @reason, also -EOPNOTSUPP when the kernel cannot hook any of the functions. */
 int sb_span_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		   struct sb_reason *reason);
-/* Return: whether sb_span_attach() attaches this program, so that the session does not. */
+/* Return: whether sb_span_attach() attaches @prog, so that the session does not. */
 bool sb_span_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
 
 #endif

@@ -192,7 +192,8 @@ int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason);
 
 /* probes.c, for attach.c and probe_multi.c. */
 
-/* Return: the cookie of a program at @probe, the place @idx. */
+/* Return: the cookie that a BPF program at @probe gets (bpf_get_attach_cookie()): @idx, the index
+ * of its place, with SB_COOKIE_GO for functions of Go whose returns are probed. */
 uint64_t sb_probe_cookie(const struct sb_probe *probe, uint32_t idx);
 /* Return: whether the program is attached to the return instructions of @probe, which is a function
  * of Go, instead of one place. */
@@ -201,8 +202,8 @@ bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_prob
 /* probe_multi.c, for attach.c: one BPF link attaches a program to many functions. */
 
 /* Return: whether the program for the places of @kind may be loaded for links to many places
- * (kprobe_multi, uprobe_multi): places of that kind are in @probes, and each of them can be in such
- * a link. */
+ * (kprobe_multi, uprobe_multi): such places are in @probes, of the kernel at least two, and each of
+ * them can be in such a link. */
 bool sb_probe_multi_can(enum sb_probe_kind kind, const struct sb_probes *probes);
 /* Between open and load: have @program loaded for links to many places (kprobe_multi, uprobe_multi)
  * if this kernel has them. Return: 0, also if it has none; or a negative errno. */
