@@ -34,25 +34,42 @@ struct {
 /*
  * Pieces of the process's memory that this sample has read. The kernel takes about as long to copy
  * a piece as a word, and most of what a walk reads is near to what it has read before: records of
- * one stack, objects of one arena. So a step finds most of its words here. What is touched once, as
- * objects that lie alone, is read as words: a piece of them would bring cache lines that nobody needs.
- * Nothing is taken over from one sample to the next: begin_reads() forgets all pieces.
+ * one stack, objects of one arena. So a step finds most of its words here. What is touched once or twice,
+ * as objects that lie alone, is read as words: a piece of them would bring cache lines that nobody needs.
+ * How often a piece is touched is remembered from sample to sample, but no word of it.
  */
-#define READ_BYTES  1024ull /* a power of two, and part of a page, so it is readable as a whole */
-#define READ_PIECES 16u	    /* a power of two */
-#define READ_WORDS  (READ_BYTES / 8)
-/* Of interp_pieces.at and touched: there is none in this place. It is not aligned, as pieces are. */
-#define READ_NONE   1ull
+#define READ_BYTES   1024ull /* a power of two, and part of a page, so it is readable as a whole */
+#define READ_PIECES  16u     /* a power of two */
+#define READ_PLACES  128u    /* a power of two; many, so that few pieces share one */
+#define READ_TOUCHES 3u
+#define READ_WORDS   (READ_BYTES / 8)
+
+/* What is known of a piece. */
+struct interp_place {
+	__u64 at;     /* its address */
+	__u64 nr;     /* it was the nr-th one that was read; 0: it was not */
+	__u64 sample; /* which touched it last */
+	__u32 nr_touches, is_hot;
+};
 
 struct interp_pieces {
-	__u64 at[READ_PIECES];	    /* addresses; the place of a piece follows from its address */
-	__u64 touched[READ_PIECES]; /* as @at, of which only words were read */
+	__u64 sample; /* number of the current one */
+	__u64 nr;     /* pieces that were read, of all samples; the last READ_PIECES are in @word */
+	__u64 nr_before; /* of earlier samples */
+	struct interp_place place[READ_PLACES];
 	__u64 word[READ_PIECES * READ_WORDS];
 };
 
+/*
+ * Which element of interp_pieces the programs of a slot use, as long as its record is theirs;
+ * READ_NEVER: none.
+ */
+const volatile __u32 cfg_interp_pieces[SB_SCRATCH_MAX] = {};
+#define READ_NEVER (~0u)
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SB_SCRATCH_SWITCH + 1); /* the slots with most samples */
+	__uint(max_entries, 1); /* set before load: the slots that take user stacks */
 	__type(key, __u32);
 	__type(value, struct interp_pieces);
 } interp_pieces SEC(".maps");
@@ -128,57 +145,79 @@ static int load_conf(struct sb_scratch *s, __u32 i)
 }
 
 /* Forget what earlier samples have read. */
-static void begin_reads(__u32 slot)
+static void begin_reads(struct sb_scratch *s, __u32 slot)
 {
-	struct interp_pieces *pieces = bpf_map_lookup_elem(&interp_pieces, &slot);
-	__u32 i;
+	struct interp_pieces *pieces;
+	__u32 at = READ_NEVER;
 
+	/* Linux 5.15 does not know what was checked once it lay on the stack. */
+	sb_opaque(slot);
+	if (slot < SB_SCRATCH_MAX)
+		at = cfg_interp_pieces[slot];
+	s->interp.got.pieces = at;
+	pieces = bpf_map_lookup_elem(&interp_pieces, &at);
 	if (!pieces)
 		return;
-#pragma unroll
-	for (i = 0; i < READ_PIECES; i++)
-		pieces->at[i] = pieces->touched[i] = READ_NONE;
+	pieces->sample++;
+	pieces->nr_before = pieces->nr;
+}
+
+/* Note a touch. Return: whether the piece is worth reading: at the last sample, or by now, it had many. */
+static bool is_worth_it(const struct interp_pieces *pieces, struct interp_place *place, __u64 at)
+{
+	if (place->at != at) {
+		place->at = at;
+		place->nr = place->nr_touches = 0;
+		place->is_hot = 0;
+	} else if (place->sample != pieces->sample) {
+		place->is_hot = place->nr_touches >= READ_TOUCHES;
+		place->nr_touches = 0;
+	}
+	place->sample = pieces->sample;
+	place->nr_touches++;
+	return place->is_hot || place->nr_touches >= READ_TOUCHES;
 }
 
 /*
- * Find the piece that has the words from @addr to @end, and read it if it was touched before. Return:
- * the index of the first one in pieces->word; -ENOENT if they are not in one piece, or it is
- * touched for the first time, or cannot be read.
+ * Find the piece that has the words from @addr to @end, and read it if it is worth it. Return: the
+ * index of the first one in pieces->word; -ENOENT if they are not in one piece, or it is not worth
+ * it, or cannot be read.
  */
 static __always_inline int find_piece(struct interp_pieces *pieces, __u64 addr, __u64 end)
 {
-	__u64 at = addr & ~(READ_BYTES - 1), place = addr / READ_BYTES;
+	__u64 at = addr & ~(READ_BYTES - 1), mixed = at * 0x9e3779b97f4a7c15ull >> 32, word;
+	struct interp_place *place;
 
 	if (end - at > READ_BYTES)
 		return -ENOENT;
-	place ^= place >> 4;
-	sb_opaque(place);
-	place &= READ_PIECES - 1;
-	if (pieces->at[place] != at) {
-		if (pieces->touched[place] != at) {
-			pieces->touched[place] = at;
-			return -ENOENT;
-		}
-		pieces->at[place] = READ_NONE;
-		if (bpf_probe_read_user(&pieces->word[place * READ_WORDS], READ_BYTES,
+	sb_opaque(mixed);
+	place = &pieces->place[mixed & (READ_PLACES - 1)];
+	if (!is_worth_it(pieces, place, at))
+		return -ENOENT;
+	word = place->nr;
+	if (word <= pieces->nr_before || pieces->nr - word >= READ_PIECES) {
+		word = ++pieces->nr;
+		place->nr = 0;
+		sb_opaque(word);
+		if (bpf_probe_read_user(&pieces->word[word % READ_PIECES * READ_WORDS], READ_BYTES,
 					(const void *)at))
 			return -ENOENT;
-		pieces->at[place] = at;
+		place->nr = pieces->nr;
 	}
-	return place * READ_WORDS + (addr - at) / 8;
+	return word % READ_PIECES * READ_WORDS + (addr - at) / 8;
 }
 
 __noinline int sb_interp_get(struct sb_interp_got *got, __u64 addr, __u32 len)
 {
-	__u32 i, nr, slot, shift = addr % 8;
+	__u32 i, nr, which, shift = addr % 8;
 	struct interp_pieces *pieces;
 	int at = -ENOENT;
 
 	sb_opaque(len);
 	if (!got || len > SB_INTERP_GOT_BYTES)
 		return -EFAULT;
-	slot = got->slot;
-	pieces = bpf_map_lookup_elem(&interp_pieces, &slot);
+	which = got->pieces;
+	pieces = bpf_map_lookup_elem(&interp_pieces, &which);
 	nr = (len + 7) / 8;
 	if (pieces && (!shift || shift + len <= 8))
 		at = find_piece(pieces, addr - shift, addr - shift + 8 * nr);
@@ -233,8 +272,7 @@ __noinline int sb_interp_start(__u32 slot)
 	s->interp.labels = proc->labels;
 	if (!proc->nr_confs)
 		return 0;
-	begin_reads(slot);
-	s->interp.got.slot = slot;
+	begin_reads(s, slot);
 	s->interp.proc = *proc;
 	s->interp.nr_confs = proc->nr_confs;
 	begin_walks(s);
@@ -264,6 +302,7 @@ __noinline int sb_interp_walk(__u32 slot, __u32 i)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct sb_interp_walk *walk;
+	__u32 pieces;
 	int step;
 
 	if (!s || load_conf(s, i) || !(s->interp.walk.conf.flags & SB_INTERP_BY_STATE))
@@ -273,9 +312,10 @@ __noinline int sb_interp_walk(__u32 slot, __u32 i)
 	walk->status = SB_STACK_DEPTH;
 	s->interp.nr_steps = 0;
 	/* What leads to the thread's state is scattered. */
-	s->interp.got.slot = SB_SCRATCH_MAX;
+	pieces = s->interp.got.pieces;
+	s->interp.got.pieces = READ_NEVER;
 	step = sb_interp_begin(slot);
-	s->interp.got.slot = slot;
+	s->interp.got.pieces = pieces;
 	if (step == SB_STEP_GO_ON)
 		sb_interp_run(slot);
 	if (walk->status == SB_STACK_FAULT)

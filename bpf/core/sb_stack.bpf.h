@@ -80,8 +80,7 @@ struct sb_read_log {
 /* The result of the last sb_interp_get(), of at most SB_INTERP_GOT_BYTES, a power of two. */
 #define SB_INTERP_GOT_BYTES 128u
 struct sb_interp_got {
-	__u32 slot; /* of the scratch space; its pieces of memory are used (core/interp.bpf.c).
-		     * SB_SCRATCH_MAX: none */
+	__u32 pieces; /* where memory is kept that was read: core/interp.bpf.c */
 	__u32 reserved;
 	__u64 word[SB_INTERP_GOT_BYTES / 8];
 };

@@ -172,6 +172,17 @@ static int prepare_last_walks(struct sb_session *session)
 	return bpf_map__set_max_entries(session->skel->maps.last_walks, has_timer ? LAST_WALKS : 1);
 }
 
+/* Walks of interpreters keep what they have read. */
+static int prepare_pieces(struct sb_session *session)
+{
+	uint32_t *pieces = (uint32_t *)session->skel->rodata->cfg_interp_pieces;
+	uint32_t slots = slots_of(&session->opts.views), slot, nr = 0;
+
+	for (slot = 0; slot < SB_SCRATCH_MAX; slot++)
+		pieces[slot] = slots & (1u << slot) ? nr++ : UINT32_MAX;
+	return bpf_map__set_max_entries(session->skel->maps.interp_pieces, nr ? nr : 1);
+}
+
 /* Set up what only the walk by unwind tables needs. */
 static int prepare_tables(struct sb_session *session)
 {
@@ -282,6 +293,8 @@ static int prepare(struct sb_session *session)
 		return err;
 	if (opts->interp)
 		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
+	if (!err && opts->interp)
+		err = prepare_pieces(session);
 	if (err)
 		return sb_reason_set(session->opts.reason, err,
 				     "cannot set the size of the interpreter tables");

@@ -297,6 +297,18 @@ static void test_pieces(void **state)
 	assert_int_equal(s->interp.walk.nr_frames, RUBY_FRAMES);
 	by_pieces = nr_reads;
 	assert_in_range(by_pieces, 1, 2 * RUBY_FRAMES);
+	/* The next sample knows which pieces are worth reading at the first touch. */
+	nr_reads = 0;
+	s = sample();
+	assert_int_equal(s->interp.walk.nr_frames, RUBY_FRAMES);
+	assert_true(nr_reads < by_pieces);
+	by_pieces = nr_reads;
+	/* Programs of a slot without pieces read words. */
+	((uint32_t *)cfg_interp_pieces)[0] = UINT32_MAX;
+	nr_reads = 0;
+	assert_int_equal(sample()->interp.walk.nr_frames, RUBY_FRAMES);
+	assert_true(nr_reads > 3 * RUBY_FRAMES);
+	((uint32_t *)cfg_interp_pieces)[0] = 0;
 	/* Memory ends behind the last word that is needed. */
 	nr_reads = 0;
 	ruby_bytes = RUBY_METHODS + 40 * 2 + 24 - RUBY;
