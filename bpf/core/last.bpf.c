@@ -241,9 +241,13 @@ static void read_piece(struct this_walk *this, const struct last_frame *frame)
 static __always_inline __u64 differs(const struct this_walk *this, const struct last_frame *frame,
 				     const struct last_frame *caller, __u64 *missing)
 {
-	__u64 fp_at = frame->fp_at, has_fp = 0 - ((fp_at | (0 - fp_at)) >> 63);
-	__u64 ra = frame->ra_at - this->piece_at, fp = (fp_at - this->piece_at) & has_fp;
+	__u64 fp_at = frame->fp_at, has_fp = fp_at | (0 - fp_at);
+	__u64 ra = frame->ra_at - this->piece_at, fp;
 
+	sb_opaque(has_fp);
+	has_fp = 0 - (has_fp >> 63);
+	sb_opaque(has_fp);
+	fp = (fp_at - this->piece_at) & has_fp;
 	*missing = (ra | fp) & ~(LAST_PIECE_WORDS * 8 - 8);
 	ra /= 8;
 	fp /= 8;

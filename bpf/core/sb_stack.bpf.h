@@ -203,7 +203,12 @@ static __always_inline int sb_interp_read_user(struct sb_scratch *s, void *dst, 
 	if (!__builtin_constant_p(len) || len > SB_INTERP_GOT_BYTES)
 		return bpf_probe_read_user(dst, len, (const void *)addr);
 	err = sb_interp_get(&s->interp.got, addr, len);
-	__builtin_memcpy(dst, s->interp.got.word, len);
+	/* Without the alignment clang copies byte by byte, which the verifier has to follow. */
+	if (len % 8)
+		__builtin_memcpy(dst, s->interp.got.word, len);
+	else
+		__builtin_memcpy(__builtin_assume_aligned(dst, 8),
+				 __builtin_assume_aligned(s->interp.got.word, 8), len);
 	return err;
 }
 

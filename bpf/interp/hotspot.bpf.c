@@ -3,6 +3,13 @@
 #define SB_INTERP_DIRECT
 #include "bpf/core/sb_interp.bpf.h"
 
+int sb_bpf_hotspot_between(struct sb_scratch *s, __s64 size);
+#define HS_BETWEEN(w, walk, mem, size) sb_bpf_hotspot_between(mem, size)
 #include "bpf/step/sb_step_hotspot.h"
+
+__noinline int sb_bpf_hotspot_between(struct sb_scratch *s, __s64 size)
+{
+	return s ? hs_between(&s->interp.walk, &s->walk, s, size) : SB_STEP_FP_CHAIN;
+}
 
 SB_INTERP_NATIVE(hotspot)

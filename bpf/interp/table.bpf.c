@@ -34,26 +34,27 @@ __noinline int sb_interp_begin(__u32 slot)
 	}
 }
 
-/* The runtime is told apart here, and not in a function of its own, because calls may be eight deep. */
-static __always_inline int step_of(__u32 runtime, __u32 slot)
+/*
+ * Linux 5.15 wants loops to begin where they are entered, which this form sees to. Each runtime has
+ * a loop of its own, because the verifier follows each iteration, and in a common one all calls.
+ */
+static __always_inline int round_of(struct sb_scratch *s, __u32 slot, int (*step)(__u32 slot))
 {
-	switch (runtime) {
-#define CASE_STEP(number, name)   \
-	case SB_RUNTIME_##number: \
-		return sb_bpf_##name##_step(slot);
-#define SB_RUNTIME(number, name, how) BY_STATE_##how(CASE_STEP(number, name))
-#include "bpf/abi/sb_runtimes.def"
-#undef SB_RUNTIME
-	default:
-		return SB_STEP_END;
-	}
+	__u32 i = 0;
+	int is;
+
+	do {
+		is = step(slot);
+		i++;
+		sb_opaque(i);
+	} while (is == SB_STEP_GO_ON && i < SB_INTERP_ROUND);
+	s->interp.nr_steps += i;
+	return is;
 }
 
 __noinline int sb_interp_steps(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
-	__u32 i, runtime;
-	int step;
 
 	if (!s)
 		return SB_STEP_END;
@@ -61,22 +62,16 @@ __noinline int sb_interp_steps(__u32 slot)
 		s->interp.walk.event.status = SB_STACK_DEPTH;
 		return sb_interp_end(&s->interp.walk, SB_STACK_DEPTH);
 	}
-	i = SB_INTERP_ROUND;
-	/*
-	 * Linux 5.15 wants loops to begin where they are entered, which this form sees to. The
-	 * runtime is read in each round of it: the verifier would go through the loop once for
-	 * each runtime if it knew that it stays the same.
-	 */
-	do {
-		runtime = *(volatile __u32 *)&s->interp.walk.conf.runtime;
-		step = step_of(runtime, slot);
-		s->interp.nr_steps++;
-		if (step != SB_STEP_GO_ON)
-			return SB_STEP_END;
-		i--;
-		sb_opaque(i);
-	} while (i);
-	return SB_STEP_GO_ON;
+	switch (s->interp.walk.conf.runtime) {
+#define CASE_ROUND(number, name)  \
+	case SB_RUNTIME_##number: \
+		return round_of(s, slot, sb_bpf_##name##_step);
+#define SB_RUNTIME(number, name, how) BY_STATE_##how(CASE_ROUND(number, name))
+#include "bpf/abi/sb_runtimes.def"
+#undef SB_RUNTIME
+	default:
+		return SB_STEP_END;
+	}
 }
 
 __noinline int sb_interp_native(__u32 slot)

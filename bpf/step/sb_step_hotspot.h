@@ -459,8 +459,8 @@ enum {
  * with its return address, which is looked at, too; 0 or less: it has none.
  * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN if nothing was found; SB_STEP_END with SB_STACK_BAD_PC.
  */
-static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
-					__s64 size)
+static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk,
+					       void *mem, __s64 size)
 {
 	/* Two words each, and r13, rax: candidates for the return address. */
 	__u64 *top = walk->signal_frame, *whole = top + 2, *word = top;
@@ -514,6 +514,11 @@ static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk
 		return SB_STEP_FP_CHAIN;
 	return sb_step_to(walk, pc, to_sp, fp);
 }
+
+/* How it is called: in BPF it is a global function, which the verifier examines once. */
+#ifndef HS_BETWEEN
+#define HS_BETWEEN(w, walk, mem, size) hs_between(w, walk, mem, size)
+#endif
 
 /*
  * Push the interpreter frame that hs_interp_frame() has examined, whose words are in w->at[], and
@@ -602,7 +607,7 @@ static __always_inline enum sb_step sb_hotspot_native(struct sb_interp_walk *w,
 	walk->bx_at = SB_BX_AT_LOST;
 	walk->uses |= SB_WALK_USES_FP | SB_WALK_USES_REGS;
 	if (is_between) {
-		step = hs_between(w, walk, mem, blob->frame_size);
+		step = HS_BETWEEN(w, walk, mem, blob->frame_size);
 		if (step != SB_STEP_FP_CHAIN)
 			return step;
 	}

@@ -242,6 +242,15 @@ static __always_inline enum sb_step sb_luajit_begin(struct sb_interp_walk *w, vo
 #define SB_LUAJIT_SCAN_WORDS 16
 
 /*
+ * How sb_luajit_scan() reads, and how it is called. In BPF it is a global function, which the
+ * verifier examines once, and which may not call another one: calls may be eight deep.
+ */
+#ifndef SB_LUAJIT_SCAN
+#define SB_LUAJIT_SCAN_READ		   SB_INTERP_READ
+#define SB_LUAJIT_SCAN(w, walk, mem, from) sb_luajit_scan(w, walk, mem, from)
+#endif
+
+/*
  * Search SB_LUAJIT_SCAN_WORDS words of the native stack from @from up for the lua_State of a C
  * frame, and store the frame's address in at[SB_LUAJIT_CF]; 0: there is none. If the stack cannot
  * be read, at[] is unchanged. @walk's signal_frame is used as scratch memory.
@@ -253,16 +262,20 @@ static __always_inline void sb_luajit_scan(struct sb_interp_walk *w, struct sb_w
 	__u64 *words = walk->signal_frame, found = 0, cframe, cf, differs;
 	int i;
 
-	if (sb_interp_read(w, mem, words, SB_LUAJIT_SCAN_WORDS * 8, from))
+	if (SB_LUAJIT_SCAN_READ(mem, words, SB_LUAJIT_SCAN_WORDS * 8, from)) {
+		w->fault_addr = from;
 		return;
+	}
 	/* Without branches: the verifier would follow each. What cannot be read is 0. */
 	for (i = SB_LUAJIT_SCAN_WORDS - 1; i >= 0; i--) { /* the lowest one counts */
 		cf = from + 8 * i - conf->cf_l;
 		cframe = 0;
-		(void)SB_INTERP_READ(mem, &cframe, sizeof(cframe),
-				     (words[i] & conf->ptr_mask) + conf->l_cframe);
+		(void)SB_LUAJIT_SCAN_READ(mem, &cframe, sizeof(cframe),
+					  (words[i] & conf->ptr_mask) + conf->l_cframe);
 		differs = (cframe & ~7ull) ^ cf;
-		differs = (__u64)((__s64)(differs | -differs) >> 63); /* all ones, or 0 */
+		differs |= -differs;
+		SB_STEP_OPAQUE(differs);
+		differs = (__u64)((__s64)differs >> 63); /* all ones, or 0 */
 		SB_STEP_OPAQUE(differs);
 		found = (found & differs) | (cf & ~differs);
 	}
@@ -466,7 +479,7 @@ static __always_inline void sb_luajit_find_cframe(struct sb_interp_walk *w, stru
 {
 	w->at[SB_LUAJIT_CF] = sb_luajit_by_dispatch(w, walk, mem);
 	if (!w->at[SB_LUAJIT_CF])
-		sb_luajit_scan(w, walk, mem,
+		SB_LUAJIT_SCAN(w, walk, mem,
 			       walk->sp + 24 + w->at[SB_LUAJIT_IS_VM] * SB_LUAJIT_EXIT_STATE);
 	w->at[SB_LUAJIT_IS_JIT] = 1;
 }
