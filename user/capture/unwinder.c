@@ -313,6 +313,14 @@ static bool serve_bin(struct sb_unwinder *unwinder)
 	return unwinder->bins_needed.nr > 0;
 }
 
+/* Return: whether the run has ended: it takes no more samples, so nobody will use new tables. */
+static bool has_run_ended(const struct sb_unwinder *unwinder)
+{
+	uint64_t end_ns = __atomic_load_n(&unwinder->skel->bss->end_ns, __ATOMIC_RELAXED);
+
+	return end_ns && sb_now_ns() > end_ns;
+}
+
 /* Drop the list of a program that has ended. The BPF side asks for the next one, or for threads
  * that continue. */
 static void forget_old(struct sb_unwinder *unwinder, const struct sb_news *news)
@@ -463,7 +471,7 @@ static void *serve_all(void *arg)
 		serve_needs(unwinder);
 		serve_expected(unwinder);
 		timeout_ms = serve_rereadings(unwinder);
-		if (serve_bin(unwinder))
+		if (!has_run_ended(unwinder) && serve_bin(unwinder))
 			timeout_ms = 0;
 		note_stats(unwinder);
 	}
