@@ -207,7 +207,7 @@ def leaks_early(view, *args, command, nr, env=None):
             began = time.monotonic()
             target.work()
             early = target.leaked[0]
-            time.sleep(5 * (time.monotonic() - began) + 0.3)
+            time.sleep(2 * (time.monotonic() - began) + 0.3)
             target.work()
         return run.result, early, target
 
@@ -282,16 +282,52 @@ def kernel():
     check(9 < ratio < 11, f'what is allocated: {ratio} times as many come and go, {run.result.err}')
 
 
+SMALL = """
+import sys
+kept = []
+print('ready', flush=True)
+for _ in sys.stdin:
+    kept.append([float(i) for i in range(200000)])
+    print(*[0] * 8, flush=True)
+"""
+
+
+def traced():
+    """Under a limit: each call, as long as that costs less."""
+    result, early, target = leaks_early('leak', '--max-overhead=1', command=(C, '10', '200'), nr=50000)
+    said = ' '.join(result.err.replace('stackbpf:', '').split())
+    check(result.total == early and are_shares(result, 0.001), f'each call: {result.total} of {early}, {result.stacks}, {said}')
+    hits = int(re.search(r'came to probes (\d+) times,', said)[1])
+    rate, each, cost = map(float, re.search(r'came to probes (\d+) times a second, which at ([\d.]+) us each cost ([\d.]+) % of', said).groups())
+    seconds = int(result.facts['dur_us']) / 1e6
+    check(abs(rate * seconds / hits - 1) < 0.2 and abs(rate * each / 1e4 / os.cpu_count() / cost - 1) < 0.1 and hits >= target.all[1],
+          f'its cost: {hits} in {seconds} s, {rate} a second, {each} us each, {cost} %')
+    check('source: each call, traced' in said and 'not seen' in said, f'the source is told: {said}')
+
+
+def traced_in_vain():
+    """Pages take over if calls become too many, or explain too little."""
+    with leaking(sys.executable, '-c', SMALL) as target:
+        with sampling(BINARY, 'heap', '--max-overhead=5', '-p', target.pid) as run:
+            target.work()
+    said = ' '.join(run.result.err.replace('stackbpf:', '').split())
+    calls, pages = map(float, re.search(r'were traced explain ([\d.]+) MB, and pages ([\d.]+) MB', said).groups())
+    check(1 < calls < 3 and 6 < pages < 12 and abs(run.result.total / 1e6 / pages - 1) < 0.02 and run.result.share('<listcomp>') > 0.9,
+          f'objects of Python: {calls} of {pages} MB, {run.result.total}, {said}')
+
+
 def by_pages():
-    """Without a source of allocations: what is told then, and that pages are right where a heap recycles nothing."""
+    """When calls cost too much: what is told then, and that pages are right where a heap recycles nothing."""
     env = {'MALLOC_MMAP_THRESHOLD_': '65536'}
     for view in 'leak', 'heap':
-        result, early, target = leaks_early(view, '--max-overhead=50', command=(C, '10'), nr=100000, env=env)
+        result, early, target = leaks_early(view, '--max-overhead=2', command=(C, '10', '100000', '0'), nr=100000, env=env)
         want = early if view == 'leak' else target.leaked[0]
         check(abs(result.total / want - 1) < 0.03 and result.facts['kind'] == view and are_shares(result),
               f'{view} by pages: {result.total} of {want}, {result.stacks}, {result.err}')
-        check("that of 'stackbpf memory'" in result.err and 'who holds it now is not seen' in result.err,
-              f'the source is told: {result.err}')
+        said = ' '.join(result.err.replace('stackbpf:', '').split())
+        cost, limit = map(float, re.search(r'us each costs ([\d.]+) % of all CPUs, above ([\d.]+) %', said).groups())
+        check(limit == 2 and cost > limit and 'who holds it now is not seen' in said and '--max-overhead off' in said,
+              f'the source is told: {said}')
         check((view == 'leak') == ('a minute' in result.err), f'{view}: its growth: {result.err}')
     result = stackbpf(BINARY, 'top', '--kind', 'leak', '-b', '-p', str(os.getpid()), '--max-overhead=1')
     check(result.status == 2 and 'amounts and no rates' in result.err, f'top: {result.status}, {result.err}')
@@ -320,5 +356,5 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, leak, by_pages, sliced, recorded, kernel, formats), sys.argv[11:])
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, leak, traced, traced_in_vain, by_pages, sliced, recorded, kernel, formats), sys.argv[11:])
 done()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Leaks memory and keeps an account of it. For each line that it reads, "leaks NR BYTES PAUSE" makes NR rounds: of ten pieces
+ * Leaks memory and keeps an account of it. For each line that it reads, "leaks NR BYTES PAUSE STORM" makes NR rounds: of ten pieces
  * that it keeps forever six are of much(), three of some() and one of little(), each through five layers; ten
  * times as much is allocated and freed in churn(). Then it prints the bytes and pieces of each since it
- * began, and waits for the next line. As C++ (leaks.cc) it uses new and delete.
+ * began, and waits for the next line. Before the first rounds it allocates and frees STORM pieces that are in no account. As C++ (leaks.cc) it uses new and delete.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +22,7 @@
 
 static size_t piece_bytes = 200;
 static useconds_t pause_us;
+static long nr_storm;
 static volatile uint64_t bytes[4], pieces[4];
 static char *volatile kept;
 
@@ -113,10 +114,20 @@ DEEP void others(void)
 }
 #endif
 
+DEEP void storm(void)
+{
+	for (; nr_storm; nr_storm--) {
+		char *volatile piece = TAKE(32);
+
+		GIVE(piece);
+	}
+}
+
 static void work(int nr)
 {
 	int i, k;
 
+	storm();
 	for (i = 0; i < nr; i++) {
 		for (k = 0; k < 10; k++) {
 			if (k < 6)
@@ -144,6 +155,8 @@ int main(int argc, char **argv)
 		piece_bytes = (size_t)atoi(argv[2]);
 	if (argc > 3)
 		pause_us = (useconds_t)atoi(argv[3]);
+	if (argc > 4)
+		nr_storm = atol(argv[4]);
 	setvbuf(stdout, text, _IOLBF, sizeof(text));
 	setvbuf(stdin, NULL, _IONBF, 0);
 	puts("ready");

@@ -357,6 +357,29 @@ int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident)
 	return err;
 }
 
+uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view)
+{
+	const struct sb_intake *taken = &drain->taken;
+	uint64_t weight = 0;
+	size_t i;
+
+	for (i = 0; i < taken->counts.nr; i++)
+		if (taken->counts.at[i].key.view == view)
+			weight += taken->counts.at[i].count.weight;
+	return weight;
+}
+
+void sb_drain_keep(struct sb_drain *drain, uint32_t view)
+{
+	struct sb_intake *taken = &drain->taken;
+	size_t i, nr = 0;
+
+	for (i = 0; i < taken->counts.nr; i++)
+		if (taken->counts.at[i].key.view == view)
+			taken->counts.at[nr++] = taken->counts.at[i];
+	taken->counts.nr = nr;
+}
+
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch)
 {
 	sb_intake_batch(&drain->taken, ret_batch);

@@ -82,6 +82,10 @@ int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
  * run, before sb_drain_batch(). Return: 0; -ENOMEM: faults or counts are missing from the batch,
  * and a second call does not bring them. */
 int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident);
+/* Return: the sum of the weights of the last run's counts that are of the view with index @view. */
+uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view);
+/* Remove the counts of all other views from the batch, before sb_drain_batch(). */
+void sb_drain_keep(struct sb_drain *drain, uint32_t view);
 /* Get the batch: counts, stacks and objects of the last run, and what sb_drain_add() added to it.
  * Labels are set to none. Before the first run it is empty. It is borrowed, valid until the next
  * sb_drain_run(), sb_drain_add() or sb_drain_resident(); sb_drain_collect() and

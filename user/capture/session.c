@@ -60,11 +60,6 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 	return true;
 }
 
-static bool is_sliced(const struct sb_session *session, const struct sb_view *view)
-{
-	return view->is_sliced && view->is_sliced(session->skel);
-}
-
 /* The first of all, so that the helper processes have their rule before anything is sampled. */
 static int follow_processes(struct sb_session *session)
 {
@@ -106,7 +101,7 @@ static int attach_others(struct sb_session *session)
 					     bpf_program__name(prog));
 	}
 	for (i = 0; i < views->nr && !err; i++)
-		if (views->at[i]->attach && !is_sliced(session, views->at[i]))
+		if (views->at[i]->attach && !sb_session_is_sliced(session, views->at[i]))
 			err = views->at[i]->attach(session->skel, &session->opts.view_opts,
 						   &session->links, session->opts.reason);
 	return err;
@@ -303,6 +298,26 @@ int sb_session_poll_fd(const struct sb_session *session)
 	return sb_drain_poll_fd(session->drain);
 }
 
+/* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of the pages. */
+static void choose_source(struct sb_session *session)
+{
+	struct sb_tracing *tracing = &session->slices.tracing;
+	uint64_t *weights = session->weights;
+	uint32_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(session->weights); i++)
+		weights[i] += sb_drain_weight(session->drain, i);
+	if (!tracing->end && session->opts.view_opts.fallback == SB_FALLBACK_IF_BLIND &&
+	    weights[0] < weights[1] / 2)
+		sb_tracing_give_up(tracing, SB_TRACING_BLIND);
+	sb_drain_keep(session->drain, sb_session_shown(session));
+}
+
+uint32_t sb_session_shown(const struct sb_session *session)
+{
+	return session->slices.tracing.end ? 1 : 0;
+}
+
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch)
 {
 	struct sb_symbolizer *sym = session->opts.symbolizer;
@@ -332,6 +347,8 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 		err = sb_interpwatch_drain(session->interps, sb_drain_add, session->drain);
 	if (err)
 		return err;
+	if (session->has_ended && session->opts.view_opts.fallback)
+		choose_source(session);
 	sb_rawstacks_clear(&session->asleep.raw);
 	sb_drain_batch(session->drain, &session->batch);
 	if (session->interps)
@@ -344,13 +361,17 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	return 0;
 }
 
+/* With a fallback, which of the two views is the result is not known before the end, unless it has given up. */
 int sb_session_settle(struct sb_session *session)
 {
-	int err = session->resident ? sb_resident_look(session->resident) : 0;
+	const bool is_traced = session->opts.view_opts.fallback;
+	const bool has_given_up = is_traced && session->slices.tracing.end;
+	const bool is_open = is_traced && !has_given_up && !session->has_ended;
+	int err = session->resident && !is_open ? sb_resident_look(session->resident) : 0;
 
 	if (err)
 		return sb_explain(session->opts.reason, err, "look at the pages of processes");
-	return iterate(session, session->settle, NULL);
+	return has_given_up || is_open ? 0 : iterate(session, session->settle, NULL);
 }
 
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
@@ -425,6 +446,7 @@ int sb_session_stop(struct sb_session *session)
 
 	if (!session->skel->bss->end_ns)
 		session->skel->bss->end_ns = sb_now_ns();
+	session->has_ended = true;
 	err = sb_session_settle(session);
 	if (!err && session->spans)
 		err = end_spans(session);
@@ -465,7 +487,9 @@ void sb_session_free(struct sb_session *session)
 
 void sb_session_govern(struct sb_session *session, const uint64_t *means)
 {
-	sb_thinning_tick(&session->thinning, bpf_ns(session), means);
+	/* While calls are traced, that alone decides: tracing.h. */
+	if (!session->opts.view_opts.fallback || !session->slices.view)
+		sb_thinning_tick(&session->thinning, bpf_ns(session), means);
 }
 
 /* Whether a program belongs to the view. Programs that all views share count for the first one. */
@@ -503,7 +527,7 @@ static uint64_t recursion_misses(const struct sb_session *session, uint32_t numb
 static uint64_t lost_of_view(const struct sb_session *session, uint32_t view,
 			     const struct sb_session_stats *stats)
 {
-	uint64_t losses = session->opts.views.at[view]->losses;
+	const uint64_t losses = session->opts.views.at[view]->losses;
 	uint64_t nr = session->skel->bss->view_lost[view] + stats->nr_skipped_recursion;
 	unsigned int i;
 
@@ -511,6 +535,21 @@ static uint64_t lost_of_view(const struct sb_session *session, uint32_t view,
 		if (losses & (1ull << i))
 			nr += stats->stat[i];
 	return nr + stats->spans.nr_samples_full + stats->resident.nr_unowned;
+}
+
+/* Of a run with a fallback: figures of the two sources, without what only the other view lost. */
+static void leave_out_other(const struct sb_session *session, uint32_t view,
+			    struct sb_session_stats *stats)
+{
+	uint64_t losses = session->opts.views.at[1 - view]->losses;
+	unsigned int i;
+
+	for (i = 0; i < SB_STAT_MAX; i++)
+		if (losses & (1ull << i))
+			stats->stat[i] = 0;
+	sb_tracing_stats(&session->slices.tracing, &stats->tracing);
+	stats->tracing.calls = session->weights[0];
+	stats->tracing.pages = session->weights[1];
 }
 
 void sb_session_stats(const struct sb_session *session, uint32_t view,
@@ -529,6 +568,8 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 		.nr_cpus_refused = session->nr_cpus_refused,
 	};
 	ret_stats->err = sb_session_sum_stats(session, ret_stats->stat);
+	if (session->opts.view_opts.fallback)
+		leave_out_other(session, view, ret_stats);
 	ret_stats->stat[SB_STAT_FORK_FULL] += session->nr_left_out;
 	if (session->spans)
 		sb_spans_stats(session->spans, &ret_stats->spans);

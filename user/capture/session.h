@@ -28,6 +28,7 @@
 #include "capture/slicer.h"
 #include "capture/spans.h"
 #include "capture/thinning.h"
+#include "capture/tracing.h"
 #include "capture/unwinder.h"
 #include "views/view.h"
 
@@ -62,7 +63,7 @@ struct sb_targets {
 void sb_targets_release(struct sb_targets *targets);
 
 struct sb_session_opts {
-	struct sb_views views;
+	struct sb_views views;		  /* with view_opts.fallback: two, the second is by pages */
 	struct sb_view_opts view_opts;	  /* for all views */
 	const struct sb_targets *targets; /* borrowed, never NULL; without rules: all tasks */
 	struct sb_symbolizer *symbolizer; /* borrowed; is told what happens to processes */
@@ -133,8 +134,9 @@ int sb_session_hotplug(struct sb_session *session);
  * by the session. */
 int sb_session_slice_fd(const struct sb_session *session);
 /* Attach or detach the programs of a view that is attached in slices of time (slicer.h), for which
- * it may wait some 40 ms. Return: 0; or a negative errno, with opts->reason if it came from
- * attaching: there will be no slice any more. */
+ * it may wait some 40 ms; or look at the cost of one with a fallback (tracing.h), and detach it.
+ * Return: 0; or a negative errno, with opts->reason unless it came from the timer: there will be no
+ * slice any more. */
 int sb_session_slice(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
@@ -156,6 +158,9 @@ int sb_session_settle(struct sb_session *session);
  */
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
 		       size_t *ret_nr);
+/* Return: the index in opts->views of the view whose samples are in the batches: 0, but with
+ * view_opts.fallback 1 after the run has changed over; final after the last drain. */
+uint32_t sb_session_shown(const struct sb_session *session);
 /* Return: a time (CLOCK_MONOTONIC) before which no sample is that a later drain can return; samples
  * in spans that are open are held. UINT64_MAX: none is held. */
 uint64_t sb_session_held_since_ns(const struct sb_session *session);
@@ -197,6 +202,7 @@ struct sb_session_stats {
 	struct sb_drain_stats drain;
 	struct sb_thinning_stats thinning; /* of the view */
 	struct sb_slicer_stats slices;	   /* zero unless programs are attached in slices */
+	struct sb_tracing_stats tracing;   /* zero without view_opts.fallback */
 	struct sb_spans_stats spans;	   /* zero without spans */
 	struct sb_resident_stats resident; /* zero unless the view follows pages */
 };

@@ -11,16 +11,18 @@
 #include "capture/slicer.h"
 #include "capture/spans.h"
 #include "capture/thinning.h"
+#include "capture/tracing.h"
 #include "capture/unwinder.h"
 #include "views/view.h"
 
-/* The view whose programs are attached in slices of time. */
+/* The view whose programs are attached in slices of time, or until they cost too much. */
 struct sb_slices {
 	const struct sb_view *view; /* NULL: there is none, or it has ended */
 	struct sb_slicer slicer;
-	sb_vec_link links; /* none between slices */
-	uint64_t own_ns;   /* CPU time for attaching and detaching */
-	int fd;		   /* timer: the slice ends, or begins; -1 */
+	struct sb_tracing tracing; /* with view_opts.fallback */
+	sb_vec_link links;	   /* none between slices */
+	uint64_t own_ns;	   /* CPU time for attaching and detaching */
+	int fd; /* timer: the slice ends, or begins; the next look at a tracing; -1 */
 };
 
 struct sb_session {
@@ -51,6 +53,9 @@ struct sb_session {
 	sb_vec_stack_id pending;
 	uint64_t began_ns;
 	uint64_t *stats; /* buffer for reading the counters of each CPU, allocated in advance */
+	/* With view_opts.fallback: what each of the two views has, in bytes, when it has ended. */
+	uint64_t weights[2];
+	bool has_ended;
 	struct sb_batch batch;
 };
 
@@ -64,13 +69,15 @@ int sb_session_attach_timers(struct sb_session *session);
  * of bpf(2), and they are unchanged. */
 int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat);
 
-/* session_slices.c: after load, find the view that is attached in slices, if there is one, and make
- * its timer, which is closed with the session. Return: 0; or a negative errno of
- * timerfd_create(2). */
+/* session_slices.c: after load, find the view that is attached in slices or until it costs too
+ * much, if there is one, and make its timer, which is closed with the session. Return: 0; or a
+ * negative errno of timerfd_create(2). */
 int sb_session_prepare_slices(struct sb_session *session);
-/* Attach the programs of the view that is attached in slices, and begin the first slice; nothing,
- * if there is no such view. Return: 0; or a negative errno of attaching or of setting the timer,
- * with the cause in opts.reason. */
+/* Return: whether @view is that one; after its prepare(). */
+bool sb_session_is_sliced(const struct sb_session *session, const struct sb_view *view);
+/* Attach the programs of that view, and begin the first slice, or to look at what calls cost;
+ * nothing, if there is no such view. Return: 0; or a negative errno of attaching, of reading the
+ * counters or of setting the timer, with the cause in opts.reason. */
 int sb_session_begin_slices(struct sb_session *session);
 /* End the last slice: what is attached becomes part of `links`, or is detached here if there is no
  * memory for that. Cannot fail. */

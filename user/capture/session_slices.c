@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The view whose programs are attached in slices of time, when slicer.h says so. */
+/* The view whose programs are attached in slices of time, when slicer.h says so, or as long as tracing.h
+ * says. */
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -12,16 +13,23 @@
 #define PART_OF_LIMIT 0.7
 
 /* What slices have cost so far: that of traps and programs, and of attaching and detaching, @own_ns. */
-static struct sb_slicer_reading read_cost(const struct sb_session *session, uint64_t own_ns)
+static int read_cost(const struct sb_session *session, uint64_t own_ns,
+		     struct sb_slicer_reading *ret)
 {
 	uint64_t stat[SB_STAT_MAX] = {};
+	int err = sb_session_sum_stats(session, stat);
 
-	(void)sb_session_sum_stats(session, stat);
-	return (struct sb_slicer_reading){
+	if (err)
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot read what probes cost from the kernel's counters");
+	*ret = (struct sb_slicer_reading){
 		.now_ns = sb_now_ns(),
 		.hits = stat[SB_STAT_PROBE_HITS],
 		.cost_ns = stat[SB_STAT_RUN_NS] + stat[SB_STAT_PROBE_HITS] * SB_TRAP_NS + own_ns,
+		.run_ns = stat[SB_STAT_RUN_NS],
+		.nr_full = stat[SB_STAT_CALLS_FULL],
 	};
+	return 0;
 }
 
 static int set_timer(struct sb_slices *slices, uint64_t ns)
@@ -51,10 +59,12 @@ static int begin_slice(struct sb_session *session)
 static int attach(struct sb_session *session)
 {
 	struct sb_slices *slices = &session->slices;
-	const struct sb_slicer_reading now = read_cost(session, slices->own_ns);
+	struct sb_slicer_reading now;
 	uint64_t since_ns = sb_thread_time_ns();
-	int err;
+	int err = read_cost(session, slices->own_ns, &now);
 
+	if (err)
+		return err;
 	sb_slicer_prepare(&slices->slicer, &now);
 	err = slices->view->attach(session->skel, &session->opts.view_opts, &slices->links,
 				   session->opts.reason);
@@ -80,7 +90,7 @@ int sb_session_prepare_slices(struct sb_session *session)
 	size_t i;
 
 	for (i = 0; i < views->nr; i++)
-		if (views->at[i]->is_sliced && views->at[i]->is_sliced(session->skel))
+		if (sb_session_is_sliced(session, views->at[i]))
 			slices->view = views->at[i];
 	if (!slices->view)
 		return 0;
@@ -88,25 +98,54 @@ int sb_session_prepare_slices(struct sb_session *session)
 	return slices->fd < 0 ? -errno : 0;
 }
 
-int sb_session_begin_slices(struct sb_session *session)
+/* While calls are traced, look at what that costs. */
+static int look_at_tracing(struct sb_session *session)
 {
 	struct sb_slices *slices = &session->slices;
 	struct sb_slicer_reading now;
-	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int err = read_cost(session, 0, &now);
+
+	if (err)
+		return err;
+	if (sb_tracing_goes_on(&slices->tracing, &now) && !now.nr_full)
+		return set_timer(slices, sb_tracing_look_ns(&slices->tracing));
+	if (!slices->tracing.end)
+		sb_tracing_give_up(&slices->tracing, SB_TRACING_FULL);
+	detach(slices);
+	slices->view = NULL;
+	sb_thinning_start(&session->thinning, now.run_ns);
+	return 0;
+}
+
+bool sb_session_is_sliced(const struct sb_session *session, const struct sb_view *view)
+{
+	return session->opts.view_opts.fallback ? view == session->opts.views.at[0]
+						: view->is_sliced && view->is_sliced(session->skel);
+}
+
+int sb_session_begin_slices(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	const long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const double allowed = session->opts.overhead_max * (double)(nr_cpus > 0 ? nr_cpus : 1);
+	struct sb_slicer_reading now;
 	int err;
 
 	if (!slices->view)
 		return 0;
-	now = read_cost(session, 0);
+	err = read_cost(session, 0, &now);
+	if (err)
+		return err;
 	now.now_ns = session->began_ns;
-	sb_slicer_init(&slices->slicer,
-		       PART_OF_LIMIT * session->opts.overhead_max *
-			       (double)(nr_cpus > 0 ? nr_cpus : 1),
+	sb_slicer_init(&slices->slicer, PART_OF_LIMIT * allowed,
 		       session->skel->rodata->cfg_hash_seed[0], &now);
+	sb_tracing_init(&slices->tracing, allowed, &now);
 	err = attach(session);
 	if (err)
 		return err;
-	err = begin_slice(session);
+	err = session->opts.view_opts.fallback
+		      ? set_timer(slices, sb_tracing_look_ns(&slices->tracing))
+		      : begin_slice(session);
 	return err ? sb_reason_set(session->opts.reason, err, "cannot set a timer") : 0;
 }
 
@@ -124,21 +163,26 @@ int sb_session_slice(struct sb_session *session)
 
 	if (read(slices->fd, &nr_expired, sizeof(nr_expired)) < 0 || !slices->view)
 		return 0;
+	if (session->opts.view_opts.fallback)
+		return look_at_tracing(session);
 	if (!slices->links.nr) {
 		err = attach(session);
-		/* The process may have ended. */
+		/* The process has ended: the closing report says since when there are no slices. */
 		if (err == -ESRCH) {
 			slices->view = NULL;
+			slices->slicer.stats.ended_ns = sb_now_ns();
 			return 0;
 		}
 		return err ? err : begin_slice(session);
 	}
-	now = read_cost(session, slices->own_ns);
+	err = read_cost(session, slices->own_ns, &now);
+	if (err)
+		return err;
 	if (sb_slicer_stays(&slices->slicer, &now))
 		return begin_slice(session);
 	detach(slices);
-	now = read_cost(session, slices->own_ns);
-	return set_timer(slices, sb_slicer_gap(&slices->slicer, &now));
+	err = read_cost(session, slices->own_ns, &now);
+	return err ? err : set_timer(slices, sb_slicer_gap(&slices->slicer, &now));
 }
 
 /* With the others nobody waits for them: detach.h. */

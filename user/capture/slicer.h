@@ -22,8 +22,9 @@ struct sb_slicer_stats {
 	uint64_t attached_ns; /* their time, without gaps */
 	uint64_t covered_ns;  /* the time that they stand for */
 	uint64_t cost_ns;     /* CPU time, as read */
-	double error;	      /* relative standard error of the number of events; 0: not known */
-	double busy;	      /* CPUs that probes took during slices */
+	uint64_t ended_ns; /* when there could be no more slices, because the process was gone; 0 */
+	double error;	   /* relative standard error of the number of events; 0: not known */
+	double busy;	   /* CPUs that probes took during slices */
 };
 
 /* Return: the part of the run for which probes were attached; 0: there was no slice. @wall_ns: the
@@ -54,6 +55,8 @@ struct sb_slicer_reading {
 	uint64_t now_ns;
 	uint64_t hits;	  /* events that came to probes */
 	uint64_t cost_ns; /* CPU time: traps, programs, and our own for attaching and detaching */
+	uint64_t run_ns;  /* of it, in programs */
+	uint64_t nr_full; /* calls for which there was no room */
 };
 
 /* Start. @allowed: CPUs that slices may cost on average, above 0. @seed: any number. @now: the

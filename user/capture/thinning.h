@@ -83,8 +83,8 @@ int sb_thinning_add_timer(struct sb_thinning *thinning, int fd, uint32_t cpu);
 void sb_thinning_forget_timer(struct sb_thinning *thinning, uint32_t cpu);
 void sb_thinning_forget_timers(struct sb_thinning *thinning);
 
-/* Begin to govern, when everything is attached; once. @bpf_ns: time in BPF programs so far, in ns,
- * summed over all CPUs. */
+/* Begin to govern, when everything is attached, or again from the rate that was asked for, if
+ * nothing was throttled yet. @bpf_ns: time in BPF programs so far, in ns, summed over all CPUs. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
 /* Add a ration (base/ration.h), borrowed until sb_thinning_release(), before sb_thinning_start():

@@ -242,7 +242,7 @@ static int check_view(const struct sb_record_opts *opts)
 {
 	const struct sb_view *view = opts->run.views.at[0];
 
-	if (!view->follows_pages)
+	if (!view->follows_pages && !opts->run.view_opts.fallback)
 		return -1;
 	return sb_fail(SB_EXIT_USAGE, 0,
 		       "top: '%s' has amounts and no rates; use 'stackbpf %s -t 10'",

@@ -204,7 +204,7 @@ static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *
 	uint64_t cut = weight_cut(profile, limit);
 	int err;
 
-	sb_run_figures(run, 0, &figures);
+	sb_run_figures(run, sb_run_shown(run), &figures);
 	err = sb_profile_meta(profile, "kind", "%s", run->config->views.at[0]->kind->name);
 	if (!err)
 		err = sb_profile_meta(profile, "unit", "%s", run->units[0].name);
@@ -329,7 +329,7 @@ static int weigh(const struct sb_run *run, struct sb_profile *profile)
 	uint64_t known;
 	int err = 0;
 
-	sb_run_figures(run, 0, &figures);
+	sb_run_figures(run, sb_run_shown(run), &figures);
 	known = figures.resolve.weight + figures.resolve.idle_weight;
 	if (figures.session.expected > known)
 		err = sb_resolver_add_residual(profile, figures.session.expected - known);
@@ -339,7 +339,8 @@ static int weigh(const struct sb_run *run, struct sb_profile *profile)
 					   (1 + figures.session.slices.covered_ns / 1000) *
 						   run->units[0].divisor);
 	/* Pages that were held at a snapshot can be gone now: their stacks have no weight left. */
-	if (!err && (run->units[0].divisor > 1 || run->config->views.at[0]->follows_pages))
+	if (!err &&
+	    (run->units[0].divisor > 1 || run->config->views.at[figures.view]->follows_pages))
 		err = sb_profile_scale(profile, run->units[0].divisor);
 	return err;
 }

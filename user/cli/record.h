@@ -148,6 +148,10 @@ void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figu
  * and what it adds up to; nothing for views that do not follow pages. */
 void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
+/* In report_memory.c: append lines on which source the result is of, by what it cost, what it cannot
+ * see, and which option would change it; nothing for a run without view_opts.fallback. */
+void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,
+		      struct sb_str *list);
 /* In report_memory.c: append to @list a line on processes that could not be read, and a line on
  * mappings that were not read, so that the kind of their memory is not known; nothing if there are
  * none. */

@@ -130,24 +130,32 @@ static const char *why_not(const struct sb_record_opts *opts, const struct sb_vi
 	return NULL;
 }
 
+/* What a result is of. */
+enum source { CALLS, PAGES, CALLS_OR_PAGES };
+
 /* What the source cannot see, for each runtime of the targets. */
-static void tell_own_heaps(const struct sb_alloc_found *found, bool is_by_pages)
+static void tell_own_heaps(const struct sb_alloc_found *found, enum source source)
 {
 	size_t i;
 
 	for (i = 0; sb_own_heaps[i].name; i++) {
-		if (found->lumps >> i & 1 && !is_by_pages)
+		if (found->lumps >> i & 1 && source == CALLS)
 			sb_info("%s places %s in %s: only the code that needs a new one is seen, "
 				"and it counts for all of it",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects,
 				sb_own_heaps[i].lump);
 		if (!(found->own_heaps >> i & 1))
 			continue;
-		if (is_by_pages)
-			sb_warn("%s keeps %s in a heap of its own, which reuses freed memory "
+		if (source != CALLS)
+			sb_warn("%s keeps %s in a heap of its own, which %sreuses freed memory "
 				"without a page fault: code whose objects are gone can rank above "
 				"the code that leaks%s",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects,
+				source == CALLS_OR_PAGES
+					? "traced calls do not see; if these explain "
+					  "less than half of the pages, the source "
+					  "is pages; that heap "
+					: "",
 				sb_own_heaps[i].moves ? ", and the garbage collector, which moves "
 							"objects, can be shown in its place"
 						      : "");
@@ -156,6 +164,14 @@ static void tell_own_heaps(const struct sb_alloc_found *found, bool is_by_pages)
 				"not see; 'stackbpf memory' shows which code first used its pages",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects);
 	}
+}
+
+static void tell_skipped(const struct sb_alloc_found *found)
+{
+	if (found->nr_files_skipped)
+		sb_warn("allocators were not looked for in %zu files, because there are more than "
+			"%u",
+			found->nr_files_skipped, SB_ALLOC_FILES_MAX);
 }
 
 static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *kind)
@@ -177,11 +193,8 @@ static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *
 		sb_info("the functions of '%s'%s are probed, which costs programs about %s",
 			found->file, more, kind->options & SB_VIEW_HELD ? COST_FOLLOW : COST_ALLOC);
 	if (found->source == SB_ALLOC_FUNCTIONS)
-		tell_own_heaps(found, false);
-	if (found->nr_files_skipped)
-		sb_warn("allocators were not looked for in %zu files, because there are more than "
-			"%u",
-			found->nr_files_skipped, SB_ALLOC_FILES_MAX);
+		tell_own_heaps(found, CALLS);
+	tell_skipped(found);
 }
 
 /* Return: whether the pages of the targets are looked at instead: there is no other source of what is held that
@@ -193,9 +206,22 @@ static bool is_by_pages(const struct sb_record_opts *opts, const struct sb_alloc
 	       (!found->source || (why && found->source == SB_ALLOC_FUNCTIONS));
 }
 
-/* From allocations to pages. */
+/* Calls are traced as long as that is cheap enough, beside pages. */
+static void trace_first(const struct sb_record_opts *opts, const struct sb_alloc_found *found,
+			struct sb_view_opts *view_opts)
+{
+	view_opts->fallback = found->own_heaps ? SB_FALLBACK_IF_BLIND : SB_FALLBACK_IF_COSTLY;
+	sb_info("each call of the functions of '%s' is traced, which costs programs about " COST_FOLLOW
+		", as long as that is less than %.4g %% of all CPUs (--max-overhead); after that, "
+		"the source is pages",
+		found->file, opts->run.overhead_max_ppm / 1e4);
+	tell_own_heaps(found, CALLS_OR_PAGES);
+	tell_skipped(found);
+}
+
+/* From allocations to pages, at once or when calls cost too much. */
 static int go_by_pages(struct sb_record_opts *opts, const struct sb_alloc_found *found,
-		       struct sb_view_opts *view_opts, struct sb_reason *reason)
+		       bool is_machine, struct sb_view_opts *view_opts, struct sb_reason *reason)
 {
 	const bool is_allocator = found->source;
 	const struct sb_view *view = opts->run.views.at[0]->by_pages;
@@ -209,8 +235,12 @@ static int go_by_pages(struct sb_record_opts *opts, const struct sb_alloc_found 
 				     : "leave it out to see their pages");
 		return -EINVAL;
 	}
-	opts->run.views.at[0] = view;
 	view_opts->memory_what = view->kind->is_of_growth ? SB_MEMORY_OLD : SB_MEMORY_HELD;
+	if (is_allocator && !is_machine && sb_views_add(&opts->run.views, view)) {
+		trace_first(opts, found, view_opts);
+		return 0;
+	}
+	opts->run.views.at[0] = view;
 	sb_info("%s, so the source is that of 'stackbpf memory': pages that came in the run and "
 		"are there%s, by the code that touched them first; where a heap recycles memory, "
 		"that code may have given it back, and who holds it now is not seen",
@@ -219,7 +249,7 @@ static int go_by_pages(struct sb_record_opts *opts, const struct sb_alloc_found 
 			       " (--max-overhead off allows it)"
 			     : "no allocator that is known was found",
 		view->kind->is_of_growth ? " for more than half of it" : "");
-	tell_own_heaps(found, true);
+	tell_own_heaps(found, PAGES);
 	return 0;
 }
 
@@ -255,7 +285,7 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	why = view_opts->alloc_layer ? NULL : why_not(opts, kind, &places, is_recorded);
 	if (!err && !is_recorded && is_by_pages(opts, &found, why)) {
 		release_places(&places);
-		return go_by_pages(opts, &found, view_opts, reason);
+		return go_by_pages(opts, &found, places.is_machine, view_opts, reason);
 	}
 	if (!err && why &&
 	    (found.source != SB_ALLOC_PRODUCERS || (is_recorded && kind->options & SB_VIEW_HELD))) {

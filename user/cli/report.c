@@ -204,7 +204,7 @@ static void add_result(const struct sb_run *run, const struct sb_run_figures *fi
 {
 	const struct sb_view *view = run->config->views.at[figures->view];
 
-	if (run->config->views.nr > 1)
+	if (run->config->views.nr > 1 && !run->config->view_opts.fallback)
 		(void)sb_str_addf(line, "%s: ", view->kind->name);
 	(void)sb_str_addf(line, "%llu %s", (unsigned long long)figures->nr_samples,
 			  sb_view_event(view));
@@ -413,6 +413,7 @@ static const struct {
 	{ "expressions: ", add_expressions },
 	{ "spans: ", sb_report_span_lines },
 	{ "", sb_report_interp_lines },
+	{ "", sb_report_source },
 	{ "", add_growth },
 	{ "", add_slices },
 	{ "", add_probe_cost },
@@ -474,11 +475,13 @@ static void report_doubts(const struct sb_run *run, const struct sb_run_figures 
 void sb_report_run(const struct sb_run *run, bool all_figures)
 {
 	struct sb_run_figures figures;
+	const uint32_t first = sb_run_shown(run);
+	const uint32_t nr = run->config->view_opts.fallback ? 1 : (uint32_t)run->config->views.nr;
 	uint32_t i;
 
-	for (i = 0; i < run->config->views.nr; i++) {
+	for (i = first; i < first + nr; i++) {
 		sb_run_figures(run, i, &figures);
-		if (!i)
+		if (i == first)
 			report_doubts(run, &figures);
 		if (all_figures)
 			sb_report_stats(run, &figures);
@@ -525,12 +528,15 @@ static void explain_targets(const struct sb_run *run)
 /* Its view says why. What could not be read may be another reason. */
 static void explain_view(const struct sb_run *run, const struct sb_run_figures *figures)
 {
-	sb_cleanup(sb_str_release) struct sb_str unread = {};
+	sb_cleanup(sb_str_release) struct sb_str unread = {}, source = {};
 
 	sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
 	sb_report_memory_unread(figures, &unread);
 	if (unread.len)
 		sb_info("%s", unread.s);
+	sb_report_source(run, figures, &source);
+	if (source.len)
+		report_rows("", &source);
 }
 
 void sb_report_empty(const struct sb_run *run)
@@ -539,7 +545,7 @@ void sb_report_empty(const struct sb_run *run)
 	struct sb_run_figures figures;
 	double nr_ticks;
 
-	sb_run_figures(run, 0, &figures);
+	sb_run_figures(run, sb_run_shown(run), &figures);
 	add_lost(&lost, &figures.session);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
 	if (figures.nr_lost && !sb_view_has_spans(&run->config->view_opts))

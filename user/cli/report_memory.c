@@ -6,6 +6,7 @@
 #include "cli/record.h"
 #include "kinds/view_kind.h"
 #include "symbolizer/process/procfs.h"
+#include "views/view.h"
 
 #define MIB 1048576.0
 
@@ -108,6 +109,66 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 				  "\none in %u windows of 16 pages was followed, so that numbers "
 				  "of pages are estimates",
 				  1u << stats->shift);
+}
+
+static double nr_cpus_of(const struct sb_run_figures *figures)
+{
+	return figures->session.nr_cpus ? figures->session.nr_cpus : 1;
+}
+
+/* What the result is of, and why not of something better. */
+static void add_why_pages(const struct sb_run *run, const struct sb_run_figures *figures,
+			  struct sb_str *list)
+{
+	const struct sb_tracing_stats *tracing = &figures->session.tracing;
+
+	(void)sb_str_add(list, "source: pages, by the code that touched them first, ");
+	if (tracing->end == SB_TRACING_BLIND) {
+		(void)sb_str_addf(list,
+				  "because a runtime has a heap of its own: the calls that were "
+				  "traced explain %.1f MB, and pages %.1f MB",
+				  (double)tracing->calls / 1e6, (double)tracing->pages / 1e6);
+		return;
+	}
+	(void)sb_str_addf(list, "because tracing each call ended after %.1f s: ",
+			  (double)tracing->traced_ns / 1e9);
+	if (tracing->end == SB_TRACING_FULL)
+		(void)sb_str_addf(list, "more than %u pieces of memory were held", SB_HELD_MAX);
+	else
+		(void)sb_str_addf(
+			list,
+			"programs came to probes %.0f times a second, which at %.1f us each "
+			"costs %.3g %% of all CPUs, above %.4g %% (--max-overhead)",
+			tracing->hits_per_s, tracing->each_ns / 1e3,
+			100 * tracing->cost / nr_cpus_of(figures),
+			run->config->overhead_max_ppm / 1e4);
+}
+
+void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,
+		      struct sb_str *list)
+{
+	const struct sb_tracing_stats *tracing = &figures->session.tracing;
+
+	if (!tracing->is_on)
+		return;
+	if (tracing->end) {
+		add_why_pages(run, figures, list);
+		(void)sb_str_add(list,
+				 "\nwhere a heap recycles memory, that code may have given it "
+				 "back, and who holds it now is not seen; use --max-overhead off "
+				 "to trace each call whatever it costs, or preload "
+				 "libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them");
+		return;
+	}
+	(void)sb_str_addf(list,
+			  "source: each call, traced; programs came to probes %.0f times a second, "
+			  "which at %.1f us each cost %.3g %% of all CPUs, below %.4g %% "
+			  "(--max-overhead)\n"
+			  "memory that was allocated before the run, or by other functions, is not "
+			  "seen: of pages there are %.1f MB, and 'stackbpf memory' shows them",
+			  tracing->hits_per_s, tracing->each_ns / 1e3,
+			  100 * tracing->cost / nr_cpus_of(figures),
+			  run->config->overhead_max_ppm / 1e4, (double)tracing->pages / 1e6);
 }
 
 static void report_nr(void (*row)(const char *name, const char *value), const char *name,

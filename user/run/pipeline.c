@@ -255,6 +255,11 @@ void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figur
 	*ret_figures = figures;
 }
 
+uint32_t sb_run_shown(const struct sb_run *run)
+{
+	return run->config->view_opts.fallback ? sb_session_shown(run->session) : 0;
+}
+
 double sb_run_accounted(const struct sb_run_figures *figures)
 {
 	uint64_t known = figures->resolve.weight + figures->resolve.idle_weight;

@@ -142,7 +142,8 @@ static enum sb_run_status make_session(struct sb_run *run)
 		.unwind_bytes_max = config->unwind_bytes,
 		.is_summed = run->sink->keeps_all,
 		.is_lasting = run->sink->is_lasting,
-		.overhead_max = config->overhead_max_ppm / 1e6 * (double)config->views.nr,
+		.overhead_max = config->overhead_max_ppm / 1e6 *
+				(config->view_opts.fallback ? 1 : (double)config->views.nr),
 	};
 	size_t i;
 	int err;

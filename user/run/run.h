@@ -39,7 +39,8 @@ struct sb_run;
 /* What to do. sb_run_config_init() sets the defaults. Strings and arrays are borrowed while the run
  * lasts. */
 struct sb_run_config {
-	struct sb_views views; /* several only if the sink has series() */
+	struct sb_views
+		views; /* several only if the sink has series(), or with view_opts.fallback */
 	struct sb_view_opts view_opts;
 	struct sb_targets targets; /* with a command, a rule for it is added */
 	bool all;		   /* every process, whatever `targets` has */
@@ -274,6 +275,9 @@ struct sb_run_figures {
 	uint64_t nr_frames, nr_unnamed; /* native ones and those of interpreters */
 	uint64_t wall_ns;		/* from the start of sampling to its end, or up to now */
 };
+/* Return: the index in config->views of the view whose samples are in the profile: 0, unless the
+ * sink has series() or the run has changed over to its fallback (sb_session_shown()). */
+uint32_t sb_run_shown(const struct sb_run *run);
 /* Get the figures up to now, or to the end of the run, which has begun to sample. @view: its index
  * in config->views, which is not checked. @ret_figures: overwritten; a copy, which needs no
  * release. If the kernel's counters could not be read, ret_figures->session.err is the negative

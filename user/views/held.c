@@ -10,9 +10,6 @@
 #include "views/skel.h"
 #include "views/views.h"
 
-/* What can be followed at a time; with what is known of each it takes 300 bytes of the kernel's memory. */
-#define HELD_MAX 131072u
-
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why)
 {
 	if (opts->probes && opts->probes->places.nr)
@@ -80,7 +77,7 @@ int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	int err = sb_view_switch_on(always, SB_ARRAY_SIZE(always));
 	size_t i;
 
-	err = err ?: bpf_map__set_max_entries(skel->maps.latency_calls, HELD_MAX);
+	err = err ?: bpf_map__set_max_entries(skel->maps.latency_calls, SB_HELD_MAX);
 	err = err ?: sb_places_make_room(skel, probes);
 	err = err ?: sb_later_prepare(skel, probes);
 	for (i = 0; i < SB_ARRAY_SIZE(jobs) && !err; i++)
@@ -126,6 +123,13 @@ struct bpf_program *sb_held_settle(struct sampler_bpf *skel)
 int sb_held_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)
 {
 	return sb_pending_of_map(skel->maps.latency_calls, ids);
+}
+
+/* A run that has another source goes over to that. */
+const char *sb_held_cannot_thin(const struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	(void)skel;
+	return opts->fallback ? "each call is traced" : NULL;
 }
 
 /* What is followed is chosen when it is allocated, whatever its size: one of 2^step. */

@@ -27,4 +27,5 @@ const struct sb_view sb_view_leak = {
 	.settle = sb_held_settle,
 	.pending = sb_held_pending,
 	.thin = sb_held_thin,
+	.cannot_thin = sb_held_cannot_thin,
 };

@@ -75,7 +75,19 @@ struct sb_view_opts {
 	uint32_t memory_what;	 /* enum sb_memory_what */
 	bool has_command;	 /* the run is of a command; set by the session */
 	uint32_t memory_kinds;	 /* bits 1 << enum sb_memory_kind; 0: all */
+	uint32_t fallback;	 /* enum sb_fallback */
 	bool is_of_time;	 /* memory: weigh by how long it is held, so that blocks add up */
+};
+
+/* Pieces of memory that are followed at a time; with what is known of each it takes 300 bytes of the kernel's
+ * memory. */
+#define SB_HELD_MAX 131072u
+
+/* What ends the tracing of all calls of a run that has two views, of which the second one is by pages. */
+enum sb_fallback {
+	SB_FALLBACK_NONE,      /* there is no second one */
+	SB_FALLBACK_IF_COSTLY, /* its cost; or no room for what is held */
+	SB_FALLBACK_IF_BLIND,  /* the same, or at the end that pages have more than twice as much */
 };
 
 /* Return: whether samples are restricted to spans. */

@@ -282,7 +282,7 @@ int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *pro
  * sentence, if opts->probes has no places. prepare() comes first; attach() appends links to @links,
  * which owns them, on failure too; attaches() tells whether attach() attaches @prog; settle()
  * returns a program of @skel, never NULL; pending() appends the IDs of stacks that open pairs have,
- * as sb_pending_of_map() does; thin() returns @mean * 2^@step, 0 for step 0; unit_of() returns the
+ * as sb_pending_of_map() does; cannot_thin() returns NULL unless opts->fallback is set; thin() returns @mean * 2^@step, 0 for step 0; unit_of() returns the
  * unit of objects, a constant, with *ret_divisor, if opts->is_of_objects is set, else NULL, and
  * *ret_divisor is untouched. */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
@@ -293,6 +293,7 @@ bool sb_held_attaches(struct sampler_bpf *skel, const struct bpf_program *prog);
 bool sb_held_nests(const struct sampler_bpf *skel, const struct bpf_program *prog);
 struct bpf_program *sb_held_settle(struct sampler_bpf *skel);
 int sb_held_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
+const char *sb_held_cannot_thin(const struct sampler_bpf *skel, const struct sb_view_opts *opts);
 uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
 		      uint64_t mean);
 const char *sb_held_unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* When tracing of all calls is given up, under loads that are played to it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/time.h"
+#include "capture/tracing.h"
+
+#define ALLOWED 0.02
+#define EACH_NS 2000u
+
+struct play {
+	struct sb_tracing tracing;
+	struct sb_slicer_reading now;
+};
+
+static void begin(struct play *play)
+{
+	play->now = (struct sb_slicer_reading){ .now_ns = 5 * SB_NS_PER_SEC };
+	sb_tracing_init(&play->tracing, ALLOWED, &play->now);
+}
+
+/* Return: how long it went on, @ns at most. */
+static uint64_t go(struct play *play, uint64_t per_s, uint64_t ns)
+{
+	uint64_t ran_ns = 0, look_ns, nr;
+
+	while (ran_ns < ns) {
+		look_ns = sb_tracing_look_ns(&play->tracing);
+		nr = per_s * look_ns / SB_NS_PER_SEC;
+		ran_ns += look_ns;
+		play->now.now_ns += look_ns;
+		play->now.hits += nr;
+		play->now.cost_ns += nr * EACH_NS;
+		if (!sb_tracing_goes_on(&play->tracing, &play->now))
+			return ran_ns;
+	}
+	return ns;
+}
+
+static void test_cheap(void **state)
+{
+	struct sb_tracing_stats stats;
+	struct play play;
+
+	(void)state;
+	begin(&play);
+	assert_int_equal(go(&play, 9000, 600 * SB_NS_PER_SEC), 600 * SB_NS_PER_SEC);
+	sb_tracing_stats(&play.tracing, &stats);
+	assert_int_equal(stats.end, SB_TRACING_NOT_ENDED);
+	assert_true(stats.hits_per_s > 8990 && stats.hits_per_s < 9010);
+	assert_true(stats.each_ns > 1999 && stats.each_ns < 2001);
+	assert_true(stats.cost > 0.0179 && stats.cost < 0.0181);
+}
+
+/* A program that does nothing but allocate: it is left alone soon. */
+static void test_storm(void **state)
+{
+	struct sb_tracing_stats stats;
+	struct play play;
+
+	(void)state;
+	begin(&play);
+	assert_true(go(&play, 500000, 60 * SB_NS_PER_SEC) <= 120 * SB_NS_PER_MS);
+	sb_tracing_stats(&play.tracing, &stats);
+	assert_int_equal(stats.end, SB_TRACING_COST);
+	assert_true(stats.cost > 0.9);
+}
+
+/* Of a rate that rises later, the figures are those of then. */
+static void test_rises(void **state)
+{
+	struct sb_tracing_stats stats;
+	struct play play;
+	uint64_t ns;
+
+	(void)state;
+	begin(&play);
+	(void)go(&play, 100, 30 * SB_NS_PER_SEC);
+	ns = go(&play, 20000, 60 * SB_NS_PER_SEC);
+	assert_true(ns > SB_NS_PER_SEC && ns < 10 * SB_NS_PER_SEC);
+	sb_tracing_stats(&play.tracing, &stats);
+	assert_true(stats.hits_per_s > 19000 && stats.hits_per_s < 21000);
+	assert_true(stats.traced_ns > 30 * SB_NS_PER_SEC);
+}
+
+/* Bursts are no reason as long as they are paid for. */
+static void test_bursts(void **state)
+{
+	struct play play;
+	int i;
+
+	(void)state;
+	begin(&play);
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(go(&play, 100000, 200 * SB_NS_PER_MS), 200 * SB_NS_PER_MS);
+		assert_int_equal(go(&play, 10, 3 * SB_NS_PER_SEC), 3 * SB_NS_PER_SEC);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cheap),
+		cmocka_unit_test(test_storm),
+		cmocka_unit_test(test_rises),
+		cmocka_unit_test(test_bursts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

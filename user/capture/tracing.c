@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/tracing.h"
+
+#include "base/time.h"
+
+/* The bucket: so much time at the limit, but no more CPU time than programs get over unnoticed. */
+#define ROOM_S	      5.0
+#define ROOM_NS_MAX   (200.0 * SB_NS_PER_MS)
+/* A program that does nothing but allocate is slowed down for one of these at least. */
+#define LOOK_NS	      (20ull * SB_NS_PER_MS)
+#define LATER_LOOK_NS (100ull * SB_NS_PER_MS)
+#define EARLY_NS      SB_NS_PER_SEC
+
+void sb_tracing_init(struct sb_tracing *tracing, double allowed,
+		     const struct sb_slicer_reading *now)
+{
+	*tracing = (struct sb_tracing){
+		.allowed = allowed,
+		.first = *now,
+		.last = *now,
+		.rise = *now,
+	};
+}
+
+bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_reading *now)
+{
+	const double room_ns = tracing->allowed * ROOM_S * (double)SB_NS_PER_SEC;
+
+	tracing->level_ns += (double)(now->cost_ns - tracing->last.cost_ns) -
+			     tracing->allowed * (double)(now->now_ns - tracing->last.now_ns);
+	tracing->last = *now;
+	if (tracing->level_ns <= 0) {
+		tracing->level_ns = 0;
+		tracing->rise = *now;
+	}
+	if (tracing->level_ns > (room_ns < ROOM_NS_MAX ? room_ns : ROOM_NS_MAX))
+		tracing->end = SB_TRACING_COST;
+	return !tracing->end;
+}
+
+void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why)
+{
+	tracing->end = why;
+}
+
+uint64_t sb_tracing_look_ns(const struct sb_tracing *tracing)
+{
+	return tracing->last.now_ns - tracing->first.now_ns < EARLY_NS ? LOOK_NS : LATER_LOOK_NS;
+}
+
+void sb_tracing_stats(const struct sb_tracing *tracing, struct sb_tracing_stats *ret_stats)
+{
+	const struct sb_slicer_reading *from =
+		tracing->end == SB_TRACING_COST ? &tracing->rise : &tracing->first;
+	const double ns = (double)(tracing->last.now_ns - from->now_ns);
+	const double hits = (double)(tracing->last.hits - from->hits);
+	const double cost_ns = (double)(tracing->last.cost_ns - from->cost_ns);
+
+	*ret_stats = (struct sb_tracing_stats){
+		.is_on = true,
+		.end = tracing->end,
+		.traced_ns = tracing->last.now_ns - tracing->first.now_ns,
+		.hits_per_s = ns > 0 ? hits / ns * (double)SB_NS_PER_SEC : 0,
+		.each_ns = hits > 0 ? cost_ns / hits : 0,
+		.cost = ns > 0 ? cost_ns / ns : 0,
+	};
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Decides how long programs stay attached to functions that may be called too often: as long as
+ * their cost is below --max-overhead. A run begins without knowing how often that is, so it
+ * traces all calls and looks at what they cost; when it is too much it gives up, and another view
+ * that ran beside has the result. What is spent above the limit fills a bucket, which what is spent
+ * below it empties, so that a short burst is no reason to give up. It is a function of readings,
+ * without clock and kernel. Not thread-safe. No pointer may be NULL.
+ */
+#ifndef SB_CAPTURE_TRACING_H
+#define SB_CAPTURE_TRACING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/slicer.h"
+
+/* Why the traced calls are not the result. */
+enum sb_tracing_end {
+	SB_TRACING_NOT_ENDED,
+	SB_TRACING_COST,  /* they cost too much */
+	SB_TRACING_FULL,  /* there was no room for all that is held */
+	SB_TRACING_BLIND, /* they explain less than half of what came by pages */
+};
+
+struct sb_tracing_stats {
+	bool is_on; /* the run is one that may give up */
+	enum sb_tracing_end end;
+	uint64_t traced_ns; /* from the beginning of the run until it gave up, or so far */
+	double hits_per_s;  /* probes that programs came to; of SB_TRACING_COST: when it gave up */
+	double each_ns;	    /* CPU time for each, in the same time */
+	double cost;	    /* CPUs, in the same time */
+	uint64_t calls, pages; /* bytes in the result by calls and by pages, at the end; 0 */
+};
+
+struct sb_tracing {
+	double allowed;	 /* CPUs */
+	double level_ns; /* of the bucket: CPU time */
+	struct sb_slicer_reading first, last;
+	struct sb_slicer_reading rise; /* when the bucket was empty last */
+	enum sb_tracing_end end;
+};
+
+/* Begin. @allowed: CPUs, above 0. @now: the beginning of the run. */
+void sb_tracing_init(struct sb_tracing *tracing, double allowed,
+		     const struct sb_slicer_reading *now);
+
+/* Look at the cost so far, while calls are traced. Return: whether to go on; if not, detach. */
+bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_reading *now);
+
+/* Give up, after sb_tracing_goes_on() has returned true. @why: SB_TRACING_FULL or SB_TRACING_BLIND. */
+void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why);
+
+/* Return: the time to wait before the next look. */
+uint64_t sb_tracing_look_ns(const struct sb_tracing *tracing);
+
+/* Get the figures up to the last look; `calls` and `pages` are 0. */
+void sb_tracing_stats(const struct sb_tracing *tracing, struct sb_tracing_stats *ret_stats);
+
+#endif
