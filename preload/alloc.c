@@ -259,14 +259,12 @@ static bool is_heard(void)
 	return !LIKELY(!otel_memory_alloc_semaphore);
 }
 
-/* Before it is given back: another thread may get it at once. Return: whether it was a sample. */
-static inline __attribute__((always_inline)) bool gave(void *pointer)
+/* Before it is given back, where that cannot fail: another thread may get it at once. */
+static inline __attribute__((always_inline)) void gave(void *pointer)
 {
-	if (LIKELY(sb_followed_lacks(&followed, pointer)) ||
-	    !sb_followed_remove(&followed, pointer))
-		return false;
-	SB_USDT_FREE(pointer);
-	return true;
+	if (!LIKELY(sb_followed_lacks(&followed, pointer)) &&
+	    sb_followed_remove(&followed, pointer))
+		SB_USDT_FREE(pointer);
 }
 
 PUBLIC void *malloc(size_t size)
@@ -292,31 +290,19 @@ static __attribute__((noinline, cold)) void *leave_arena(const void *old, size_t
 }
 
 /*
- * A sample that was told to be freed is there still. Tell of it again, with the length that its
- * allocator knows: it is allocated here once more for those who add up what is allocated, and right
- * for those who add up what is held.
+ * Only what was given back is told, so it is told late: another thread may have the old memory by then. If
+ * that was a sample, too, which is one allocation of many, it is taken for the one that was given back.
  */
-static __attribute__((noinline, cold)) void keeps(void *old)
-{
-	int saved = errno;
-	size_t size = malloc_usable_size(old);
-
-	if (is_heard() && sb_followed_add(&followed, old))
-		SB_USDT_ALLOC(old, size, sb_weight_of(size, mean_bytes));
-	errno = saved;
-}
-
-/* Whether the old memory is given back is known only when another thread may have it already. */
 PUBLIC void *realloc(void *old, size_t size)
 {
-	bool was_sample = old && gave(old);
+	const uintptr_t was = (uintptr_t)old;
 	void *pointer;
 
 	if (!LIKELY(!is_of_arena(old)))
 		return leave_arena(old, size);
 	pointer = next.realloc(old, size);
-	if (!LIKELY(!was_sample) && !pointer && size)
-		keeps(old);
+	if (was && (LIKELY(pointer) || !size))
+		gave((void *)was);
 	return is_heard() ? took(pointer, size) : pointer;
 }
 

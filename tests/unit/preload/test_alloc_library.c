@@ -256,7 +256,7 @@ static void test_failed(void **state)
 	assert_int_equal(nr_told, 0);
 }
 
-/* Memory that realloc() could not move is still held: it is told again. */
+/* Memory that realloc() could not move is still held, and was allocated once. */
 static void test_not_moved(void **state)
 {
 	void *pointer;
@@ -270,18 +270,15 @@ static void test_not_moved(void **state)
 	assert_null(realloc(pointer, PTRDIFF_MAX));
 	assert_int_equal(errno, ENOMEM);
 	assert_int_equal(followed.nr, 1);
-	assert_int_equal(nr_told, 3);
-	assert_int_equal(told[1].weight, 0);
-	assert_ptr_equal(told[2].pointer, pointer);
-	assert_true(told[2].size >= 100 && told[2].size < 200 && told[2].weight >= 100);
+	assert_int_equal(nr_told, 1);
 	free(pointer);
-	assert_int_equal(nr_told, 4);
+	assert_int_equal(nr_told, 2);
 	assert_int_equal(followed.nr, 0);
 	/* With 0 it is given back. */
 	pointer = malloc(100);
 	assert_null(realloc(pointer, 0));
 	assert_int_equal(followed.nr, 0);
-	assert_int_equal(nr_told, 6);
+	assert_int_equal(nr_told, 4);
 }
 
 /* Nobody listens: nothing is told, but what was sampled before leaves the set as it is freed. */
