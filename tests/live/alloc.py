@@ -172,6 +172,10 @@ def runtimes():
         check(abs(churn / target.said[6] - 1) < 0.02 and are_shares(result, 0.1) and 'in a heap of its own' not in result.err,
               f'Go: {churn} of {target.said[6]}, {result.stacks}, {result.err}')
         own.append(('Go', [f'{WORK.name}/leaks_go']))
+        subprocess.run(['go', 'build', '-ldflags=-s', '-o', f'{WORK.name}/stripped_go', SOURCE_GO], check=True)
+        with leaking(f'{WORK.name}/stripped_go') as target:
+            result = stackbpf(BINARY, 'alloc', '-t', '1', '-p', target.pid)
+        check(result.status == 2 and 'is a Go program without symbols' in result.err, f'stripped: {result.status}, {result.err}')
     if not own:
         print('skip: runtimes: there are no node, javac and go')
         return
@@ -237,6 +241,16 @@ def sliced():
     check(abs(result.total / target.all[0] - 1) < max(5 * error, 0.1), f'the sum: {result.total} of {target.all[0]}, {text}')
     share = of(result, 'keep') / result.total / (target.leaked[0] / target.all[0])
     check(abs(share - 1) < 0.2, f'a share: {of(result, "keep")} of {result.total}, {target.said}')
+
+
+def machine():
+    """Of all programs, in slices."""
+    with leaking(C, '500', '200', nr=3000) as target:
+        with sampling(BINARY, 'alloc', '-a', '--max-overhead=10') as run:
+            target.work()
+    said = ' '.join(run.result.err.replace('stackbpf:', '').split())
+    check(run.result.status == 0 and 'for a part of the time' in said and 'slices at random times' in said and
+          run.result.total and float(run.result.facts['attached']) < 0.9, f'-a: {run.result.status}, {run.result.facts}, {said}')
 
 
 def recorded():
@@ -336,8 +350,7 @@ def by_pages():
 def refused():
     with leaking(C) as target:
         for view, args, why in (('heap', ('-p', target.pid, '--objects'), 'needs allocations'),
-                                ('heap', ('-p', target.pid, '--allocator', 'c'), 'libstackbpf-alloc.so preloaded'),
-                                ('alloc', ('-a',), 'name a process with -p')):
+                                ('heap', ('-p', target.pid, '--allocator', 'c'), 'libstackbpf-alloc.so preloaded')):
             result = stackbpf(BINARY, view, '--max-overhead=1', '-t', '1', *args)
             check(result.status == 2 and why in result.err, f'{view} {args}: {result.status}, {result.err}')
     result = stackbpf(BINARY, 'record', '--store', f'{WORK.name}/store', '--kinds', 'heap')
@@ -356,5 +369,5 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, leak, traced, traced_in_vain, by_pages, sliced, recorded, kernel, formats), sys.argv[11:])
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, leak, traced, traced_in_vain, by_pages, sliced, machine, recorded, kernel, formats), sys.argv[11:])
 done()

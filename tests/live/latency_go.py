@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, run_parts, sampling, skip, stackbpf, wait_for
+from live import check, done, need_root, run_parts, running, sampling, skip, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE = sys.argv[1:3]
@@ -151,5 +151,32 @@ def patterns():
     check("such as 'main.never': it has no return instruction" in result.err, f'those that cannot be are told: {result.err[-500:]}')
 
 
-run_parts((goroutines, stacks_that_move, recursion, panics, open_calls, returns, arguments, expressions, patterns), sys.argv[3:])
+C_IN_GO = """package main
+/*
+int part(int a) __asm__("work.part.0");
+__attribute__((noinline)) int part(int a) { __asm__ volatile(""); return a + 1; }
+static int call(int a) { return part(a); }
+*/
+import "C"
+import "time"
+func main() {
+	for {
+		C.call(42)
+		time.Sleep(time.Millisecond)
+	}
+}
+"""
+
+
+def functions_of_c():
+    """What is C in a program of Go has its arguments where C has them, also if there is a dot in its name."""
+    with open(f'{WORK.name}/dot.go', 'w', encoding='ascii') as file:
+        file.write(C_IN_GO)
+    subprocess.run(['go', 'build', '-o', 'dot', 'dot.go'], check=True, cwd=WORK.name)
+    with running(f'{WORK.name}/dot') as process:
+        result = stackbpf(BINARY, 'trace', '-t', '1', '-p', str(process.pid), '--weight', 'arg0', f'{WORK.name}/dot:work.part.0')
+    check(result.total == 42 * int(result.facts.get('n', 0)) > 0, f'of C: {result.total}, {result.facts}, {result.err}')
+
+
+run_parts((functions_of_c, goroutines, stacks_that_move, recursion, panics, open_calls, returns, arguments, expressions, patterns), sys.argv[3:])
 done()

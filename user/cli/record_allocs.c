@@ -124,9 +124,6 @@ static const char *why_not(const struct sb_record_opts *opts, const struct sb_vi
 		       "free() has to be seen, which costs the program about " COST_CALL
 		       "; allow that by --max-overhead off, or start the program with "
 		       "libstackbpf-alloc.so preloaded (stackbpf-alloc(8))";
-	if (places->is_machine)
-		return "each malloc() of all programs would trap into the kernel; name a process with "
-		       "-p, or allow it by --max-overhead off";
 	return NULL;
 }
 
@@ -287,6 +284,14 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 		release_places(&places);
 		return go_by_pages(opts, &found, places.is_machine, view_opts, reason);
 	}
+	if (!err && !found.source && found.stripped_go[0]) {
+		sb_reason_set(
+			reason, 0,
+			"'%s' is a Go program without symbols, so its allocator cannot be found; "
+			"'stackbpf memory' shows which code first used its pages",
+			found.stripped_go);
+		err = -EINVAL;
+	}
 	if (!err && why &&
 	    (found.source != SB_ALLOC_PRODUCERS || (is_recorded && kind->options & SB_VIEW_HELD))) {
 		sb_reason_set(reason, 0, "%s", why);
@@ -294,6 +299,13 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	}
 	if (!err && found.source && !is_recorded)
 		tell(&found, kind);
+	view_opts->needs_slices = !err && found.source == SB_ALLOC_FUNCTIONS && places.is_machine &&
+				  !is_recorded && opts->run.overhead_max_ppm;
+	if (view_opts->needs_slices)
+		sb_info("each call in all programs traps into the kernel while the probes are "
+			"attached: for a part of the time, so that it costs less than %.4g %% of all "
+			"CPUs (--max-overhead)",
+			opts->run.overhead_max_ppm / 1e4);
 	release_places(&places);
 	return err;
 }

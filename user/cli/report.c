@@ -367,6 +367,10 @@ static void add_slices(const struct sb_run *run, const struct sb_run_figures *fi
 	if (stats->error > 0)
 		(void)sb_str_addf(list, ", with a standard error of the sum of %.1f %%",
 				  100 * stats->error);
+	if (stats->ended_ns > run->start_ns)
+		(void)sb_str_addf(
+			list, "\nthere were no slices after %.1f s, because the process had ended",
+			(double)(stats->ended_ns - run->start_ns) / 1e9);
 	if (stats->busy >= BUSY)
 		(void)sb_str_addf(
 			list,

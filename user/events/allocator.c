@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/index.h"
 #include "base/reason.h"
 #include "base/str.h"
 #include "events/preset.h"
@@ -97,6 +98,9 @@ struct file {
 	bool may_have_functions;
 };
 
+/* Processes can map files without end: 256 KiB. What is beyond is looked at for each process that maps it. */
+#define SEEN_MAX 16384u
+
 /* A file as /proc/PID/maps names it, so that it is looked at once. */
 struct identity {
 	uint64_t ino, dev;
@@ -108,9 +112,11 @@ struct finding {
 	struct sb_alloc_found *found;
 	struct sb_reason *reason;
 	SB_VEC(struct file) files;
-	SB_VEC(struct identity) seen;
-	uint32_t tgid; /* whose mappings are read */
-	bool is_first; /* no file of it was seen yet: it is the program itself */
+	SB_VEC(struct identity)
+	seen; /* at most SEEN_MAX: of others, files are compared by what they are */
+	struct sb_index by_identity; /* of `seen` */
+	uint32_t tgid;		     /* whose mappings are read */
+	bool is_first;		     /* no file of it was seen yet: it is the program itself */
 	/* Of the file whose functions are looked at; own heaps of which no function was found. */
 	unsigned int is;
 	uint32_t own_heaps;
@@ -174,15 +180,18 @@ static int add_file(struct finding *finding, char *path, bool may_have_functions
 static int note_identity(struct finding *finding, const struct sb_maps_line *line)
 {
 	const struct identity identity = { line->ino, (uint64_t)line->maj << 32 | line->min };
-	size_t i;
+	const uint64_t hash = sb_hash(&identity, sizeof(identity), 0);
 	int err;
 
-	for (i = 0; i < finding->seen.nr; i++)
-		if (finding->seen.at[i].ino == identity.ino &&
-		    finding->seen.at[i].dev == identity.dev)
+	sb_index_each(it, &finding->by_identity, hash)
+		if (finding->seen.at[it.id].ino == identity.ino &&
+		    finding->seen.at[it.id].dev == identity.dev)
 			return 1;
+	if (finding->seen.nr == SEEN_MAX)
+		return 0;
 	err = sb_vec_push(&finding->seen, identity);
-	return err;
+	return err ? err
+		   : sb_index_add(&finding->by_identity, hash, (uint32_t)finding->seen.nr - 1);
 }
 
 static int look_at_mapping(void *arg, const struct sb_maps_line *line)
@@ -339,6 +348,18 @@ static int found_marker(struct sb_resolving *to, const char *name, const struct 
 	return 0;
 }
 
+/* Its table of functions is there, but no symbol. */
+static void note_stripped_go(struct finding *finding, const struct file *file)
+{
+	size_t i;
+
+	for (i = 0; sb_own_heaps[i].name; i++)
+		if (sb_streq(sb_own_heaps[i].function, "runtime.mallocgc"))
+			finding->own_heaps |= 1u << i;
+	snprintf(finding->found->stripped_go, sizeof(finding->found->stripped_go), "%s",
+		 file->path);
+}
+
 static int found_probe(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
 {
 	size_t i;
@@ -384,6 +405,8 @@ static int look_at_file(struct finding *finding, const struct file *file,
 	to.found = source == SB_ALLOC_PRODUCERS ? found_probe : found_marker;
 	if (source == SB_ALLOC_FUNCTIONS)
 		(void)sb_resolve_user(&to);
+	if (to.is_go && !finding->own_heaps)
+		note_stripped_go(finding, file);
 	if (source == SB_ALLOC_FUNCTIONS) {
 		to.found = found_function;
 		to.wants_jumps = true;
@@ -499,6 +522,7 @@ int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
 		free(finding.files.at[i].path);
 	sb_vec_release(&finding.files);
 	sb_vec_release(&finding.seen);
+	sb_index_release(&finding.by_identity);
 	if (!err && ret->nr_files)
 		err = sb_probes_compile(probes, NULL, NULL, NULL, reason);
 	if (!err && ret->nr_files)

@@ -73,6 +73,7 @@ struct sb_alloc_found {
 	/* Bit i: sb_own_heaps[i] was found, and is not seen; or is seen by its lumps. 0 where the
 	 * source is producers. */
 	uint32_t own_heaps, lumps;
+	char stripped_go[SB_EVENT_FILE_BYTES]; /* a Go program without symbols; "": there is none */
 	size_t nr_files_skipped; /* not looked at, because there were more than SB_ALLOC_FILES_MAX */
 };
 

@@ -29,6 +29,8 @@ SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
  * registers, and one of them that each program has. Sources: cmd/link, src/cmd/compile/abi-internal.md. */
 #define ASSEMBLY_SUFFIX ".abi0"
 static const char go_marker[] = "runtime.goexit" ASSEMBLY_SUFFIX;
+/* Between these two is the code of Go; what is C in a program is elsewhere (cmd/link/internal/ld/data.go). */
+static const char go_begin[] = "runtime.text", go_end[] = "runtime.etext";
 
 /* A file in which an event is looked for. */
 struct search {
@@ -40,8 +42,9 @@ struct search {
 	/* Functions of that name that are chosen when the file is loaded, and one of them. */
 	size_t nr_ifuncs;
 	char ifunc[SB_EVENT_NAME_BYTES];
-	bool is_go, wants_marker;   /* a Go program; only go_marker is looked for now */
+	bool is_go, wants_marker;   /* a Go program; only symbols of Go are looked for now */
 	enum sb_probe_args go_args; /* of its functions in Go */
+	uint64_t go_begin, go_end;  /* addresses of these symbols; 0 */
 	/* Of a Go program whose functions are probed at their returns; zeroed otherwise. */
 	struct sb_gopcln table;
 	/* Functions whose returns cannot be found, one of them, and why. */
@@ -170,12 +173,13 @@ static uint64_t jump_of(const struct sb_elf *elf, uint64_t addr, uint64_t offset
 }
 
 /* Functions of C in a Go program have no package, and so no dot in their names, but for the parts and
- * copies that compilers make of some ("f.part.0"), whose arguments are not those of f, either. */
-static enum sb_probe_args args_of(const struct search *search, const char *name)
+ * copies that compilers make of some ("f.part.0"). */
+static enum sb_probe_args args_of(const struct search *search, const char *name, uint64_t addr)
 {
 	const size_t len = strlen(name), len_of_suffix = strlen(ASSEMBLY_SUFFIX);
 
-	if (!search->is_go || !strchr(name, '.'))
+	if (!search->is_go || !strchr(name, '.') ||
+	    (search->go_end && (addr < search->go_begin || addr >= search->go_end)))
 		return SB_ARGS_OF_C;
 	return len >= len_of_suffix && sb_streq(name + len - len_of_suffix, ASSEMBLY_SUFFIX)
 		       ? SB_ARGS_ON_STACK
@@ -189,7 +193,7 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 				  .is_return = to->spec->is_return,
 				  .path = search->path,
 				  .function = (char *)name,
-				  .of_args = args_of(search, name) };
+				  .of_args = args_of(search, name, addr) };
 	const char *shown = search->shown.s;
 	char text[2 * SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
 	int err = 0;
@@ -259,6 +263,10 @@ static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const cha
 	if (search->wants_marker) {
 		if (sb_streq(name, go_marker))
 			search->go_args = SB_ARGS_OF_GO;
+		else if (sb_streq(name, go_begin))
+			search->go_begin = sym->st_value;
+		else if (sb_streq(name, go_end))
+			search->go_end = sym->st_value;
 		return 0;
 	}
 	if (!is_function(search, sym))
@@ -323,7 +331,7 @@ static int find_go_args(struct search *search)
 {
 	int err;
 
-	search->is_go = sb_gopcln_is_there(search->elf);
+	search->is_go = search->to->is_go = sb_gopcln_is_there(search->elf);
 	search->go_args = SB_ARGS_ON_STACK;
 	search->wants_marker = true;
 	err = search->is_go ? look_at_table(search, SHT_SYMTAB) : 0;

@@ -24,6 +24,7 @@ struct sb_resolving {
 	uint32_t tgid;
 	bool is_list; /* places are listed, so none is missed */
 	bool is_call; /* the return is hooked, too */
+	bool is_go; /* out, of sb_resolve_user(): the file is a program in Go, with symbols or without */
 	bool wants_jumps; /* sb_probe.jumps_to, cheap, cheap_of_pointer of user functions are to be found */
 	/* Take a place. @name: of this place, as sb_probes_add() takes it; @probe: its strings are
 	 * borrowed. Return: 0 or a negative errno, with the reason. */

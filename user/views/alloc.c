@@ -2,6 +2,8 @@
 /* The view "alloc": what programs allocate, by the stack of the allocation. The programs are those of the view
  * "trace", at the places that events/allocator.h finds. */
 
+#include <errno.h>
+
 #include "views/skel.h"
 #include "views/views.h"
 
@@ -15,6 +17,19 @@ static bool can_slice(const struct sampler_bpf *skel, const struct sb_view_opts 
 		if (opts->probes->places.at[i].kind != SB_PROBE_USER)
 			return false;
 	return opts->is_governed && sb_probe_multi_is_on(skel->progs.trace_user);
+}
+
+static int check(const struct sb_view_opts *opts, const char **ret_why)
+{
+	int err = sb_held_check(opts, ret_why);
+
+	if (err || !opts->needs_slices || sb_probe_multi_is_there(SB_PROBE_USER))
+		return err;
+	*ret_why =
+		"each malloc() of all programs would trap into the kernel, which before Linux 6.10 "
+		"cannot be had in slices of time; name a process with -p, or allow it by "
+		"--max-overhead off";
+	return -EOPNOTSUPP;
 }
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
@@ -39,7 +54,7 @@ const struct sb_view sb_view_alloc = {
 	.divisor = 1,
 	.unit_of = sb_held_unit_of,
 	.trim = sb_io_layer_trim,
-	.check = sb_held_check,
+	.check = check,
 	.prepare = prepare,
 	.attach = sb_trace_attach,
 	.is_sliced = is_sliced,

@@ -112,6 +112,11 @@ static uint32_t multi_type(enum sb_probe_kind kind)
 	return (kind == SB_PROBE_KERNEL ? has_kernel_links(fd) : has_user_links(fd)) ? type : 0;
 }
 
+bool sb_probe_multi_is_there(enum sb_probe_kind kind)
+{
+	return multi_type(kind);
+}
+
 bool sb_probe_multi_can(enum sb_probe_kind kind, const struct sb_probes *probes)
 {
 	bool is_kernel = kind == SB_PROBE_KERNEL;

@@ -76,6 +76,7 @@ struct sb_view_opts {
 	bool has_command;	 /* the run is of a command; set by the session */
 	uint32_t memory_kinds;	 /* bits 1 << enum sb_memory_kind; 0: all */
 	uint32_t fallback;	 /* enum sb_fallback */
+	bool needs_slices;	 /* allocations of the whole machine, under a limit */
 	bool is_of_time;	 /* memory: weigh by how long it is held, so that blocks add up */
 };
 

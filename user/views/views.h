@@ -201,6 +201,9 @@ bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_prob
 
 /* probe_multi.c, for attach.c: one BPF link attaches a program to many functions. */
 
+/* Return: whether this kernel has such links for functions of @kind, as far as the privileges of the
+ * caller show. */
+bool sb_probe_multi_is_there(enum sb_probe_kind kind);
 /* Return: whether the program for the places of @kind may be loaded for links to many places
  * (kprobe_multi, uprobe_multi): such places are in @probes, of the kernel at least two, and each of
  * them can be in such a link. */
