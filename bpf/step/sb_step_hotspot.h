@@ -14,7 +14,9 @@
  *			have a frame based on rbp, or none.
  *
  * The frame where a sample was taken may be incomplete: the code at the pc tells how much of it
- * exists (HS_AT_*). Sources: src/hotspot of the JDK: share/code/codeBlob.hpp,
+ * exists (HS_AT_*). What differs on arm64 is in sb_step_hotspot_arm64.h.
+ *
+ * Sources: src/hotspot of the JDK: share/code/codeBlob.hpp,
  * share/memory/heap.cpp (find_block_for), cpu/x86: frame_x86.hpp, x86_64.ad (MachProlog,
  * MachEpilog), c1_MacroAssembler_x86.cpp, sharedRuntime_x86_64.cpp,
  * templateInterpreterGenerator_x86.cpp.
@@ -37,17 +39,22 @@
  * Bits of a frame's position, above its lower 32 bits: the bytecode index, or the offset of pc in
  * the code.
  */
-#define SB_HOTSPOT_COMPILED	     (1ull << 40) /* obj is an nmethod, not a Method */
-#define SB_HOTSPOT_STUB		     (1ull << 41) /* obj is another blob */
-#define SB_HOTSPOT_EXACT	     (1ull << 42) /* pc was interrupted, not returned to */
+#define SB_HOTSPOT_COMPILED  (1ull << 40) /* obj is an nmethod, not a Method */
+#define SB_HOTSPOT_STUB	     (1ull << 41) /* obj is another blob */
+#define SB_HOTSPOT_EXACT     (1ull << 42) /* pc was interrupted, not returned to */
 
-#define SB_HOTSPOT_HEAPS_MAX	     3
+#define SB_HOTSPOT_HEAPS_MAX 3
 /* Bound of steps through the segment map; each moves over up to 254 segments. */
-#define SB_HOTSPOT_HOPS_MAX	     16
+#define SB_HOTSPOT_HOPS_MAX  16
 /*
- * Bytes of an interpreter frame below rbp that are read: 8 words. {rbp, return address} are above.
+ * Bytes of an interpreter frame below its frame pointer that are read: 8 or 9 words. {frame
+ * pointer, return address} are above.
  */
-#define SB_HOTSPOT_BELOW_FP	     64
+#ifdef SB_MACHINE_ARM64
+#define SB_HOTSPOT_BELOW_FP 72
+#else
+#define SB_HOTSPOT_BELOW_FP 64
+#endif
 /* A sender's sp that is further away than this is not valid. */
 #define SB_HOTSPOT_ADAPTER_BYTES_MAX 4096
 
@@ -68,22 +75,44 @@ struct sb_hotspot_conf {
 	__u16 is_short_complete; /* blob_complete: 16 bits; otherwise 32 */
 	__u16 method_const;	 /* Method._constMethod */
 	__u16 const_code_size, const_size;
-	__u16 bcp_word; /* index in the words from SB_HOTSPOT_BELOW_FP below rbp on */
+	__u16 bcp_word;	  /* index in the words from SB_HOTSPOT_BELOW_FP below rbp on */
+	__u16 sender_reg; /* arm64: the register that has the caller's sp while a method begins */
 };
 _Static_assert(sizeof(struct sb_hotspot_conf) <= 8 * SB_INTERP_CONF_WORDS, "it fits");
 
 /*
- * Size of an interpreter frame below rbp once it has its Method, and once it has its bytecode
- * pointer.
+ * Size of an interpreter frame below its frame pointer once it has its Method; on x86-64 also once
+ * it has its bytecode pointer, because words are pushed one by one there.
  */
+#ifdef SB_MACHINE_ARM64
+#define HS_INTERP_METHOD_PUSHED 80
+#else
 #define HS_INTERP_METHOD_PUSHED 24
 #define HS_INTERP_MADE		64
+#endif
+
+/* Indexes of words of an interpreter frame in w->at[], see hs_interp_frame(). */
+enum {
+	HS_FP_WORD = SB_HOTSPOT_BELOW_FP / 8,
+	HS_METHOD_WORD = HS_FP_WORD - 3,
+	HS_SENDER_SP_WORD = HS_FP_WORD - 1,
+	HS_RETURN_WORD = HS_FP_WORD + 1,
+	HS_SIZE_WORD = 12,    /* not of the frame: the size of the bytecode, */
+	HS_IS_OTHER_WORD = 13 /* and whether the running bytecode pointer is another method's */
+};
+
+/* The register with the bytecode pointer of the running interpreter frame. */
+#ifdef SB_MACHINE_ARM64
+#define HS_REG_BCP 22
+#else
+#define HS_REG_BCP 13
+#endif
 
 /*
  * These are separate functions because together they have more variables than a BPF stack has room
  * for.
  */
-#define HS_APART		__attribute__((noinline))
+#define HS_APART __attribute__((noinline))
 
 /* How much of a frame exists. */
 enum sb_hotspot_at {
@@ -92,6 +121,7 @@ enum sb_hotspot_at {
 	HS_AT_ENTRY,  /* only the return address, at sp */
 	HS_AT_SUB,    /* all of it, but rbp is not saved yet */
 	HS_AT_WORD,   /* all of it, and temporarily one more word */
+	HS_AT_CALL,   /* arm64: in a stub that the method calls another one through */
 };
 
 /* Return: the configuration of this runtime in this process: w->conf.word. */
@@ -165,6 +195,7 @@ struct sb_hotspot_blob {
 	__s64 frame_size; /* bytes; 0 or less: none */
 	__u64 complete;	  /* offset in the code where the frame is complete; ~0: not known */
 	__u32 check;
+	__u32 size; /* bytes */
 };
 
 /* It is stored in the native walk's scratch memory, after what the functions below read to it. */
@@ -223,6 +254,8 @@ static HS_APART int hs_find(struct sb_interp_walk *w, void *mem, __u64 pc,
 		low = hs_pick(is, conf->heap[i].low, low);
 		segmap = hs_pick(is, conf->heap[i].segmap, segmap);
 	}
+	if (!segmap) /* code of others that has no unwind rule */
+		return -1;
 	seg = hs_block(w, mem, segmap, (pc - low) >> (conf->log2_segment & 31));
 	if (seg == ~0ull)
 		return -1;
@@ -241,9 +274,25 @@ static HS_APART int hs_find(struct sb_interp_walk *w, void *mem, __u64 pc,
 		hs_pick(conf->is_short_complete & 1, hs_u16(w, conf->blob_complete), ret->complete);
 	ret->method = hs_pick(hs_is_nmethod(mem, hs_u64(w, conf->blob_name)),
 			      hs_u64(w, conf->blob_method), 0);
+	ret->size = (__u32)size;
 	ret->check = (__u32)(ret->method >> 3) ^ (__u32)size ^ (__u32)(size >> 9);
 	return 0;
 }
+
+/*
+ * Return: @reg if it can be the sp of a caller (aligned, and at most SB_HOTSPOT_ADAPTER_BYTES_MAX
+ * above sp), otherwise @or_else.
+ */
+static __always_inline __u64 hs_sender_sp(const struct sb_walk *walk, __u64 reg, __u64 or_else)
+{
+	__u64 is = hs_is(reg & 7, 0) & hs_is_below(reg - walk->sp, SB_HOTSPOT_ADAPTER_BYTES_MAX);
+
+	return hs_pick(is, reg, or_else);
+}
+
+#ifdef SB_MACHINE_ARM64
+#include "bpf/step/sb_step_hotspot_arm64.h"
+#else
 
 /*
  * Return: 1 if @pc is a return address, otherwise 0. It must follow a call (e8 with a distance, or
@@ -340,6 +389,8 @@ static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_
 	return hs_pick(hs_is_below((__u64)blob->frame_size, 9), HS_AT_ENTRY, at);
 }
 
+#endif
+
 /*
  * The word at the end of a frame is not a return address of Java code: there is more on the stack
  * than when the method was compiled, because barriers of garbage collectors save registers where
@@ -371,6 +422,13 @@ static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *
 	walk->bx_at = SB_BX_AT_LOST;
 	if (size > SB_FP_FRAME_BYTES_MAX)
 		return sb_step_end(walk, SB_STACK_BAD_CFA);
+#ifdef SB_MACHINE_ARM64
+	if (!has_fp) {
+		walk->uses |= SB_WALK_USES_LR;
+		return sb_step_to(walk, walk->regs[SB_REG_LR],
+				  sp + hs_pick(hs_is(at, HS_AT_SUB), (__u64)size, 0), walk->fp);
+	}
+#endif
 	sp += hs_pick(
 		hs_is(at, HS_AT_ENTRY), 8,
 		hs_pick(hs_is(at, HS_AT_PUSHED), 16, (__u64)size + 8 * hs_is(at, HS_AT_WORD)));
@@ -389,11 +447,12 @@ static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *
 }
 
 /*
- * Examine an interpreter frame at rbp. Its words are left in w->at[], from SB_HOTSPOT_BELOW_FP
- * below rbp on. @running_bcp: r13 of a leaf, its bytecode pointer if it is one; 0: not known.
+ * Examine an interpreter frame at rbp (x29). Its words are left in w->at[], from
+ * SB_HOTSPOT_BELOW_FP below rbp on. @running_bcp: HS_REG_BCP of a leaf, its bytecode pointer if it
+ * is one; 0: not known.
  * Return: its Method, with the index of its bytecode in *@ret_bci and bits that identify the method
- * in *@ret_check; 0: there is no valid Method, and both mean nothing. If w->at[13] was 0 and is 1
- * afterwards, @running_bcp belongs to another method.
+ * in *@ret_check; 0: there is no valid Method, and both mean nothing. If w->at[HS_IS_OTHER_WORD] was
+ * 0 and is 1 afterwards, @running_bcp belongs to another method.
  */
 static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const struct sb_walk *walk,
 					     void *mem, __u64 running_bcp, __u64 *ret_bci,
@@ -408,12 +467,12 @@ static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const str
 		return 0;
 	if (fp - walk->sp < HS_INTERP_METHOD_PUSHED) /* the frame is incomplete */
 		return 0;
-	method = w->at[5];
+	method = w->at[HS_METHOD_WORD];
 	bcp = hs_u64(w, conf->bcp_word * 8);
 	code = sb_interp_word(w, mem, method + conf->method_const);
-	if (!code || sb_interp_read(w, mem, &w->at[12], 8, code + conf->const_code_size))
+	if (!code || sb_interp_read(w, mem, &w->at[HS_SIZE_WORD], 8, code + conf->const_code_size))
 		return 0;
-	size = (__u16)w->at[12];
+	size = (__u16)w->at[HS_SIZE_WORD];
 	*ret_check = code >> 3 ^ size;
 	code += conf->const_size;
 	*ret_bci = 0;
@@ -426,22 +485,12 @@ static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const str
 	if (running_bcp - code < size)
 		bcp = running_bcp;
 	else if (running_bcp)
-		w->at[13] = 1; /* between two methods */
+		w->at[HS_IS_OTHER_WORD] = 1; /* between two methods */
 	*ret_bci = bcp - code;
 	return bcp - code < size ? method : 0;
 }
 
-/*
- * Return: @reg if it can be the sp of a caller (aligned, and at most SB_HOTSPOT_ADAPTER_BYTES_MAX
- * above sp), otherwise @or_else.
- */
-static __always_inline __u64 hs_sender_sp(const struct sb_walk *walk, __u64 reg, __u64 or_else)
-{
-	__u64 is = hs_is(reg & 7, 0) & hs_is_below(reg - walk->sp, SB_HOTSPOT_ADAPTER_BYTES_MAX);
-
-	return hs_pick(is, reg, or_else);
-}
-
+#ifdef SB_MACHINE_X86
 /* Words that may be the return address, for hs_between(). */
 enum {
 	HS_WORD_TOP,	   /* two words at sp */
@@ -521,6 +570,19 @@ static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct 
 #endif
 
 /*
+ * Return: 1 if the incomplete interpreter frame at rbp, whose words hs_interp_frame() left in
+ * w->at[], already has its return address in its place; otherwise 0.
+ */
+static __always_inline __u64 hs_is_made(struct sb_interp_walk *w, const struct sb_walk *walk,
+					void *mem)
+{
+	return hs_is_below(walk->fp - walk->sp, HS_INTERP_MADE) &
+	       hs_is_return(w, mem, w->at[HS_RETURN_WORD]);
+}
+
+#endif
+
+/*
  * Push the interpreter frame that hs_interp_frame() has examined, whose words are in w->at[], and
  * step to its caller. @method, @bci, @check: what it returned.
  * Return: SB_STEP_GO_ON; SB_STEP_END: BAD_FP if @method is 0, DEPTH, BAD_CFA, BAD_PC.
@@ -532,9 +594,14 @@ static __always_inline enum sb_step hs_leave_interp(struct sb_interp_walk *w, st
 		return sb_step_end(walk, SB_STACK_BAD_FP);
 	if (sb_interp_push(w, method, bci, check) != SB_STEP_GO_ON)
 		return sb_step_end(walk, SB_STACK_DEPTH);
-	if (w->at[7] <= walk->fp)
+#ifdef SB_MACHINE_ARM64
+	/* The frame stands on the part of an interpreted caller's stack that it had not used yet. */
+	if (w->at[HS_SENDER_SP_WORD] <= walk->fp)
+		w->at[HS_SENDER_SP_WORD] = walk->fp + 16;
+#endif
+	if (w->at[HS_SENDER_SP_WORD] <= walk->fp)
 		return sb_step_end(walk, SB_STACK_BAD_CFA);
-	return sb_step_to(walk, w->at[9], w->at[7], w->at[8]);
+	return sb_step_to(walk, w->at[HS_RETURN_WORD], w->at[HS_SENDER_SP_WORD], w->at[HS_FP_WORD]);
 }
 
 /*
@@ -549,16 +616,6 @@ static __always_inline enum sb_step hs_leave_stub(struct sb_interp_walk *w, stru
 	if (sb_interp_read(w, mem, w->at, 16, walk->fp))
 		return sb_step_end(walk, SB_STACK_FAULT);
 	return sb_step_to(walk, w->at[1], walk->fp + 16, w->at[0]);
-}
-
-/*
- * Return: 1 if the incomplete interpreter frame at rbp, whose words hs_interp_frame() left in
- * w->at[], already has its return address in its place; otherwise 0.
- */
-static __always_inline __u64 hs_is_made(struct sb_interp_walk *w, const struct sb_walk *walk,
-					void *mem)
-{
-	return hs_is_below(walk->fp - walk->sp, HS_INTERP_MADE) & hs_is_return(w, mem, w->at[9]);
 }
 
 /*
@@ -581,16 +638,23 @@ static __always_inline enum sb_step sb_hotspot_native(struct sb_interp_walk *w,
 	*blob = (struct sb_hotspot_blob){};
 	walk->mark = 0;
 	if (is_interp) {
-		w->at[9] = w->at[13] = 0;
-		method = hs_interp_frame(w, walk, mem, is_leaf ? walk->regs[13] : 0, &bci, &check);
-		is_between = is_leaf && (!method || w->at[13]);
+		w->at[HS_RETURN_WORD] = w->at[HS_IS_OTHER_WORD] = 0;
+		method = hs_interp_frame(w, walk, mem, is_leaf ? walk->regs[HS_REG_BCP] : 0, &bci,
+					 &check);
+		is_between = is_leaf && (!method || w->at[HS_IS_OTHER_WORD]);
+#ifdef SB_MACHINE_X86
 		if (is_between && !method && hs_is_made(w, walk, mem))
-			return sb_step_to(walk, w->at[9],
+			return sb_step_to(walk, w->at[HS_RETURN_WORD],
 					  hs_sender_sp(walk, walk->regs[13], walk->fp + 16),
-					  w->at[8]);
+					  w->at[HS_FP_WORD]);
+#endif
 	} else {
 		if (hs_find(w, mem, pc, blob))
 			return SB_STEP_FP_CHAIN;
+#ifdef SB_MACHINE_ARM64
+		if (is_leaf && blob->method && hs_a64_is_trampoline(walk, mem))
+			return sb_step_to(walk, walk->regs[SB_REG_LR], walk->sp, walk->fp);
+#endif
 		position = ((walk->pc - blob->code) & 0xffffffff) |
 			   hs_pick(hs_is_below(blob->method, 1), SB_HOTSPOT_STUB,
 				   SB_HOTSPOT_COMPILED) |

@@ -3,7 +3,7 @@
 """Complete stacks of C and of interpreters on arm64, under emulation: shares and ends of stacks, no counts. Run by the
 suite vm.
 
-arm64.py STACKBPF BUILD [PART...]       PART: native, python, perl, lua, ruby, php, node; all of them by default
+arm64.py STACKBPF BUILD [PART...]       PART: native, python, perl, lua, ruby, php, node, java; all of them by default
 """
 import collections
 import os
@@ -170,6 +170,32 @@ def script(name):
     check(any(loop in ';'.join(stack) for stack in both.stacks), f'{name}: its functions in C, too')
 
 
+# Interpreted, and compiled, which leaves too few samples of the work to compare shares.
+JAVA = {'interpreter': ('-Xint',), 'C1': ('-XX:TieredStopAtLevel=1',), 'C2': ('-XX:-TieredCompilation',)}
+
+
+def java():
+    for mode, options in JAVA.items():
+        command = ('java', '-XX:-UsePerfData', *options, '-cp', f'{BUILD}/classes', 'Rounds', '/etc/passwd', '/tmp/rounds')
+        with running(*command, stdout=subprocess.PIPE, text=True) as target:
+            target.stdout.readline()
+            result = sample(target.pid, '-u')
+        what = f'java, {mode}'
+        # As of Node.js; nor do other threads of the virtual machine come through main().
+        cut = {s: w for s, w in result.stacks.items() if '[truncated' in ';'.join(s)}
+        late = {s: w for s, w in cut.items() if '[truncated: unwind table not ready]' not in s}
+        check(sum(late.values()) <= 1 + (1 - GATE) * result.total,
+              f'{what}: {sum(cut.values())} of {result.total} cut, {sum(late.values())} of them with all tables')
+        for stack in late:
+            print('   ', ';'.join(stack))
+        rounds = collections.Counter({s: w for s, w in result.stacks.items() if 'Rounds.round_of' in s})
+        check(rounds.total() >= 50, f'{what}: {rounds.total()} of {result.total} are of the program')
+        check(not any(s.count('Rounds.spin') > 1 for s in rounds), f'{what}: no method stands twice')
+        if mode == 'interpreter':
+            result.stacks = collections.Counter({s: w for s, w in rounds.items() if 'Rounds.spin' in s})
+            check_shares(what, result, 0.1, 'Rounds.')
+
+
 def native():
     split('tests/programs/split')
     split('split-signed')
@@ -177,9 +203,9 @@ def native():
     frame_pointers()
 
 
-for part in sys.argv[3:] or ('native', 'python', *SCRIPTS):
+for part in sys.argv[3:] or ('native', 'python', 'java', *SCRIPTS):
     if part in SCRIPTS:
         script(part)
     else:
-        {'native': native, 'python': python}[part]()
+        {'native': native, 'python': python, 'java': java}[part]()
 done()

@@ -16,7 +16,7 @@ import sys
 import cross
 import kernels
 import machine
-from kernel import SECONDS_MAX, run
+from kernel import SECONDS_MAX, compile_java, run
 from machine import Missing
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'live'))
@@ -45,6 +45,7 @@ def prepare(build):
         out = cross.build(build, root, TARGETS)
         for name, flags in SELFCHECKS.items():
             cross.compile_program(root, TOP / 'tests/programs/selfcheck.c', out / f'selfcheck-{name}', *flags)
+        compile_java(out / 'classes', TOP / 'tests/programs/Rounds.java')
         cross.compile_labels(root, labels_programs, out / 'labels')
         cross.compile_program(root, TOP / 'tests/programs/split.c', out / 'split-signed', '-O1', '-pthread',
                               '-mbranch-protection=standard')

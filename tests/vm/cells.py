@@ -34,7 +34,7 @@ VIEWS = {
     'io governed': ('io', *GOVERNED),
 }
 ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing
-ON_ARM64 = ('native', 'python', 'perl', 'ruby', 'lua', 'php', 'node')
+ON_ARM64 = ('native', 'python', 'perl', 'ruby', 'lua', 'php', 'node', 'java')
 NOT_ON_ARM64 = 'on arm64 this runtime shows its C functions only (interpreters.md)'
 OF_DISK = ('io cache', 'io block', 'io fsync')
 NO_TABLES = 'its frames are linked by frame pointers: generated code has no unwind tables'

@@ -25,8 +25,8 @@ PACKAGES = (
     'libbpf-dev', 'libc6-dev', 'libcmocka-dev', 'libdw-dev', 'libelf-dev', 'libiberty-dev', 'liblzma-dev', 'libzstd-dev',
     'zlib1g-dev',
     # to run tests with
-    'bash', 'binutils', 'busybox-static', 'coreutils', 'dash', 'libgcc-s1', 'lua5.4', 'nodejs', 'perl', 'php8.2-cli',
-    'python3', 'ruby')
+    'bash', 'binutils', 'busybox-static', 'coreutils', 'dash', 'libgcc-s1', 'lua5.4', 'luajit', 'nodejs',
+    'openjdk-17-jre-headless', 'perl', 'php8.2-cli', 'python3', 'ruby')
 CROSS_FILE = """[binaries]
 c = ['{compiler}', '--sysroot={root}']
 ar = '{triplet}-ar'

@@ -54,10 +54,9 @@ def tell(record):
           flush=True)
 
 
-def compile_java(build, source):
-    classes = build / 'vm/classes'
+def compile_java(classes, source):
     if shutil.which('javac') and not (classes / 'Rounds.class').exists():
-        subprocess.run(['javac', '-d', classes, source], check=True)
+        subprocess.run(['javac', '--release', '17', '-d', classes, source], check=True)
 
 
 def keep(path, version, records, seconds):
@@ -105,7 +104,7 @@ def main():
         setup = machine.Setup(kernels.unpack(args.name), seconds_max=SECONDS_MAX[mode],
                               writable=(top,) if top in build.parents else (top, build),
                               env={name: os.environ[name] for name in ('KEEP',) if name in os.environ})
-        compile_java(build, here.parent / 'programs/Rounds.java')
+        compile_java(build / 'vm/classes', here.parent / 'programs/Rounds.java')
         return run(setup, [sys.executable, here / 'inside.py', build, mode, *args.only],
                    build / 'vm' / f'x86_64-{args.name}.json', is_whole=args.all and not args.only)
     except Missing as missing:

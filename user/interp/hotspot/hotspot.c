@@ -18,8 +18,14 @@
 #define RELEASE_BYTES_MAX 31u
 /* What the walker reads of a blob at once. */
 #define HEAD_BYTES	  (sizeof(((struct sb_interp_walk *)0)->at))
+/* Where an interpreter frame before JDK 9 has its bytecode pointer: struct sb_hotspot_conf.bcp_word. */
+#ifdef SB_MACHINE_ARM64
+#define OLD_BCP_WORD 2
+#else
+#define OLD_BCP_WORD 1
+#endif
 /* A code cache has up to 2 GiB. */
-#define HEAP_BYTES_MAX	  (4ull << 30)
+#define HEAP_BYTES_MAX (4ull << 30)
 
 /* Fields without which there is nothing to do. */
 static int check_layout(struct sb_runtime *rt, const struct sb_hotspot_layout *l)
@@ -210,7 +216,8 @@ static int make_conf(struct sb_runtime *rt, const struct sb_hotspot *hs)
 	conf->method_const = (uint16_t)l->method_const;
 	conf->const_code_size = (uint16_t)l->const_code_size;
 	conf->const_size = (uint16_t)l->size_const;
-	conf->bcp_word = hs->major < 9;
+	conf->bcp_word = hs->major < 9 ? OLD_BCP_WORD : 0;
+	conf->sender_reg = hs->major < 19 ? 13 : 19;
 	if (is_far)
 		return sb_runtime_refuse(rt, "its code description is too long");
 	return 0;
@@ -373,6 +380,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_hotspot = {
 	.runtime = SB_RUNTIME_HOTSPOT,
 	.name = "java",
+	.is_for_any_machine = true,
 	.needs_all_maps = true,
 	.settles_ns = SB_NS_PER_SEC,
 	.markers = { "gHotSpotVMStructs" },

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The part of sb_step_hotspot.h for arm64; that header includes this one, and says what @w, @walk
+ * and @mem are, and what the functions may change. Frames are those of x86-64, with x29 for rbp,
+ * but for this:
+ *
+ *	- A call leaves the return address in x30. A method that has no frame yet, or no more, has it
+ *	  there; so have the stubs that make no frame.
+ *	- Frames are made and given up by few instructions, which look the same in all versions
+ *	  (MacroAssembler::build_frame, remove_frame, enter, leave), so they are searched for around
+ *	  the pc.
+ *	- An interpreter frame is reserved at once: its bytecode pointer is at -72 (JDK 8: -56), and
+ *	  x29 points to it when all but its sender's sp is there. While it runs, its bytecode pointer
+ *	  is in x22. The sender's sp is in x13 (x19 since JDK 19) while a method begins, and in x20
+ *	  while it ends.
+ *
+ * Sources: src/hotspot of the JDK, cpu/aarch64: frame_aarch64.hpp, macroAssembler_aarch64.cpp,
+ * sharedRuntime_aarch64.cpp, templateInterpreterGenerator_aarch64.cpp, interp_masm_aarch64.cpp;
+ * instructions: Arm ARM, section C6.2.
+ */
+#ifndef SB_STEP_HOTSPOT_ARM64_H
+#define SB_STEP_HOTSPOT_ARM64_H
+
+#ifndef SB_STEP_HOTSPOT_H
+#error "include sb_step_hotspot.h"
+#endif
+
+/* Instructions that are read from pc on, where a method begins, and before it, where one ends. */
+#define HS_A64_AHEAD		   16
+#define HS_A64_BEHIND		   8
+
+/* Return: 1 if @insn, an instruction, is @val in the bits of @mask, otherwise 0. */
+#define hs_a64_is(insn, mask, val) hs_is((insn) & (mask), (val))
+#define HS_A64_SAVE(insn)	   hs_a64_is(insn, 0xffc07fff, 0xa9007bfd) /* stp x29, x30, [sp, #n] */
+#define HS_A64_PUSH(insn)	   hs_a64_is(insn, 0xffffffff, 0xa9bf7bfd) /* stp x29, x30, [sp, #-16]! */
+#define HS_A64_RESTORE(insn)	   hs_a64_is(insn, 0xffc07fff, 0xa9407bfd) /* ldp x29, x30, [sp, #n] */
+#define HS_A64_POP(insn)	   hs_a64_is(insn, 0xffffffff, 0xa8c17bfd) /* ldp x29, x30, [sp], #16 */
+#define HS_A64_GIVE(insn)	   hs_a64_is(insn, 0xff8003ff, 0x910003ff) /* add sp, sp, #n */
+/* sub sp, sp, #n; sub sp, sp, x8 */
+#define HS_A64_TAKE(insn) \
+	(hs_a64_is(insn, 0xff8003ff, 0xd10003ff) | hs_a64_is(insn, 0xffe003ff, 0xcb2003ff))
+/* ret, b, br: what stands behind it has another past. */
+#define HS_A64_GO(insn) \
+	(hs_a64_is(insn, 0xff9ffc1f, 0xd61f0000) | hs_a64_is(insn, 0xfc000000, 0x14000000))
+#define HS_A64_RET 0xd65f03c0
+#define HS_A64_CUT 0x927cee9f /* and sp, x20, #-16 */
+
+/* Return: the @i-th instruction (4 bytes) of those in w->at[], below 32. */
+static __always_inline __u64 hs_a64_insn(const struct sb_interp_walk *w, __u32 i)
+{
+	return (__u32)(w->at[i / 2 & 15] >> (i & 1) * 32);
+}
+
+/* Return: 1 if @pc is behind a call (bl, blr), otherwise 0. */
+static __always_inline __u64 hs_a64_is_behind_call(void *mem, __u64 pc)
+{
+	__u32 read = 0;
+	__u64 insn;
+
+	SB_INTERP_READ(mem, &read, sizeof(read), pc - 4);
+	insn = read;
+	return hs_a64_is(insn, 0xfc000000, 0x94000000) | hs_a64_is(insn, 0xfffffc1f, 0xd63f0000);
+}
+
+/*
+ * Return: 1 if @pc is a return address in the code cache or in the VM, otherwise 0. It must follow a
+ * call. Return addresses in the interpreter are accepted without one, because they are loaded
+ * directly.
+ */
+static __always_inline __u64 hs_is_return(struct sb_interp_walk *w, void *mem, __u64 pc)
+{
+	const struct sb_hotspot_conf *conf = sb_hotspot_conf(w);
+	__u64 is = hs_is_below(pc - w->conf.hook_begin, w->conf.hook_end - w->conf.hook_begin) |
+		   hs_is_below(pc - conf->vm_begin, conf->vm_end - conf->vm_begin);
+
+	is &= hs_a64_is_behind_call(mem, pc);
+	return is | hs_is_below(pc - conf->interp_begin, conf->interp_end - conf->interp_begin);
+}
+
+/*
+ * Return: 1 if the leaf @walk stands in a stub of a method through which it calls what is too far
+ * away for a direct call ("ldr x8, .+8; br x8"): the method's frame is complete, and x30 has the
+ * place in the method. Otherwise 0.
+ */
+static __always_inline __u64 hs_a64_is_trampoline(const struct sb_walk *walk, void *mem)
+{
+	__u32 code[3] = {};
+	__u64 is;
+
+	/* pc is at the first or at the second instruction. */
+	SB_INTERP_READ(mem, code, sizeof(code), walk->pc - 4);
+	is = hs_is(code[0], 0x58000048) & hs_is(code[1], 0xd61f0100);
+	return is | (hs_is(code[1], 0x58000048) & hs_is(code[2], 0xd61f0100));
+}
+
+/*
+ * Return: how much of a frame exists (enum sb_hotspot_at) before the point in an nmethod where it
+ * is complete, which is @left bytes from pc on. The instructions at pc are read to w->at[].
+ */
+static __always_inline __u64 hs_a64_in_prologue(struct sb_interp_walk *w, void *mem,
+						const struct sb_walk *walk, __u64 left)
+{
+	__u64 saves = 0, takes = 0, at, i;
+
+	__builtin_memset(w->at, 0, sizeof(w->at));
+	SB_INTERP_READ(mem, w->at, 4 * HS_A64_AHEAD, walk->pc);
+#ifdef __clang__
+#pragma clang loop unroll(full)
+#endif
+	for (i = 0; i < HS_A64_AHEAD; i++) {
+		__u64 insn = hs_a64_insn(w, i), is = hs_is_below(4 * i, left);
+
+		saves |= is & (HS_A64_SAVE(insn) | HS_A64_PUSH(insn));
+		takes |= is & HS_A64_TAKE(insn);
+	}
+	/* Bigger frames are pushed before the rest of them is taken, smaller ones taken first. */
+	at = hs_pick(takes, HS_AT_PUSHED, HS_AT_WHOLE);
+	at = hs_pick(saves, HS_AT_ENTRY, at);
+	return hs_pick(HS_A64_SAVE(hs_a64_insn(w, 0)), HS_AT_SUB, at);
+}
+
+/*
+ * Return: how much of a frame exists (enum sb_hotspot_at) after the point in an nmethod where it is
+ * complete: it is given up, and then there are a few instructions more up to the return, or to a
+ * jump. The instructions before pc and at it are read to w->at[].
+ */
+static __always_inline __u64 hs_a64_in_body(struct sb_interp_walk *w, void *mem,
+					    const struct sb_walk *walk)
+{
+	__u64 is_gone = 0, before = 0, insn = 0, at, i;
+
+	__builtin_memset(w->at, 0, sizeof(w->at));
+	SB_INTERP_READ(mem, w->at, 4 * HS_A64_BEHIND + 4, walk->pc - 4 * HS_A64_BEHIND);
+#ifdef __clang__
+#pragma clang loop unroll(full)
+#endif
+	for (i = 0; i < HS_A64_BEHIND; i++) {
+		insn = hs_a64_insn(w, i);
+		is_gone &= 1 ^ HS_A64_GO(insn);
+		is_gone |= HS_A64_POP(insn) | (HS_A64_GIVE(insn) & HS_A64_RESTORE(before));
+		before = insn;
+	}
+	insn = hs_a64_insn(w, HS_A64_BEHIND);
+	at = hs_pick(is_gone, HS_AT_ENTRY, HS_AT_WHOLE);
+	at = hs_pick(HS_A64_POP(insn), HS_AT_PUSHED, at);
+	/* x29 and x30 are the caller's already. */
+	return hs_pick(HS_A64_GIVE(insn) & HS_A64_RESTORE(before), HS_AT_SUB, at);
+}
+
+/*
+ * Return: how much of the frame of the interrupted nmethod @blob, where @walk stands as a leaf,
+ * exists (enum sb_hotspot_at). w->at[] is overwritten.
+ */
+static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_walk *walk,
+				 const struct sb_hotspot_blob *blob)
+{
+	__u64 done = walk->pc - blob->code;
+
+	walk->uses |= SB_WALK_USES_LR;
+	if (blob->frame_size < 16)
+		return HS_AT_ENTRY;
+	return done < blob->complete ? hs_a64_in_prologue(w, mem, walk, blob->complete - done)
+				     : hs_a64_in_body(w, mem, walk);
+}
+
+/*
+ * Return: the sp of the caller of the leaf @walk, which begins or ends a method in the interpreter,
+ * or stands between two of its methods. @lr: x30
+ */
+static __always_inline __u64 hs_a64_interp_sp(struct sb_interp_walk *w, const struct sb_walk *walk,
+					      void *mem, __u64 lr)
+{
+	const struct sb_hotspot_conf *conf = sb_hotspot_conf(w);
+	__u32 reg = conf->sender_reg;
+	__u64 is, to_sp;
+	__u32 code = 0;
+
+	SB_STEP_OPAQUE(reg);
+	SB_INTERP_READ(mem, &code, sizeof(code), walk->pc);
+	is = hs_is(code, HS_A64_RET) | hs_is(code, HS_A64_CUT);
+	to_sp = hs_pick(is, walk->regs[20] & ~15ull, walk->regs[reg & (SB_UNWIND_REGS - 1)]);
+	to_sp = hs_sender_sp(walk, to_sp, walk->sp);
+	/* The frame at x29 is the caller's, and does not depend on sp. */
+	is = hs_is_below(lr - conf->interp_begin, conf->interp_end - conf->interp_begin);
+	return hs_pick(is & w->at[HS_IS_OTHER_WORD] & 1, walk->sp, to_sp);
+}
+
+/*
+ * Return: the sp of the caller of the leaf @walk in the stub @blob, which has no frame. Adapters
+ * from compiled to interpreted code move sp, after they have copied it to a register.
+ */
+static __always_inline __u64 hs_a64_stub_sp(struct sb_interp_walk *w, const struct sb_walk *walk,
+					    void *mem)
+{
+	const struct sb_hotspot_conf *conf = sb_hotspot_conf(w);
+	__u64 name = hs_u64(w, conf->blob_name), text = 0, is, i;
+	__u32 reg = conf->sender_reg;
+
+	SB_STEP_OPAQUE(reg);
+	SB_INTERP_READ(mem, &text, sizeof(text), name);
+	is = hs_is(text, 0x204932432f433249ull); /* "I2C/C2I adapters" */
+	__builtin_memset(w->at, 0, sizeof(w->at));
+	SB_INTERP_READ(mem, w->at, 4 * HS_A64_AHEAD, walk->pc);
+#ifdef __clang__
+#pragma clang loop unroll(full)
+#endif
+	for (i = 0; i < HS_A64_AHEAD; i++) /* mov x13, sp: not copied yet */
+		is &= 1 ^ hs_is(hs_a64_insn(w, i), 0x910003e0 | reg);
+	return hs_pick(is, hs_sender_sp(walk, walk->regs[reg & (SB_UNWIND_REGS - 1)], walk->sp),
+		       walk->sp);
+}
+
+/*
+ * Step out of a leaf in the interpreter or in a stub by x30, if it has not made its frame yet, or
+ * has given it up. In a stub whose frame stands, x30 is what the frame has saved, or, after a call,
+ * in the stub itself. @size: bytes of the stub's frame; 0 or less: it has none.
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: its frame stands; SB_STEP_END with SB_STACK_BAD_PC.
+ */
+static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
+					__s64 size)
+{
+	const struct sb_hotspot_blob *blob =
+		(const struct sb_hotspot_blob *)&walk->signal_frame[HS_BLOB_AT];
+	const struct sb_hotspot_conf *conf = sb_hotspot_conf(w);
+	__u64 lr = sb_code_addr(walk, walk->regs[SB_REG_LR]), is, is_made, to_sp;
+	__u64 *record = walk->signal_frame; /* two of two words each */
+	__u64 is_interp =
+		hs_is_below(walk->pc - conf->interp_begin, conf->interp_end - conf->interp_begin);
+	__u64 whole = walk->sp + (__u64)size - 16;
+
+	walk->uses |= SB_WALK_USES_LR;
+	if (is_interp) {
+		is = hs_is_return(w, mem, lr);
+		to_sp = hs_a64_interp_sp(w, walk, mem, lr);
+	} else {
+		record[0] = record[1] = record[2] = record[3] = 0;
+		SB_INTERP_READ(mem, record, 16, walk->fp);
+		SB_INTERP_READ(mem, record + 2, 16, whole);
+		is_made = hs_is_below(walk->fp - walk->sp, SB_HOTSPOT_ADAPTER_BYTES_MAX) &
+			  hs_is_below(record[1] ^ lr, 1);
+		is_made |= hs_is_below(16, (__u64)size + 1) & hs_is_below(record[3] ^ lr, 1);
+		/* Libraries of any kind call some of them. */
+		is = hs_is_return(w, mem, lr) | hs_a64_is_behind_call(mem, lr);
+		is &= 1 ^ (is_made | hs_is_below(lr - blob->addr, blob->size));
+		to_sp = hs_a64_stub_sp(w, walk, mem);
+	}
+	if (is)
+		return sb_step_to(walk, lr, to_sp, walk->fp);
+	if (!is_interp && size > 0 && hs_is_return(w, mem, record[3]))
+		return sb_step_to(walk, record[3], whole + 16, record[2]);
+	return SB_STEP_FP_CHAIN;
+}
+
+#endif /* SB_STEP_HOTSPOT_ARM64_H */
