@@ -35,6 +35,8 @@ RULES = (
 NEEDS_CLOEXEC = re.compile(r'(?<![\w.>])(open|openat|openat2|socket|socketpair|accept4|pipe2|dup3|epoll_create1'
                            r'|eventfd|timerfd_create|signalfd|memfd_create|inotify_init1|mkostemp)\s*\(')
 NO_CLOEXEC = re.compile(r'(?<![\w.>])(creat|accept|pipe|dup|epoll_create|inotify_init|mkstemp)\s*\(')
+# Of a map that is left out, libbpf 1.4 and later return the descriptor of an empty file.
+TESTS_MAP_FD = re.compile(r'\b(bpf_map__fd)\([^;]*?\)\s*(<|>=|==|!=)\s*-?\d')
 FOPEN = re.compile(r'(?<![\w.>])(fopen|freopen)\s*\(')
 
 
@@ -51,6 +53,12 @@ def forbidden(path, source):
     if not is_in(path, (*PROGRAMS, *TESTS, 'user/base/log.c')):
         for match in re.finditer(r'\bstderr\b', source):
             tree.breach(path, tree.line_of(source, match.start()), 'stderr: use base/log.h')
+
+
+def tells_nothing(path, source):
+    for match in TESTS_MAP_FD.finditer(source):
+        tree.breach(path, tree.line_of(source, match.start()),
+                    f'{match.group(1)}() does not tell if there is the map: use bpf_map__autocreate()')
 
 
 def inherited(path, source, raw):
@@ -72,6 +80,7 @@ for path in tree.files('*.c', '*.h'):
     raw = tree.without_comments(tree.text(path))
     source = tree.code(raw)
     forbidden(path, source)
+    tells_nothing(path, source)
     if not is_in(path, (*TESTS, 'bpf/')):
         inherited(path, source, raw)
 tree.done()

@@ -43,6 +43,7 @@ BREACHES = (
     ('size', 'user/base/x.c', 'static int f(int a, int b, int c,\n\t     int d, int e, int g, int h)\n{\n}\n', 2),
     ('calls', 'user/base/x.c', 'void f(void)\n{\n\tatoi(s);\n}\n', 4),
     ('calls', 'user/base/x.c', 'int x;\nint y = open(path, O_RDONLY | f(1));\n', 3),
+    ('calls', 'user/capture/x.c', 'int x = bpf_map__fd(map) < 0;\n', 2),
     ('calls', 'symbolizer/x.c', 'FILE *f = fopen(path, "r");\n', 2),
     ('calls', 'user/model/x.c', 'int x = fprintf(stderr, "x");\n', 2),
     ('calls', 'tests/unit/x.c', 'int x = usleep(5);\n', 2),
