@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 	status = run(argv);
 	/* Text for people (help, doctor) is checked here; results were checked where written. */
 	if (fflush(stdout) && status == SB_EXIT_DATA && errno != EPIPE) {
-		sb_err(-errno, "cannot write to stdout");
+		sb_err(-errno, "cannot write to standard output");
 		status = SB_EXIT_FAILED;
 	}
 	return status;

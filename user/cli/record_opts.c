@@ -508,9 +508,9 @@ const struct sb_opt sb_record_rows[] = {
 		  "block:block_rq_complete" },
 	{ .name = "key", .metavar = "EXPR", PAIRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(key),
-	  .help = "with --from and --to: an end belongs to the begin that had the same value of this "
-		  "expression, in whatever thread: 'args->sector' (default: to the last begin of the "
-		  "same thread)" },
+	  .help = "with --from and --to: an event of --to ends the event of --from that had the "
+		  "same value of this expression, in whatever thread: 'args->sector' (default: the "
+		  "last one of the same thread)" },
 	{ .name = "to-key", .metavar = "EXPR", PAIRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(to_key),
 	  .help = "with --key: the expression over the arguments of --to, if it is not that of --key" },
@@ -528,8 +528,8 @@ const struct sb_opt sb_record_rows[] = {
 		  "'arg1 > 4096', 'args->prev_prio < 100 && comm == \"nginx\"'" },
 	{ .name = "weight", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(weight),
-	  .help = "weigh each event by this expression, see above, instead of counting it, in latency "
-		  "instead of its duration: 'arg0', 'retval', 'args->bytes_req'" },
+	  .help = "weigh each event by this expression, see above: 'arg0', 'retval', "
+		  "'args->bytes_req' (default: count it; in latency: weigh it by its duration)" },
 	{ .name = "value", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(value),
 	  .help = "tell events apart by the value of this expression, see above, which becomes a leaf "
@@ -560,8 +560,9 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "slower-than", .metavar = "DUR", SPANS,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.slower_than_ns),
 	  .parse = parse_micros,
-	  .help = "with --in: only during calls, or times from --in to --until or with one value of a "
-		  "label, that take at least DUR: 500 (microseconds), 100ms, 2s" },
+	  .help = "with --in: only spans that take at least DUR: 500 (microseconds), 100ms, 2s. A "
+		  "span is a call, the time from --in to --until, or that with one value of a "
+		  "label" },
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.min_ns),
 	  .parse = parse_micros,
@@ -692,8 +693,8 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "add a tag to all samples, such as region=eu; can be repeated" },
 	{ .name = "tids", RECORDER,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(recorder.by_thread),
-	  .help = "add a tag 'tid', the thread ID; as the tag 'pid', only blocks of 10 s have it, not "
-		  "their aggregates" },
+	  .help = "add a tag 'tid', the thread ID; like the tag 'pid', it is kept in blocks of 10 "
+		  "s only, not in their aggregates" },
 	{ .name = "retain", .metavar = "LIST", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT, FIELD(recorder),
 	  .parse = sb_recorder_parse_retain,
