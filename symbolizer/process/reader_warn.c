@@ -26,6 +26,6 @@ void sb_reader_warn(const struct sb_reader_stats *stats)
 			(unsigned long long)stats->nr_refused);
 	if (stats->nr_leased)
 		sb_warn("%llu times a file was not read because another process holds a "
-			"lease on it",
+			"lease on it; names in it are missing until that process gives it up",
 			(unsigned long long)stats->nr_leased);
 }

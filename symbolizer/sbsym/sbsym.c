@@ -435,7 +435,7 @@ static int open_target(struct run *run)
 	else if (run->tgid)
 		sb_err(err, "cannot read process %s", run->target);
 	else
-		sb_err(err, "'%s'", run->target);
+		sb_err(err, "cannot open '%s'", run->target);
 	return err == -ESRCH || err == -ENOENT ? EXIT_NO_TARGET : EXIT_FAILED;
 }
 
@@ -497,7 +497,7 @@ static int name_addresses(const struct options *opts, char **operands, int nr)
 	run.target = operands[0];
 	err = sb_symbolizer_new(&opts->sym, &run.sym);
 	if (err) {
-		sb_err(err, "cannot start");
+		sb_err(err, "cannot prepare the look-up of names");
 		return EXIT_FAILED;
 	}
 	status = run_target(&run, operands + 1, nr - 1);
