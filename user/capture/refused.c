@@ -187,7 +187,10 @@ int sb_load_explain(struct sb_reason *reason, int err)
 		return sb_explain(reason, err, "load the BPF programs");
 	if (is_too_old())
 		return say_too_old(reason);
-	return sb_reason_set(reason, err, "the kernel rejects the BPF map '%s'", heard.name);
+	return sb_reason_set(reason, err,
+			     "the kernel rejects the BPF map '%s'; 'stackbpf doctor' shows what "
+			     "this kernel lacks",
+			     heard.name);
 }
 
 int sb_load(struct sampler_bpf *skel)

@@ -67,7 +67,8 @@ static int follow_processes(struct sb_session *session)
 	int err = sb_view_keep_link(&session->links, link);
 
 	if (err)
-		return sb_reason_set(session->opts.reason, err, "cannot attach the hook of fork");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot attach the BPF program that follows forks");
 	err = sb_targets_follow_existing(session->opts.targets, session->skel,
 					 &session->nr_left_out);
 	return err ? sb_reason_set(session->opts.reason, err, "cannot list the running processes")
@@ -97,7 +98,8 @@ static int attach_others(struct sb_session *session)
 			continue;
 		err = sb_view_keep_link(&session->links, link);
 		if (err)
-			return sb_reason_set(session->opts.reason, err, "cannot attach '%s'",
+			return sb_reason_set(session->opts.reason, err,
+					     "cannot attach the BPF program '%s'",
 					     bpf_program__name(prog));
 	}
 	for (i = 0; i < views->nr && !err; i++)

@@ -27,9 +27,7 @@ static int keep_timer(struct sb_session *session, struct bpf_link *link, int fd,
 		err = sb_thinning_add_timer(&session->thinning, fd, cpu);
 	}
 	return err ? sb_reason_set(session->opts.reason, err,
-				   "cannot store the timer of CPU "
-				   "%u",
-				   cpu)
+				   "cannot add the timer of CPU %u to the run", cpu)
 		   : 0;
 }
 

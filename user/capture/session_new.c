@@ -237,7 +237,8 @@ static int prepare_views(struct sb_session *session)
 	session->opts.view_opts.has_command = opts->command;
 	err = sb_span_prepare(skel, &opts->view_opts);
 	if (err)
-		return sb_reason_set(session->opts.reason, err, "cannot prepare the spans");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot switch on the BPF programs for the spans of --in");
 	for (i = 0; i < opts->views.nr; i++) {
 		err = opts->views.at[i]->prepare(skel, &opts->view_opts);
 		if (err)

@@ -79,7 +79,8 @@ int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_
 			to->reason, 0,
 			"event '%s': cannot tell whether an instruction begins there, because the "
 			"machine code before it cannot be decoded; a probe within an "
-			"instruction would make the program crash",
+			"instruction would make the program crash, so name the function without "
+			"an offset",
 			to->text);
 	else if (err)
 		return sb_reason_set(to->reason, err, "event '%s': cannot read the machine code",

@@ -30,7 +30,9 @@ static int explain_tracefs(struct sb_resolving *to, int err)
 	if (err == -EACCES || err == -EPERM)
 		return sb_reason_set(to->reason, err,
 				     "cannot read the kernel's list of tracepoints (tracefs)");
-	sb_reason_set(to->reason, err, "this kernel has no list of tracepoints (tracefs)");
+	sb_reason_set(to->reason, err,
+		      "this kernel has no list of tracepoints (tracefs); boot one that was built "
+		      "with CONFIG_EVENT_TRACING=y");
 	return -EOPNOTSUPP;
 }
 

@@ -46,5 +46,7 @@ int sb_later_attach(const struct sampler_bpf *skel, const struct sb_probes *prob
 	for (i = 0; i < probes->places.nr && !err; i++)
 		if (is_for_later(&probes->places.at[i]))
 			err = attach_later(skel, probes, i, links);
-	return err ? sb_reason_set(reason, err, "cannot take stacks at tracepoints") : 0;
+	return err ? sb_reason_set(reason, err,
+				   "cannot attach the BPF program that takes stacks at tracepoints")
+		   : 0;
 }

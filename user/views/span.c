@@ -84,7 +84,9 @@ static int attach_switch(struct sampler_bpf *skel, sb_vec_link *links, struct sb
 	const struct bpf_program *prog = skel->progs.span_switch;
 	int err = sb_view_keep_link(links, bpf_program__attach(prog));
 
-	return err ? sb_reason_set(reason, err, "cannot attach '%s'", bpf_program__name(prog)) : 0;
+	return err ? sb_reason_set(reason, err, "cannot attach the BPF program '%s'",
+				   bpf_program__name(prog))
+		   : 0;
 }
 
 /* The ends first, so that no beginning is without its end. */
