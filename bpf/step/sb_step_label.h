@@ -148,7 +148,8 @@ static __always_inline void sb_label_put_ids(struct sb_label_walk *w)
 /*
  * sb_label_begin() for OTEL: copy all attributes of the record at @record of the process to
  * w->record. One that the thread is changing right now counts as empty; one that is too long is
- * cut, and counted in w->nr_cut.
+ * cut, and counted in w->nr_cut. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are
+ * none, it is being changed (w->is_changing), or it cannot be read (w->is_bad).
  */
 static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w, void *mem,
 							__u64 record)
@@ -198,7 +199,9 @@ static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *
 }
 
 /* sb_label_begin_go() for a map, of which @map is the header: buckets of other hashes follow each
- * other. Labels of more buckets, or in a further bucket of one hash, are counted in w->nr_cut. */
+ * other. Labels of more buckets, or in a further bucket of one hash, are counted in w->nr_cut.
+ * Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or the map cannot be
+ * read, and w->is_bad is set. */
 static __always_inline enum sb_step sb_label_begin_map(struct sb_label_walk *w, void *mem,
 						       __u64 map)
 {
@@ -219,8 +222,10 @@ static __always_inline enum sb_step sb_label_begin_map(struct sb_label_walk *w, 
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_begin() for GO: @g: of whatever stack the thread is on, which may be one of the
- * runtime's. */
+/* sb_label_begin() for GO: find the goroutine that the thread runs, for w->goroutine, and the set
+ * of its labels. @g: the address of the `g` of whatever stack the thread is on, which may be one of
+ * the runtime's. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or they
+ * cannot be read, and w->is_bad is set. */
 static __always_inline enum sb_step sb_label_begin_go(struct sb_label_walk *w, void *mem, __u64 g)
 {
 	__u64 m = sb_label_word(w, mem, g + SB_LABEL_GO_M);
@@ -296,8 +301,9 @@ static __always_inline __u8 *sb_label_put(struct sb_label_walk *w, __u64 key, __
 	return &w->data[out + 2];
 }
 
-/* sb_label_step() for OTEL, from w->record. A key that user space does not know yet is wanted,
- * unless w->is_of_span. */
+/* sb_label_step() for OTEL: move over one label in w->record, and append it to w->data if it is
+ * wanted. A key that user space does not know yet is wanted, unless w->is_of_span. Return:
+ * SB_STEP_GO_ON; SB_STEP_END: there are no more. */
 static __always_inline enum sb_step sb_label_step_otel(struct sb_label_walk *w)
 {
 	__u64 at = w->at, key, len;
@@ -327,7 +333,8 @@ static __always_inline enum sb_step sb_label_step_otel(struct sb_label_walk *w)
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_next() for a list. */
+/* Read the next label of a list of CUSTOM or GO into w->head. Return: SB_STEP_GO_ON; SB_STEP_END:
+ * there are no more, or it cannot be read, and w->is_bad is set. */
 static __always_inline enum sb_step sb_label_next_of_list(struct sb_label_walk *w, void *mem)
 {
 	if (!w->end)
@@ -345,7 +352,9 @@ static __always_inline enum sb_step sb_label_next_of_list(struct sb_label_walk *
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_next() for a map of GO. */
+/* Read the next label of a map of GO into w->head; w->head[1], the length of its key, is 0 if the
+ * entry is empty. Return: SB_STEP_GO_ON; SB_STEP_END: there are no more, or it cannot be read, and
+ * w->is_bad is set. */
 static __always_inline enum sb_step sb_label_next_of_map(struct sb_label_walk *w, void *mem)
 {
 	__u64 entry = w->entry, keys = w->at + SB_LABEL_GO_ENTRIES, tops;
@@ -377,8 +386,9 @@ static __always_inline enum sb_step sb_label_next_of_map(struct sb_label_walk *w
 	return SB_STEP_GO_ON;
 }
 
-/* The next label of CUSTOM or GO, {key, its length, value, its length} into w->head. A length of 0
- * says that there is none here. */
+/* Read the next label of CUSTOM or GO, {key, its length, value, its length}, into w->head. A length
+ * of 0 of the key says that there is none here. Return: SB_STEP_GO_ON; SB_STEP_END: there are no
+ * more, or it cannot be read, and w->is_bad is set. */
 static __always_inline enum sb_step sb_label_next(struct sb_label_walk *w, void *mem)
 {
 	return w->conf.kind == SB_LABEL_GO && w->conf.go_is_map ? sb_label_next_of_map(w, mem)
