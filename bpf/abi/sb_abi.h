@@ -370,10 +370,16 @@ enum sb_scratch_slot {
  * CPUs with a weight of their own in tick_weights[]; the timers of further CPUs are never
  * throttled.
  */
-#define SB_TICK_CPUS   8192
+#define SB_TICK_CPUS	8192
+
+/*
+ * Places of proc_changes[], in which user space counts, at the process's ID modulo this, when it has
+ * changed what a map says about a process: core/known.bpf.c.
+ */
+#define SB_PROC_CHANGES 1024
 
 /* Weights of samples in slices of time are multiples of 1 / 2^this: core/thin.bpf.c. */
-#define SB_SLICE_SHIFT 16
+#define SB_SLICE_SHIFT	16
 
 /* Bits of cfg_by: what keys are split by, in addition to process, comm and stacks. */
 enum {

@@ -3,6 +3,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/core/sb_filter.bpf.h"
+#include "bpf/core/sb_known.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
 
@@ -141,21 +142,17 @@ static int is_accepted(__u32 rules)
 	return !cfg_nr_allow_rules || (rules & SB_RULE_ALLOW);
 }
 
-static __u32 common_rules(__u32 tgid, __u32 tid, const char *comm)
+__hidden __u32 sb_filter_pid_rules(__u32 tgid, __u32 tid)
 {
 	__u32 rules = pid_rule(&target_tgids, tgid);
 
-	if (cfg_nr_tid_rules)
-		rules |= pid_rule(&target_tids, tid);
-	if (cfg_nr_comm_rules)
-		rules |= comm_rules(comm);
-	return rules;
+	return cfg_nr_tid_rules ? rules | pid_rule(&target_tids, tid) : rules;
 }
 
-__hidden int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm)
+__hidden int sb_filter_accepts(__u32 rules, const char *comm)
 {
-	__u32 rules = common_rules(tgid, tid, comm);
-
+	if (cfg_nr_comm_rules)
+		rules |= comm_rules(comm);
 	if (cfg_nr_uid_rules)
 		rules |= uid_rules((__u32)bpf_get_current_uid_gid());
 	if (cfg_nr_cgroup_rules)
@@ -170,13 +167,15 @@ __hidden bool sb_is_asked_for(void)
 
 	if (cfg_nr_comm_rules)
 		bpf_get_current_comm(comm, sizeof(comm));
-	return sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, comm);
+	return sb_filter_accepts(sb_filter_pid_rules(pid_tgid >> 32, (__u32)pid_tgid), comm);
 }
 
 __hidden int sb_filter_accepts_task(struct task_struct *task, const char *comm)
 {
-	__u32 rules = common_rules(task->tgid, task->pid, comm);
+	__u32 rules = sb_filter_pid_rules(task->tgid, task->pid);
 
+	if (cfg_nr_comm_rules)
+		rules |= comm_rules(comm);
 	if (cfg_nr_uid_rules)
 		rules |= uid_rules(BPF_CORE_READ(task, cred, uid.val));
 	if (cfg_nr_cgroup_rules)
@@ -188,14 +187,21 @@ __hidden int sb_filter_exec(__u32 tgid)
 {
 	__u32 *rule = bpf_map_lookup_elem(&target_tgids, &tgid);
 
-	if (rule)
+	if (rule) {
 		*rule &= ~SB_RULE_AT_EXEC;
+		sb_known_changed(tgid);
+	}
 	return 0;
+}
+
+static int forget_rule(__u32 tgid)
+{
+	return bpf_map_delete_elem(&target_tgids, &tgid) ? 0 : sb_known_changed(tgid);
 }
 
 __hidden int sb_filter_gone(__u32 tgid)
 {
-	return bpf_map_delete_elem(&target_tgids, &tgid);
+	return forget_rule(tgid);
 }
 
 /*
@@ -207,8 +213,8 @@ __hidden int sb_filter_fork(__u32 parent_tgid, __u32 child_tgid)
 	__u32 rule = pid_rule(&target_tgids, parent_tgid);
 
 	if (!(rule & SB_RULE_FOLLOW))
-		return bpf_map_delete_elem(&target_tgids, &child_tgid);
+		return forget_rule(child_tgid);
 	if (bpf_map_update_elem(&target_tgids, &child_tgid, &rule, BPF_ANY))
 		sb_stat_add(SB_STAT_FORK_FULL, 1);
-	return 0;
+	return sb_known_changed(child_tgid);
 }

@@ -7,6 +7,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_known.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
 
 const volatile bool cfg_interp = false;
@@ -251,10 +252,30 @@ static void begin_walks(struct sb_scratch *s)
 	walk->hash[1] = sb_stack_seed(1) ^ ((__u64)key->tgid << 32 | key->exec_id);
 }
 
+/* Return: the interpreters of the process; NULL: it is not known. */
+static const struct sb_interp_proc *find_proc_confs(const struct sb_scratch *s, __u32 slot)
+{
+	const struct sb_sample_key *key = &s->capture.key;
+	struct sb_known *known = sb_known_of(slot, s);
+	struct sb_interp_proc *proc;
+
+	if (known && (known->has & SB_KNOWN_INTERP))
+		return &known->interp;
+	proc = bpf_map_lookup_elem(&interp_procs, &key->tgid);
+	if (!proc ||
+	    (proc->start_ns && (proc->start_ns != key->start_ns || proc->exec_id != key->exec_id)))
+		return NULL;
+	if (known) {
+		known->interp = *proc;
+		known->has |= SB_KNOWN_INTERP;
+	}
+	return proc;
+}
+
 __noinline int sb_interp_start(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
-	struct sb_interp_proc *proc;
+	const struct sb_interp_proc *proc;
 
 	if (!s)
 		return 0;
@@ -263,9 +284,8 @@ __noinline int sb_interp_start(__u32 slot)
 	s->interp.walk.nr_frames = 0;
 	if (!cfg_interp)
 		return 0;
-	proc = bpf_map_lookup_elem(&interp_procs, &s->capture.key.tgid);
-	if (!proc || (proc->start_ns && (proc->start_ns != s->capture.key.start_ns ||
-					 proc->exec_id != s->capture.key.exec_id))) {
+	proc = find_proc_confs(s, slot);
+	if (!proc) {
 		ask(s);
 		return 0;
 	}

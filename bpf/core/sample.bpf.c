@@ -4,6 +4,7 @@
 
 #include "bpf/core/sb_filter.bpf.h"
 #include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_known.bpf.h"
 #include "bpf/core/sb_label.bpf.h"
 #include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
@@ -69,15 +70,23 @@ struct {
 int sb_event_process(__u32 tgid);
 int sb_event_nudge(void);
 
-static void announce(const struct sb_sample_key *key)
+static void announce(const struct sb_scratch *s, __u32 slot)
 {
+	const struct sb_sample_key *key = &s->capture.key;
+	struct sb_known *known;
 	__u64 *start_ns;
 
 	if (!key->tgid || key->start_ns >= cfg_started_boot_ns)
 		return;
-	start_ns = bpf_map_lookup_elem(&procs_announced, &key->tgid);
-	if (start_ns && *start_ns == key->start_ns)
+	known = sb_known_of(slot, s);
+	if (known && (known->has & SB_KNOWN_ANNOUNCED))
 		return;
+	start_ns = bpf_map_lookup_elem(&procs_announced, &key->tgid);
+	if (start_ns && *start_ns == key->start_ns) {
+		if (known)
+			known->has |= SB_KNOWN_ANNOUNCED;
+		return;
+	}
 	/* Where the ring is full, the next sample tries again. */
 	if (!bpf_map_update_elem(&procs_announced, &key->tgid, &key->start_ns, BPF_ANY) &&
 	    sb_event_process(key->tgid))
@@ -94,10 +103,10 @@ static __u64 start_of_process(const struct task_struct *task)
 	return BPF_CORE_READ(task, group_leader, start_boottime);
 }
 
-static void identify(struct sb_sample_key *key, const struct task_struct *task)
+static void identify(struct sb_sample_key *key, const struct task_struct *task, __u64 start_ns)
 {
 	key->tgid = task->tgid;
-	key->start_ns = start_of_process(task);
+	key->start_ns = start_ns;
 	key->exec_id = task->self_exec_id;
 	if (cfg_by & SB_BY_THREAD)
 		key->tid = task->pid;
@@ -198,10 +207,21 @@ __hidden __u64 sb_begin_ns(void)
 	return begin_ns;
 }
 
-/* Return: whether it is time to take samples. */
-static bool start_sample(struct sb_scratch *s, __u32 slot)
+static __u32 pid_rules(struct sb_known *known, __u64 pid_tgid)
 {
-	s->capture.now_ns = bpf_ktime_get_ns();
+	if (!known)
+		return sb_filter_pid_rules(pid_tgid >> 32, (__u32)pid_tgid);
+	if (!(known->has & SB_KNOWN_RULES)) {
+		known->rules = sb_filter_pid_rules(pid_tgid >> 32, (__u32)pid_tgid);
+		known->has |= SB_KNOWN_RULES;
+	}
+	return known->rules;
+}
+
+/* Return: whether it is time to take samples. */
+static bool start_sample(struct sb_scratch *s, __u32 slot, __u64 now_ns)
+{
+	s->capture.now_ns = now_ns;
 	__builtin_memset(&s->capture.key, 0, sizeof(s->capture.key));
 	if (slot < SB_SCRATCH_MAX)
 		s->capture.key.view = cfg_slot_view[slot];
@@ -218,26 +238,28 @@ static bool is_in_span(struct sb_scratch *s, __u64 span)
 	return span != SB_SPAN_OUTSIDE;
 }
 
-__hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
+__hidden int sb_begin_at(__u32 slot, __u32 how, __u64 now_ns, struct sb_capture **ret_capture)
 {
+	const struct task_struct *task = bpf_get_current_task_btf();
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct sb_scratch *s = sb_scratch_get(slot);
+	struct sb_known *known;
 	char *comm;
 
 	/* The idle task, where the event could not leave it out; as a waker it is one, and what
 	 * interrupts it happens. */
 	if (!s || (!pid_tgid && !(how & (SB_BEGIN_ANYBODY | SB_BEGIN_IDLE))))
 		return -ENOENT;
-	if (!start_sample(s, slot) && !(how & SB_BEGIN_LATE))
+	if (!start_sample(s, slot, now_ns) && !(how & SB_BEGIN_LATE))
 		return -ENOENT;
 	comm = s->capture.key.comm;
 	bpf_get_current_comm(comm, sizeof(s->capture.key.comm));
-	if (!(how & SB_BEGIN_ANYBODY) &&
-	    !sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, comm)) {
+	known = sb_known_begin(slot, task);
+	if (!(how & SB_BEGIN_ANYBODY) && !sb_filter_accepts(pid_rules(known, pid_tgid), comm)) {
 		sb_stat_add(SB_STAT_FILTERED, 1);
 		return -ENOENT;
 	}
-	identify(&s->capture.key, bpf_get_current_task_btf());
+	identify(&s->capture.key, task, known ? known->start_ns : start_of_process(task));
 	/* At a switch, span_switch has looked at labels. */
 	if (!(how & SB_BEGIN_ANYWHERE) && (slot != SB_SCRATCH_SWITCH || !cfg_span_label))
 		sb_span_look(slot);
@@ -256,7 +278,8 @@ __hidden int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_captu
 
 	if (!s || !task->pid)
 		return -ENOENT;
-	start_sample(s, slot); /* what goes on beyond the end is looked at after it */
+	start_sample(s, slot,
+		     bpf_ktime_get_ns()); /* what goes on beyond the end is looked at after it */
 	BPF_CORE_READ_STR_INTO(&s->capture.key.comm, task, comm);
 	if (!sb_filter_accepts_task(task, s->capture.key.comm)) {
 		sb_stat_add(SB_STAT_FILTERED, 1);
@@ -265,7 +288,7 @@ __hidden int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_captu
 	if (cfg_spans &&
 	    !is_in_span(s, sb_span_of(task->pid, sb_user_sp_of(task), s->capture.now_ns)))
 		return -ENOENT;
-	identify(&s->capture.key, task);
+	identify(&s->capture.key, task, start_of_process(task));
 	if (cfg_by & SB_BY_CGROUP)
 		s->capture.key.cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 	*ret_capture = &s->capture;
@@ -290,13 +313,13 @@ __hidden int sb_take_stacks(void *ctx, __u32 slot, __u32 sides)
 		if (sb_labels_are_on())
 			sb_labels_take(slot);
 	}
-	announce(&s->capture.key);
+	announce(s, slot);
 	return 0;
 }
 
-__hidden int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture)
+__hidden int sb_capture_at(void *ctx, __u32 slot, __u64 now_ns, struct sb_capture **ret_capture)
 {
-	int err = sb_begin(slot, 0, ret_capture);
+	int err = sb_begin_at(slot, 0, now_ns, ret_capture);
 
 	return err ? err : sb_take_stacks(ctx, slot, cfg_sides);
 }
@@ -322,7 +345,7 @@ __hidden int sb_take_kernel_of(struct task_struct *task, __u32 slot)
 		return -ENOENT;
 	keep_kernel(s, slot,
 		    bpf_get_task_stack(task, s->ip, SB_KSTACK_DEPTH_MAX * sizeof(s->ip[0]), 0));
-	announce(&s->capture.key);
+	announce(s, slot);
 	return 0;
 }
 
@@ -336,7 +359,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	s->stack.flags = 0;
 	if (user_regs(task, s))
 		return -ENOENT;
-	announce(&s->capture.key);
+	announce(s, slot);
 	sb_stack_fresh_id(s->capture.now_ns, &s->capture.key.ustack);
 	sb_interp_name_asleep(&s->capture.key);
 	sb_labels_name_asleep(&s->capture.key);
@@ -383,11 +406,15 @@ static __always_inline struct sb_count *count_of(const struct sb_capture *captur
 	void *generation = bpf_map_lookup_elem(&counts, &zero);
 	struct sb_count *count;
 
-	if (!generation)
-		generation = &counts_first;
-	count = bpf_map_lookup_elem(generation, &capture->key);
+	/* One call for each, because then the verifier knows the kind of map and inlines the lookup. */
+	if (generation)
+		count = bpf_map_lookup_elem(generation, &capture->key);
+	else
+		count = bpf_map_lookup_elem(&counts_first, &capture->key);
 	if (count)
 		return count;
+	if (!generation)
+		generation = &counts_first;
 	*ret_err = add_key(generation, capture);
 	if (!*ret_err) {
 		count = bpf_map_lookup_elem(generation, &capture->key);

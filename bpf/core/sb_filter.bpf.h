@@ -11,13 +11,15 @@
 
 #include "vmlinux.h"
 
+/* Return: the rules (SB_RULE_*) that there are for the ID of a process and of its thread. */
+__u32 sb_filter_pid_rules(__u32 tgid, __u32 tid);
 /*
- * Decide about the current task, whose IDs the caller has at hand (sb_is_asked_for() of
- * sb_sample.bpf.h looks them up). @comm: its name, SB_COMM_LEN bytes, which a NUL ends if it is
- * shorter. User and cgroup are looked up here.
+ * Decide about the current task. @rules: what sb_filter_pid_rules() returned for it
+ * (sb_is_asked_for() of sb_sample.bpf.h looks them up). @comm: its name, SB_COMM_LEN bytes, which a
+ * NUL ends if it is shorter. User and cgroup are looked up here.
  * Return: 1 when the task is to be sampled, 0 when not; nothing is counted.
  */
-int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
+int sb_filter_accepts(__u32 rules, const char *comm);
 
 /*
  * Decide about @task, which need not be the current one. @comm: its name, SB_COMM_LEN bytes, which

@@ -153,11 +153,16 @@ static __always_inline void sb_start_in_kernel(__u32 slot)
 /*
  * Sample the current task: filters, identity, both stacks, from the registers in sb_start_regs().
  * New stacks are shipped. This is sb_begin() followed by sb_take_stacks() with the sides that the
- * run asks for. @ctx: the program's context, for bpf_get_stack().
+ * run asks for. @ctx: the program's context, for bpf_get_stack(). @now_ns: the time now; sb_capture()
+ * is for programs that have not read the clock.
  * Return: 0 and the capture, valid until the next sample in @slot on this CPU, so at least until
  * the program ends; -ENOENT.
  */
-int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture);
+int sb_capture_at(void *ctx, __u32 slot, __u64 now_ns, struct sb_capture **ret_capture);
+static __always_inline int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture)
+{
+	return sb_capture_at(ctx, slot, bpf_ktime_get_ns(), ret_capture);
+}
 
 /*
  * Take SB_SCRATCH_PROBE on this CPU for a program at a user function. Since Linux 6.0 (commit
@@ -187,10 +192,15 @@ bool sb_is_asked_for(void);
 
 /*
  * Apply the filters, and fill in time and identity; all other fields of the key become 0, and no
- * stacks are taken yet. @how: SB_BEGIN_*, or 0. Return: 0 and the capture, valid until the next
- * sample in @slot on this CPU; -ENOENT.
+ * stacks are taken yet. @how: SB_BEGIN_*, or 0. @now_ns: the time now; sb_begin() is for programs
+ * that have not read the clock. Return: 0 and the capture, valid until the next sample in @slot on
+ * this CPU; -ENOENT.
  */
-int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture);
+int sb_begin_at(__u32 slot, __u32 how, __u64 now_ns, struct sb_capture **ret_capture);
+static __always_inline int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
+{
+	return sb_begin_at(slot, how, bpf_ktime_get_ns(), ret_capture);
+}
 /*
  * Apply the filters to @task, which need not be the current one, and fill in the time and its
  * identity; the CPU of the key is the one that this runs on. The end of the run is not looked at.
@@ -286,17 +296,17 @@ int sb_spent_some(__u64 since_ns);
 __u32 sb_tick_weight(void);
 
 /*
- * Call it once for each tick of this CPU's timer. Return: the number of ticks since the last
+ * Call it once for each tick of this CPU's timer, which comes at @now_ns. Return: the number of ticks since the last
  * one: 1, also if the timer has no period; or more when the timer skipped ticks while the current
  * thread ran: the host did not run the virtual CPU for longer than a period, or interrupts were
  * disabled. In core/thin.bpf.c.
  */
-__u32 sb_ticks(void);
+__u32 sb_ticks(__u64 now_ns);
 
 /* Return: the time that this tick stands for, in ns: sb_ticks(), of as many periods as
  * sb_tick_weight() says; 0: the timer has no period, as counters of cycles. It calls sb_ticks(), so
  * call only one of the two for each tick. In core/thin.bpf.c. */
-__u64 sb_ticks_ns(void);
+__u64 sb_ticks_ns(__u64 now_ns);
 
 /*
  * Throttle an event of @weight, before its stacks are taken. Return: the weight that its sample

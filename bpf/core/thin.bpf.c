@@ -74,16 +74,15 @@ static bool is_same_run(struct tick_grid *grid)
  * distance to the last one, which a tick that is late by half a period would lengthen for nothing.
  * If the thread was switched meanwhile, the CPU may have been idle, where there are no ticks.
  */
-__hidden __u32 sb_ticks(void)
+__hidden __u32 sb_ticks(__u64 now_ns)
 {
 	__u32 zero = 0, weight = sb_tick_weight(), nr_ticks = 1;
 	struct tick_grid *grid = bpf_map_lookup_elem(&tick_grids, &zero);
-	__u64 now_ns, nr, period_ns = cfg_tick_ns * weight;
+	__u64 nr, period_ns = cfg_tick_ns * weight;
 	bool is_same;
 
 	if (!grid || !period_ns)
 		return 1;
-	now_ns = bpf_ktime_get_ns();
 	is_same = is_same_run(grid);
 	if (!is_same || grid->weight != weight) {
 		grid->weight = weight;
@@ -98,9 +97,9 @@ __hidden __u32 sb_ticks(void)
 	return nr_ticks;
 }
 
-__hidden __u64 sb_ticks_ns(void)
+__hidden __u64 sb_ticks_ns(__u64 now_ns)
 {
-	return cfg_tick_ns * sb_tick_weight() * sb_ticks();
+	return cfg_tick_ns * sb_tick_weight() * sb_ticks(now_ns);
 }
 
 /*

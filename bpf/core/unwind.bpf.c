@@ -9,6 +9,7 @@
  * they take only numbers, and the state is in the record.
  */
 #include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_known.bpf.h"
 #include "bpf/core/sb_last.bpf.h"
 #include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_stack.bpf.h"
@@ -253,7 +254,7 @@ __hidden int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len)
 		return 0;
 	proc->nr_confirmed = 0;
 	proc->exec_vm = SB_UW_EXEC_VM_STALE;
-	return 0;
+	return sb_known_changed(tgid);
 }
 
 /* Return: whether what is known of the process is doubted (again), which ends some time. */
@@ -263,11 +264,18 @@ static bool is_doubtful(const struct sb_uw_proc *proc)
 }
 
 /* The list of mappings of the process, if there is one and it is up to date. */
-static void find_proc(struct sb_scratch *s)
+static void find_proc(struct sb_scratch *s, __u32 slot)
 {
 	const struct sb_sample_key *key = &s->capture.key;
-	struct sb_uw_proc *proc = bpf_map_lookup_elem(&uw_procs, &key->tgid);
+	struct sb_known *known = sb_known_of(slot, s);
+	struct sb_uw_proc *proc;
 
+	if (known && (known->has & SB_KNOWN_LIST) && known->exec_vm == s->map.exec_vm) {
+		s->map.segs_word = s->stack.list = known->segs_word;
+		s->map.nr_segs = known->nr_segs;
+		return;
+	}
+	proc = bpf_map_lookup_elem(&uw_procs, &key->tgid);
 	if (!proc)
 		return;
 	/* Read before the run, and before anybody knew which process this is. */
@@ -281,6 +289,12 @@ static void find_proc(struct sb_scratch *s)
 		return;
 	s->map.segs_word = s->stack.list = proc->segs_word;
 	s->map.nr_segs = proc->nr_segs;
+	if (known && proc->exec_vm == s->map.exec_vm) {
+		known->segs_word = s->map.segs_word;
+		known->nr_segs = s->map.nr_segs;
+		known->exec_vm = s->map.exec_vm;
+		known->has |= SB_KNOWN_LIST;
+	}
 }
 
 static bool is_list_doubtful(struct sb_scratch *s)
@@ -724,7 +738,7 @@ __noinline int sb_unwind_begin(__u32 slot)
 	s->log.nr = SB_LOG_OFF;
 	if (!(cfg_unwind & SB_UNWIND_CFI))
 		return SB_STEP_GO_ON;
-	find_proc(s);
+	find_proc(s, slot);
 	if (cfg_last)
 		sb_last_begin(slot);
 	if (s->interp.has_hook || !sb_memo_is_on(slot) || !sb_memo_find(slot))

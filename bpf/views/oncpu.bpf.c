@@ -39,11 +39,12 @@ SEC("?perf_event")
 int oncpu_tick(struct bpf_perf_event_data *ctx)
 {
 	__u64 weight = cfg_oncpu_counts ? counted(ctx) : sb_tick_weight();
-	__u32 nr_ticks = sb_ticks();
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 nr_ticks = sb_ticks(now_ns);
 	struct sb_capture *capture;
 
 	sb_start_at(ctx, SB_SCRATCH_TIMER);
-	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
+	if (sb_capture_at(ctx, SB_SCRATCH_TIMER, now_ns, &capture))
 		return 0;
 	sb_account(capture, weight);
 	/*
@@ -52,6 +53,6 @@ int oncpu_tick(struct bpf_perf_event_data *ctx)
 	 */
 	if (nr_ticks > 1)
 		sb_stat_add(SB_STAT_TICKS_SKIPPED, nr_ticks - 1);
-	sb_spent(capture->now_ns);
+	sb_spent(now_ns);
 	return 0;
 }

@@ -347,14 +347,14 @@ SEC("?perf_event")
 int sched_tick(struct bpf_perf_event_data *ctx)
 {
 	struct sched_task *st = find_task(bpf_get_current_task_btf());
-	__u64 period_ns = cfg_spans ? sb_ticks_ns() : 0;
+	__u64 now_ns = bpf_ktime_get_ns(), period_ns = cfg_spans ? sb_ticks_ns(now_ns) : 0;
 	struct sb_capture *capture;
 	__u64 on_ns, run_ns, half_ns;
 
 	if (!st || !st->on_ns)
 		return 0;
 	sb_start_at(ctx, SB_SCRATCH_TIMER);
-	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture)) {
+	if (sb_capture_at(ctx, SB_SCRATCH_TIMER, now_ns, &capture)) {
 		if (cfg_spans)
 			tick_outside(st);
 		return 0;

@@ -191,7 +191,7 @@ int drive_filter(void *ctx)
 	char comm[SB_COMM_LEN];
 
 	__builtin_memcpy(comm, in.comm, sizeof(comm));
-	out.ret = sb_filter_accepts(in.tgid, in.tid, comm);
+	out.ret = sb_filter_accepts(sb_filter_pid_rules(in.tgid, in.tid), comm);
 	return 0;
 }
 

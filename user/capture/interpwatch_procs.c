@@ -148,6 +148,7 @@ void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_
 	if (bpf_map_update_elem(bpf_map__fd(watch->skel->maps.interp_procs), &key->tgid, &shown,
 				BPF_ANY))
 		sb_debug("cannot publish the interpreters of process %u", key->tgid);
+	sb_skel_changed(watch->skel, key->tgid);
 }
 
 static uint64_t *missed_ns(struct sb_interpwatch *watch, uint32_t tgid)
@@ -160,6 +161,7 @@ static void drop_proc(struct sb_interpwatch *watch, struct proc_walkers *proc)
 	struct proc_walkers *last = watch->procs.at[--watch->procs.nr];
 
 	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.interp_procs), &key_of(proc)->tgid);
+	sb_skel_changed(watch->skel, key_of(proc)->tgid);
 	give_confs_back(watch, proc);
 	sb_interp_ended(watch->interp, key_of(proc));
 	sb_newsbox_unfollow(&watch->news, key_of(proc)->tgid);

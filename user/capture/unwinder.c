@@ -112,7 +112,10 @@ static int publish(void *arg, uint32_t tgid, const struct sb_uw_proc *proc, bool
 	 * on. */
 	if (is_same && !bpf_map_lookup_elem(fd, &tgid, &before))
 		shown.nr_confirmed = before.nr_confirmed + 1;
-	return bpf_map_update_elem(fd, &tgid, &shown, BPF_ANY) ? -errno : 0;
+	if (bpf_map_update_elem(fd, &tgid, &shown, BPF_ANY))
+		return -errno;
+	sb_skel_changed(unwinder->skel, tgid);
+	return 0;
 }
 
 static void unpublish(void *arg, uint32_t tgid)
@@ -121,6 +124,7 @@ static void unpublish(void *arg, uint32_t tgid)
 
 	/* A key that is not in the map is no error. */
 	bpf_map_delete_elem(bpf_map__fd(unwinder->skel->maps.uw_procs), &tgid);
+	sb_skel_changed(unwinder->skel, tgid);
 	sb_newsbox_unfollow(&unwinder->news, tgid);
 }
 

@@ -34,7 +34,7 @@ static bool accepts(uint32_t tgid, uint32_t tid, const char *name)
 	char comm[SB_COMM_LEN] = {};
 
 	snprintf(comm, sizeof(comm), "%s", name);
-	return sb_filter_accepts(tgid, tid, comm);
+	return sb_filter_accepts(sb_filter_pid_rules(tgid, tid), comm);
 }
 
 static void test_pids(void **state)

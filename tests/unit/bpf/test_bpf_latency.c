@@ -67,6 +67,7 @@ static int setup(void **state)
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
 	SHIM_MAP(procs_announced);
+	SHIM_MAP(threads_known);
 	SHIM_MAP(latency_calls);
 	SHIM_MAP(latency_newest);
 	SHIM_MAP(latency_contexts);

@@ -29,6 +29,7 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
 	SHIM_MAP(procs_announced);
+	SHIM_MAP(threads_known);
 	SHIM_MAP(raw_records);
 	SHIM_MAP(raw_full_ns);
 	SHIM_RING(events, ring_bytes);
@@ -175,12 +176,124 @@ static void test_announce(void **state)
 	assert_int_equal(event->tgid, 42);
 	assert_null(shim_ring_next(&events, &nr_bytes));
 
-	leader.start_boottime = 1500;
+	leader.start_boottime = task.start_boottime = 1500;
 	assert_int_equal(sample(&in_user, &key), 0);
 	assert_non_null(shim_ring_next(&events, &nr_bytes));
-	leader.start_boottime = 2000; /* known from its side-band events */
+	leader.start_boottime = task.start_boottime = 2000; /* known from its side-band events */
 	assert_int_equal(sample(&in_user, &key), 0);
 	assert_null(shim_ring_next(&events, &nr_bytes));
+}
+
+/* As user space writes a rule. */
+static void set_rule(uint32_t rule)
+{
+	uint32_t tgid = 42;
+
+	assert_int_equal(bpf_map_update_elem(&target_tgids, &tgid, &rule, BPF_ANY), 0);
+}
+
+static bool is_sampled(void)
+{
+	struct sb_sample_key key;
+
+	return !sample(&in_user, &key);
+}
+
+/* The rule of a process is looked up once, and again when it may be another one. */
+static void test_known_rules(void **state)
+{
+	const uint32_t parent = 41, follow = SB_RULE_ALLOW | SB_RULE_FOLLOW;
+
+	cfg_sides = 0;
+	cfg_nr_allow_rules = 1;
+	set_rule(SB_RULE_ALLOW);
+	assert_true(is_sampled());
+	set_rule(SB_RULE_DENY);
+	assert_true(is_sampled()); /* nobody said so */
+	proc_changes[42]++;
+	assert_false(is_sampled());
+
+	set_rule(SB_RULE_ALLOW);
+	task.self_exec_id++;
+	assert_true(is_sampled());
+	set_rule(SB_RULE_DENY);
+	task.start_boottime++;
+	assert_false(is_sampled());
+	set_rule(SB_RULE_ALLOW);
+	shim.now_ns += 1ull << 30;
+	assert_true(is_sampled());
+
+	set_rule(SB_RULE_DENY);
+	set_thread(44);
+	assert_false(is_sampled());
+	set_thread(43);
+	assert_true(is_sampled());
+
+	set_rule(SB_RULE_ALLOW | SB_RULE_AT_EXEC);
+	proc_changes[42]++;
+	assert_false(is_sampled());
+	sb_filter_exec(42);
+	assert_true(is_sampled());
+	sb_filter_gone(42);
+	assert_false(is_sampled());
+	assert_int_equal(bpf_map_update_elem(&target_tgids, &parent, &follow, BPF_ANY), 0);
+	sb_filter_fork(parent, 42);
+	assert_true(is_sampled());
+	cfg_nr_allow_rules = 0;
+}
+
+static uint32_t list_of(struct sb_scratch *s)
+{
+	s->map.segs_word = s->map.nr_segs = 0;
+	find_proc(s, SB_SCRATCH_TIMER);
+	return s->map.segs_word;
+}
+
+static void set_list(uint32_t word)
+{
+	const struct sb_uw_proc proc = {
+		.start_ns = 1000, .exec_vm = 7, .exec_id = 3, .segs_word = word, .nr_segs = 1
+	};
+	uint32_t tgid = 42;
+
+	assert_int_equal(bpf_map_update_elem(&uw_procs, &tgid, &proc, BPF_ANY), 0);
+}
+
+/* So is its list of mappings, and which interpreters it has. */
+static void test_known_maps(void **state)
+{
+	struct sb_interp_proc confs = { .start_ns = 1000, .exec_id = 3, .nr_confs = 1 };
+	struct sb_scratch *s = sb_scratch_get(SB_SCRATCH_TIMER);
+	uint32_t tgid = 42;
+
+	SHIM_MAP(uw_procs);
+	shim_map_add((struct shim_map_def){ &interp_procs, BPF_MAP_TYPE_HASH, sizeof(uint32_t),
+					    sizeof(confs), 4 });
+	cfg_sides = 0;
+	assert_true(is_sampled());
+	assert_null(find_proc_confs(s, SB_SCRATCH_TIMER));
+	assert_int_equal(bpf_map_update_elem(&interp_procs, &tgid, &confs, BPF_ANY), 0);
+	assert_int_equal(find_proc_confs(s, SB_SCRATCH_TIMER)->nr_confs, 1);
+	confs.nr_confs = 2;
+	assert_int_equal(bpf_map_update_elem(&interp_procs, &tgid, &confs, BPF_ANY), 0);
+	assert_int_equal(find_proc_confs(s, SB_SCRATCH_TIMER)->nr_confs, 1);
+
+	s->map.exec_vm = 7;
+	assert_int_equal(list_of(s), 0);
+	set_list(64);
+	assert_int_equal(list_of(s), 64);
+	set_list(128);
+	assert_int_equal(list_of(s), 64); /* nobody said so */
+	s->map.exec_vm = 8;
+	assert_int_equal(list_of(s), 0); /* out of date, and so is what is known */
+	s->map.exec_vm = 7;
+	proc_changes[42]++;
+	assert_true(is_sampled());
+	assert_int_equal(list_of(s), 128);
+	assert_int_equal(find_proc_confs(s, SB_SCRATCH_TIMER)->nr_confs, 2);
+	s->capture.key.exec_id = 4; /* of another program */
+	assert_int_equal(list_of(s), 0);
+	assert_null(find_proc_confs(s, SB_SCRATCH_TIMER));
 }
 
 /* One key: weights add up, first and last are of the samples, a stack is shipped once. */
@@ -422,26 +535,26 @@ static void test_skipped_ticks(void **state)
 		from_ns += 1000000000000;
 		for (i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
 			shim.now_ns = from_ns + ticks[i].at * period_ns / 10;
-			assert_int_equal(sb_ticks(), ticks[i].nr);
+			assert_int_equal(sb_ticks(bpf_ktime_get_ns()), ticks[i].nr);
 		}
 	}
 	/* Another thread, or the same one after a switch: the CPU may have been idle meanwhile. */
 	task.pid++;
 	shim.now_ns += 30 * period_ns;
-	assert_int_equal(sb_ticks(), 1);
+	assert_int_equal(sb_ticks(bpf_ktime_get_ns()), 1);
 	shim.now_ns += 3 * period_ns;
-	assert_int_equal(sb_ticks(), 3);
+	assert_int_equal(sb_ticks(bpf_ktime_get_ns()), 3);
 	task.nvcsw++;
 	shim.now_ns += 30 * period_ns;
-	assert_int_equal(sb_ticks(), 1);
+	assert_int_equal(sb_ticks(bpf_ktime_get_ns()), 1);
 	/* Another rate is another grid. */
 	shim.now_ns += 5 * period_ns;
 	tick_weights[cpu] = 4;
-	assert_int_equal(sb_ticks(), 1);
+	assert_int_equal(sb_ticks(bpf_ktime_get_ns()), 1);
 	/* A counter of cycles has no periods. */
 	cfg_tick_ns = 0;
 	shim.now_ns += 50 * period_ns;
-	assert_int_equal(sb_ticks(), 1);
+	assert_int_equal(sb_ticks(bpf_ktime_get_ns()), 1);
 }
 
 /* What was skipped is counted, but is no sample and no weight. */
@@ -554,6 +667,8 @@ int main(void)
 		cmocka_unit_test_setup(test_key, setup),
 		cmocka_unit_test_setup(test_views, setup),
 		cmocka_unit_test_setup(test_announce, setup),
+		cmocka_unit_test_setup(test_known_rules, setup),
+		cmocka_unit_test_setup(test_known_maps, setup),
 		cmocka_unit_test_setup(test_aggregates, setup),
 		cmocka_unit_test_setup(test_kernel_side, setup),
 		cmocka_unit_test_setup(test_no_user_side, setup),

@@ -434,7 +434,9 @@ static void test_mapped(void **state)
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		proc()->exec_vm = EXEC_VM;
+		proc_changes[TGID] = 0;
 		sb_unwind_mapped(TGID, rows[i].addr, rows[i].len);
+		assert_int_equal(proc_changes[TGID], rows[i].is_stale);
 		assert_int_equal(walk()->map.is_raw, rows[i].is_stale);
 		sb_unwind_mapped(TGID + 1, rows[i].addr, rows[i].len);
 	}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What the last sample of a thread found in maps about its process. It counts as long as nobody
+ * has changed what these maps say about processes with such an ID (proc_changes[]), for the same
+ * thread and the same program, and for one epoch: maps that evict what is not used are to see that
+ * it is.
+ *
+ * Who changes a map counts that afterwards, and here the count is read before the map. So what is
+ * remembered is never older than what a program may have that looked it up and is still running.
+ *
+ * The memory belongs to one CPU, and only programs of one kind use it, which do not interrupt one
+ * another. Threads that share a place overwrite each other's record.
+ */
+#include "bpf/core/sb_known.bpf.h"
+#include "bpf/core/sb_unwind.bpf.h"
+
+#define KNOWN_PLACES 64u /* threads for each CPU; a power of two */
+
+/* By tgid: how often the rule, the interpreters or the list of mappings of a process changed. */
+__u32 proc_changes[SB_PROC_CHANGES] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, KNOWN_PLACES);
+	__type(key, __u32);
+	__type(value, struct sb_known);
+} threads_known SEC(".maps");
+
+static struct sb_known *known_at(__u32 tid)
+{
+	__u32 place = tid % KNOWN_PLACES;
+
+	return bpf_map_lookup_elem(&threads_known, &place);
+}
+
+__hidden struct sb_known *sb_known_begin(__u32 slot, const struct task_struct *task)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u32 tid = task->pid, tgid = task->tgid, exec_id = task->self_exec_id, epoch, changes;
+	__u64 thread_start_ns = task->start_boottime;
+	struct sb_known *known;
+
+	if (!s || slot != SB_SCRATCH_TIMER)
+		return NULL;
+	known = known_at(tid);
+	if (!known)
+		return NULL;
+	epoch = sb_unwind_epoch(s);
+	changes = *(volatile __u32 *)&proc_changes[tgid % SB_PROC_CHANGES];
+	if (known->tid == tid && known->thread_start_ns == thread_start_ns && known->tgid == tgid &&
+	    known->exec_id == exec_id && known->epoch == epoch && known->changes == changes)
+		return known;
+	known->thread_start_ns = thread_start_ns;
+	known->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	known->tgid = tgid;
+	known->tid = tid;
+	known->exec_id = exec_id;
+	known->epoch = epoch;
+	known->changes = changes;
+	known->has = 0;
+	return known;
+}
+
+__hidden struct sb_known *sb_known_of(__u32 slot, const struct sb_scratch *s)
+{
+	const struct sb_sample_key *key = &s->capture.key;
+	struct sb_known *known;
+
+	if (slot != SB_SCRATCH_TIMER)
+		return NULL;
+	known = known_at((__u32)bpf_get_current_pid_tgid());
+	if (!known || known->start_ns != key->start_ns || known->tgid != key->tgid ||
+	    known->exec_id != key->exec_id)
+		return NULL;
+	return known;
+}
+
+__hidden int sb_known_changed(__u32 tgid)
+{
+	__sync_fetch_and_add(&proc_changes[tgid % SB_PROC_CHANGES], 1);
+	return 0;
+}

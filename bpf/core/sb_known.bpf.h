@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For core: what the last sample of a thread found in maps about its process, so that the next one
+ * need not look it up: a lookup in a hash map touches five or six cache lines, which a timer of 99
+ * Hz finds cold. Implemented in core/known.bpf.c, where it is said when a record counts. Runs in
+ * BPF programs, for the current task. @slot: enum sb_scratch_slot of the calling program; only
+ * SB_SCRATCH_TIMER has such records, which are private to this CPU.
+ */
+#ifndef SB_KNOWN_BPF_H
+#define SB_KNOWN_BPF_H
+
+#include "bpf/core/sb_stack.bpf.h"
+
+/* Bits of sb_known.has: what of the record is set. */
+enum {
+	SB_KNOWN_RULES = 1u << 0,     /* rules */
+	SB_KNOWN_ANNOUNCED = 1u << 1, /* user space has been told of the process */
+	SB_KNOWN_INTERP = 1u << 2,    /* interp */
+	SB_KNOWN_LIST = 1u << 3,      /* exec_vm, segs_word and nr_segs: the list is up to date */
+};
+
+struct sb_known {
+	__u64 thread_start_ns; /* with tid: the thread. CLOCK_BOOTTIME */
+	__u64 start_ns;	       /* with tgid and exec_id: of struct sb_sample_key */
+	__u32 tgid, tid, exec_id;
+	__u32 epoch;   /* sb_unwind_epoch() when the record was begun */
+	__u32 changes; /* of proc_changes[], before anything else was looked up */
+	__u32 has;     /* SB_KNOWN_* */
+	__u32 rules;   /* SB_RULE_*, of the process's and the thread's ID */
+	__u32 segs_word, nr_segs;
+	__u32 reserved;
+	__u64 exec_vm;
+	struct sb_interp_proc interp;
+};
+
+/*
+ * Begin a sample at capture.now_ns of the record of @slot: find what is known of @task, which is
+ * the current task, or make a record of which nothing is set. Return: the record, valid until the
+ * program ends; NULL: programs of this slot have none.
+ */
+struct sb_known *sb_known_begin(__u32 slot, const struct task_struct *task);
+/*
+ * After sb_known_begin(), when the key of the record @s of @slot has its tgid, start_ns and
+ * exec_id. Return: what is known of the current task, for which the caller sets what it looks up;
+ * NULL: programs of this slot have no records, or this one is of another process.
+ */
+struct sb_known *sb_known_of(__u32 slot, const struct sb_scratch *s);
+/* What a map says about process @tgid has been changed by a program. Return: 0. */
+int sb_known_changed(__u32 tgid);
+
+#endif
