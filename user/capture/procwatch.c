@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,7 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -43,12 +43,15 @@
 #define OPEN_MAX	16384u
 /* Files that are remembered as opened. Others are opened again for each process. */
 #define FILES_MAX	65536u
-/* How often the reader looks without being woken: a file must be opened while the process that maps
- * it lives. This costs about 0.02 % of a CPU. */
-#define LOOK_MS		20
-/* A pause after each wake-up: records come in bursts, and this limits the rate to 200 rounds a
- * second. */
-#define REST_NS		5000000
+/* How often the reader looks without being woken. Few records are then waiting: of a library that is
+ * loaded, or of threads. A look costs about 10 us. */
+#define LOOK_MS		100
+/* A pause after each wake-up, because records come in bursts. A program that begins wakes the reader
+ * by its first mappings; those that follow are read after the pause, and their files must be opened
+ * while the process lives. When a round had more than BURST_RECORDS, the ring may fill up soon. */
+#define REST_MS		20
+#define REST_BURST_MS	5
+#define BURST_RECORDS	32
 
 /* The identity of a file: its build ID, or device and inode. */
 struct file_key {
@@ -255,11 +258,25 @@ static void collect(struct sb_procwatch *watch)
 	sb_churn_round(&watch->churn);
 }
 
+/* Return: how many records there were. */
+static uint64_t look(struct sb_procwatch *watch)
+{
+	uint64_t nr;
+
+	pthread_mutex_lock(&watch->lock);
+	nr = watch->stats.nr_records;
+	collect(watch);
+	nr = watch->stats.nr_records - nr;
+	pthread_mutex_unlock(&watch->lock);
+	return nr;
+}
+
 static void *reader(void *arg)
 {
-	const struct timespec rest = { .tv_nsec = REST_NS };
 	struct sb_procwatch *watch = arg;
+	struct pollfd quit = { .fd = watch->quit_fd, .events = POLLIN };
 	struct epoll_event event;
+	int rest_ms;
 
 	sb_thread_hurry();
 	sb_privileges_thread(SB_ROLE_READER);
@@ -270,11 +287,9 @@ static void *reader(void *arg)
 			return NULL;
 		if (nr > 0 && event.data.fd == watch->quit_fd)
 			return NULL;
-		pthread_mutex_lock(&watch->lock);
-		collect(watch);
-		pthread_mutex_unlock(&watch->lock);
-		if (nr > 0)
-			clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+		rest_ms = look(watch) > BURST_RECORDS ? REST_BURST_MS : REST_MS;
+		if (nr > 0 && poll(&quit, 1, rest_ms) > 0)
+			return NULL;
 	}
 }
 

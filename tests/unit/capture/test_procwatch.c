@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/time.h"
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
 #include "process/process.h"
@@ -22,12 +23,14 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 			     void *arg);
 int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 
-static int nr_told, answer;
+static int nr_told, answer, ring_fd, reads_fd = -1;
 
 int __wrap_sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost)
 {
 	*ret_tells_lost = true;
-	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* Readable as often as was written to it: each look reads it once. */
+	ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	return ring_fd;
 }
 
 int __wrap_sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes)
@@ -40,7 +43,9 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 			     int (*fn)(void *arg, const struct perf_event_header *record),
 			     void *arg)
 {
-	return 0;
+	const uint64_t one = 1;
+
+	return reads_fd < 0 || write(reads_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
 }
 
 int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns)
@@ -74,11 +79,39 @@ static void test_losses_after_error(void **state)
 	sb_procwatch_free(watch);
 }
 
+/* Return: ns until the ring was read @nr times more. */
+static uint64_t time_reads(int nr)
+{
+	uint64_t begin_ns = sb_now_ns(), one;
+
+	while (nr--)
+		assert_int_equal(read(reads_fd, &one, sizeof(one)), sizeof(one));
+	return sb_now_ns() - begin_ns;
+}
+
+/* While nothing happens the reader looks ten times a second; while the kernel wakes it, up to fifty
+ * times. */
+static void test_wakes_by_news(void **state)
+{
+	struct sb_procwatch *watch;
+	const uint64_t many = 1000;
+
+	reads_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
+	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
+	time_reads(1);
+	assert_true(time_reads(3) > 200 * SB_NS_PER_MS);
+	assert_int_equal(write(ring_fd, &many, sizeof(many)), sizeof(many));
+	assert_true(time_reads(20) < 1800 * SB_NS_PER_MS);
+	sb_procwatch_free(watch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_is_not_stale),
 		cmocka_unit_test(test_losses_after_error),
+		cmocka_unit_test(test_wakes_by_news),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
