@@ -349,8 +349,7 @@ int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident)
 	int err = sb_resident_add_owners(resident, taken->owners.at, taken->owners.nr);
 
 	if (!err)
-		err = sb_resident_add(resident, taken->faults.at, taken->faults.nr,
-				      drain->taken_ns);
+		err = sb_resident_add(resident, &taken->pages, drain->taken_ns);
 	if (!err)
 		err = sb_resident_counts(resident, &counts, &nr);
 	for (i = 0; !err && i < nr; i++)

@@ -64,15 +64,14 @@ static int add_object(struct sb_intake *to, const struct sb_event_object *event,
 
 int sb_intake_add_faults(struct sb_intake *intake, const struct sb_fault_record *faults, size_t nr)
 {
-	size_t i;
-	int err = sb_vec_reserve(&intake->faults, intake->faults.nr + nr);
+	size_t before = intake->pages.faults.nr;
+	int err = sb_vec_reserve(&intake->pages.faults, before + nr);
 
-	for (i = 0; i < nr && !err; i++)
-		intake->faults.at[intake->faults.nr++] =
-			(struct sb_fault){ .owner = faults[i].owner,
-					   .where = faults[i].where,
-					   .now_ns = faults[i].now_ns };
-	return err;
+	if (err || !nr)
+		return err;
+	memcpy(&intake->pages.faults.at[before], faults, nr * sizeof(*faults));
+	intake->pages.faults.nr = before + nr;
+	return 0;
 }
 
 static int add_faults(struct sb_intake *to, const struct sb_event_faults *event, size_t len)
@@ -85,24 +84,26 @@ static int add_end(struct sb_intake *to, const struct sb_event_ended *event, siz
 {
 	if (len < sizeof(*event))
 		return -EBADMSG;
-	return sb_vec_push(&to->faults, ((struct sb_fault){ .what = SB_FAULT_ENDED,
-							    .tgid = event->tgid,
-							    .start_ns = event->start_ns,
-							    .peak_pages = event->peak_pages,
-							    .now_ns = event->now_ns }));
+	return sb_vec_push(&to->pages.events,
+			   ((struct sb_page_event){ .kind = SB_EVENT_ENDED,
+						    .tgid = event->tgid,
+						    .start_ns = event->start_ns,
+						    .peak_pages = event->peak_pages,
+						    .now_ns = event->now_ns }));
 }
 
 static int add_mapping(struct sb_intake *to, const struct sb_event_mapped *event, size_t len)
 {
 	if (len < sizeof(*event))
 		return -EBADMSG;
-	return sb_vec_push(&to->faults, ((struct sb_fault){ .what = SB_FAULT_MAPPED,
-							    .tgid = event->tgid,
-							    .addr = event->addr,
-							    .nr_bytes = event->nr_bytes,
-							    .from = event->from,
-							    .from_bytes = event->from_bytes,
-							    .now_ns = event->now_ns }));
+	return sb_vec_push(&to->pages.events,
+			   ((struct sb_page_event){ .kind = SB_EVENT_MAPPED,
+						    .tgid = event->tgid,
+						    .addr = event->addr,
+						    .nr_bytes = event->nr_bytes,
+						    .from = event->from,
+						    .from_bytes = event->from_bytes,
+						    .now_ns = event->now_ns }));
 }
 
 int sb_intake_record(struct sb_intake *intake, const void *record, size_t len)
@@ -182,7 +183,8 @@ size_t sb_intake_bytes(const struct sb_intake *intake)
 	       intake->objects.nr * sizeof(*intake->objects.at) +
 	       intake->object_words.nr * sizeof(*intake->object_words.at) +
 	       intake->owners.nr * sizeof(*intake->owners.at) +
-	       intake->faults.nr * sizeof(*intake->faults.at) + intake->raw.bytes.nr;
+	       intake->pages.faults.nr * sizeof(*intake->pages.faults.at) +
+	       intake->pages.events.nr * sizeof(*intake->pages.events.at) + intake->raw.bytes.nr;
 }
 
 void sb_intake_clear(struct sb_intake *intake)
@@ -194,7 +196,7 @@ void sb_intake_clear(struct sb_intake *intake)
 	sb_vec_clear(&intake->object_words);
 	sb_rawstacks_clear(&intake->raw);
 	sb_vec_clear(&intake->owners);
-	sb_vec_clear(&intake->faults);
+	sb_page_news_clear(&intake->pages);
 	intake->tgids.nr = 0;
 }
 
@@ -208,5 +210,5 @@ void sb_intake_release(struct sb_intake *intake)
 	sb_rawstacks_release(&intake->raw);
 	sb_vec_release(&intake->tgids);
 	sb_vec_release(&intake->owners);
-	sb_vec_release(&intake->faults);
+	sb_page_news_release(&intake->pages);
 }

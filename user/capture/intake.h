@@ -27,7 +27,7 @@ struct sb_intake {
 	sb_vec_u32 tgids; /* of processes that were announced */
 	/* For sb_resident_add(). */
 	SB_VEC(struct sb_event_owner) owners;
-	SB_VEC(struct sb_fault) faults;
+	struct sb_page_news pages;
 };
 
 /* Append a stack; its frames (stack->ip, which may be NULL when there are none) are copied. Return:

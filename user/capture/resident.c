@@ -60,7 +60,7 @@ void sb_resident_free(struct sb_resident *resident)
 	sb_vec_release(&resident->owners);
 	sb_index_release(&resident->owners_by_id);
 	sb_vec_release(&resident->counts);
-	sb_vec_release(&resident->faults);
+	sb_page_news_release(&resident->late);
 	sb_pagetab_release(&resident->pages);
 	free(resident->buf);
 	free(resident);
@@ -356,7 +356,7 @@ static uint32_t time_of(struct sb_resident *resident, uint64_t now_ns)
 	return (uint32_t)(ns / resident->time_ns);
 }
 
-static int add_fault(struct sb_resident *resident, const struct sb_fault *fault)
+static int add_fault(struct sb_resident *resident, const struct sb_fault_record *fault)
 {
 	uint32_t at = find_owner(resident, fault->owner);
 	struct owner *owner;
@@ -408,7 +408,8 @@ static void take_page(void *arg, const struct sb_page *page)
 }
 
 /* mremap(2) moves pages as they are. */
-static int move_pages(struct sb_resident *resident, uint32_t number, const struct sb_fault *mapping)
+static int move_pages(struct sb_resident *resident, uint32_t number,
+		      const struct sb_page_event *mapping)
 {
 	const uint64_t from = mapping->from >> resident->page_shift;
 	const uint64_t nr_bytes =
@@ -459,7 +460,8 @@ static uint64_t steps_of(const struct sb_resident *resident, uint64_t nr)
  * step for each of its pages. So there is a bound of what one process, and all, may cost at a time. Return:
  * whether it is not reached.
  */
-static bool may_cost(struct sb_resident *resident, uint32_t number, const struct sb_fault *mapping)
+static bool may_cost(struct sb_resident *resident, uint32_t number,
+		     const struct sb_page_event *mapping)
 {
 	struct space *space = &resident->spaces.at[number];
 	uint64_t nr_steps = steps_of(resident, mapping->nr_bytes >> resident->page_shift);
@@ -476,7 +478,7 @@ static bool may_cost(struct sb_resident *resident, uint32_t number, const struct
 }
 
 /* What the process had at these addresses has gone. What it had there before the run is found out later. */
-static int add_mapping(struct sb_resident *resident, const struct sb_fault *mapping)
+static int add_mapping(struct sb_resident *resident, const struct sb_page_event *mapping)
 {
 	const uint64_t nr = mapping->nr_bytes >> resident->page_shift;
 	uint32_t space;
@@ -504,7 +506,7 @@ static bool is_started(const struct space *space, uint64_t start_ns)
 }
 
 /* The process may have had several address spaces, one after the other: the most is that of all. */
-static void add_end(struct sb_resident *resident, const struct sb_fault *end)
+static void add_end(struct sb_resident *resident, const struct sb_page_event *end)
 {
 	bool is_told = false;
 	uint32_t i;
@@ -531,20 +533,6 @@ bool sb_resident_counts_ended(const struct sb_resident *resident)
 	       !opts->kinds;
 }
 
-/* Return: 0 or -ENOMEM. */
-static int add_one(struct sb_resident *resident, const struct sb_fault *fault)
-{
-	switch (fault->what) {
-	case SB_FAULT_PAGE:
-		return add_fault(resident, fault);
-	case SB_FAULT_MAPPED:
-		return add_mapping(resident, fault);
-	default:
-		add_end(resident, fault);
-		return 0;
-	}
-}
-
 int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_owner *owners,
 			   size_t nr)
 {
@@ -556,54 +544,102 @@ int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_o
 	return err;
 }
 
-static int compare_times(const void *a, const void *b)
+void sb_page_news_clear(struct sb_page_news *news)
 {
-	const struct sb_fault *x = a, *y = b;
+	sb_vec_clear(&news->faults);
+	sb_vec_clear(&news->events);
+}
+
+void sb_page_news_release(struct sb_page_news *news)
+{
+	sb_vec_release(&news->faults);
+	sb_vec_release(&news->events);
+}
+
+/* Append the news of @from that begin at a fault and an event. */
+static int append_news(struct sb_page_news *to, const struct sb_page_news *from, size_t fault,
+		       size_t event)
+{
+	int err = 0;
+
+	for (; fault < from->faults.nr && !err; fault++)
+		err = sb_vec_push(&to->faults, from->faults.at[fault]);
+	for (; event < from->events.nr && !err; event++)
+		err = sb_vec_push(&to->events, from->events.at[event]);
+	return err;
+}
+
+static int compare_faults(const void *a, const void *b)
+{
+	const struct sb_fault_record *x = a, *y = b;
+
+	return (x->now_ns > y->now_ns) - (x->now_ns < y->now_ns);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct sb_page_event *x = a, *y = b;
 
 	return (x->now_ns > y->now_ns) - (x->now_ns < y->now_ns);
 }
 
 /* Each CPU has its batch, so those of a thread that changes its CPU, or of two threads, can be mixed up. */
-static int add_in_order(struct sb_resident *resident, const struct sb_fault *faults, size_t nr)
+static void sort_news(struct sb_page_news *news)
 {
-	struct sb_fault *all;
+	const struct sb_fault_record *all = news->faults.at;
 	size_t i;
-	int err = sb_vec_reserve(&resident->faults, resident->faults.nr + nr);
 
-	if (err || !nr)
-		return err;
-	all = resident->faults.at;
-	memcpy(&all[resident->faults.nr], faults, nr * sizeof(*faults));
-	resident->faults.nr += nr;
-	for (i = 1; i < resident->faults.nr && all[i - 1].now_ns <= all[i].now_ns;)
+	for (i = 1; i < news->faults.nr && all[i - 1].now_ns <= all[i].now_ns;)
 		i++;
-	if (i < resident->faults.nr)
-		qsort(all, resident->faults.nr, sizeof(*all), compare_times);
+	if (i < news->faults.nr)
+		qsort(news->faults.at, news->faults.nr, sizeof(*all), compare_faults);
+	if (news->events.nr)
+		qsort(news->events.at, news->events.nr, sizeof(*news->events.at), compare_events);
+}
+
+static int add_event(struct sb_resident *resident, const struct sb_page_event *event)
+{
+	if (event->kind == SB_EVENT_MAPPED)
+		return add_mapping(resident, event);
+	add_end(resident, event);
 	return 0;
 }
 
-int sb_resident_add(struct sb_resident *resident, const struct sb_fault *faults, size_t nr,
-		    uint64_t until_ns)
+/* Take the news in order, up to a time; the others wait. Return: 0 or -ENOMEM. */
+static int take_news(struct sb_resident *resident, const struct sb_page_news *news,
+		     uint64_t until_ns)
 {
-	const struct sb_fault *fault;
-	size_t i;
-	int err = add_in_order(resident, faults, nr);
+	size_t fault = 0, event = 0;
+	uint64_t fault_ns, event_ns;
+	int err = 0, late;
 
+	while (!err) {
+		fault_ns = fault < news->faults.nr ? news->faults.at[fault].now_ns : UINT64_MAX;
+		event_ns = event < news->events.nr ? news->events.at[event].now_ns : UINT64_MAX;
+		if (fault_ns >= until_ns && event_ns >= until_ns)
+			break;
+		err = event_ns <= fault_ns ? add_event(resident, &news->events.at[event++])
+					   : add_fault(resident, &news->faults.at[fault++]);
+	}
+	late = append_news(&resident->late, news, fault, event);
+	return err ? err : late;
+}
+
+int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uint64_t until_ns)
+{
+	size_t i;
+	int err = append_news(news, &resident->late, 0, 0);
+
+	sb_page_news_clear(&resident->late);
+	sort_news(news);
 	follow(resident);
 	resident->nr_steps = 0;
 	for (i = 1; i < resident->spaces.nr; i++)
 		resident->spaces.at[i].nr_steps = 0;
-	for (i = 0; i < resident->faults.nr && !err; i++) {
-		fault = &resident->faults.at[i];
-		if (fault->now_ns >= until_ns)
-			break;
-		err = add_one(resident, fault);
-	}
-	if (i)
-		memmove(resident->faults.at, &resident->faults.at[i],
-			(resident->faults.nr - i) * sizeof(resident->faults.at[0]));
-	resident->faults.nr -= i;
-	sb_vec_trim(&resident->faults);
+	if (!err)
+		err = take_news(resident, news, until_ns);
+	/* Before the table of pages grows on, in the next call. */
+	sb_page_news_clear(news);
 	for (i = 1; i < resident->spaces.nr && !err; i++)
 		if (resident->spaces.at[i].is_used && !resident->spaces.at[i].is_known)
 			err = sb_resident_meet(resident, (uint32_t)i);

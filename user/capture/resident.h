@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/vec.h"
 #include "bpf/abi/sb_abi_memory.h"
 #include "capture/batch.h"
 #include "views/view.h"
@@ -33,21 +34,12 @@ struct sb_resident;
 /* Processes. */
 #define SB_RESIDENT_SPACES_MAX (1u << 15)
 
-enum sb_fault_what {
-	SB_FAULT_PAGE,	 /* as struct sb_fault_record */
-	SB_FAULT_MAPPED, /* as struct sb_event_mapped */
-	SB_FAULT_ENDED,	 /* as struct sb_event_ended */
-};
-
-/* A fault, or what else happens to pages. */
-struct sb_fault {
-	uint32_t what; /* enum sb_fault_what */
-	uint32_t tgid; /* not of SB_FAULT_PAGE */
+/* What happens to pages beside faults. */
+struct sb_page_event {
+	uint32_t kind; /* SB_EVENT_MAPPED, SB_EVENT_ENDED: as these records of the ring */
+	uint32_t tgid;
 	uint64_t now_ns;
 	union {
-		struct {
-			uint64_t owner, where;
-		};
 		struct {
 			uint64_t addr, nr_bytes, from, from_bytes;
 		};
@@ -56,6 +48,17 @@ struct sb_fault {
 		};
 	};
 };
+
+/* What came from the BPF side. There can be a million faults, so they are not made larger than they came. */
+struct sb_page_news {
+	SB_VEC(struct sb_fault_record) faults;
+	SB_VEC(struct sb_page_event) events;
+};
+
+/* Remove everything. Memory is kept for reuse, as by sb_vec_clear(). */
+void sb_page_news_clear(struct sb_page_news *news);
+/* Free the memory; the news are empty then. */
+void sb_page_news_release(struct sb_page_news *news);
 
 struct sb_resident_opts {
 	struct sampler_bpf *skel; /* borrowed */
@@ -86,13 +89,12 @@ int sb_resident_expect(struct sb_resident *resident, uint32_t tgid);
 int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_owner *owners,
 			   size_t nr);
 /*
- * Take faults, which are put in the order of their times; then look at processes that are new. The
- * array is not kept; it may be NULL when it is empty. @until_ns: all faults before this time are
- * among these, or were given before; those from there on wait for the next call. Return: 0; -ENOMEM:
- * the rest was not taken.
+ * Take faults and events, which are put in the order of their times; then look at processes that are
+ * new. @news is changed, and empty afterwards. @until_ns: all news before this time are among these,
+ * or were given before; those from there on wait for the next call. Return: 0; -ENOMEM: some may
+ * have been lost.
  */
-int sb_resident_add(struct sb_resident *resident, const struct sb_fault *faults, size_t nr,
-		    uint64_t until_ns);
+int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uint64_t until_ns);
 
 /*
  * Look at the pages of all processes, while faults are still shipped. After the next

@@ -48,8 +48,8 @@ struct sb_resident {
 	struct sb_resident_opts opts;
 	uint32_t page_shift;
 	uint64_t seed;
-	uint32_t shift, shift_worst;	/* one window in 2^this is followed: now, at the worst */
-	SB_VEC(struct sb_fault) faults; /* that were not taken yet; between calls, they came last */
+	uint32_t shift, shift_worst; /* one window in 2^this is followed: now, at the worst */
+	struct sb_page_news late;    /* that came after the time up to which all are known */
 	struct sb_pagetab pages;
 	SB_VEC(struct owner) owners;
 	struct sb_index owners_by_id;
