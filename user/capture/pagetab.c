@@ -2,11 +2,11 @@
 #include "capture/pagetab.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
-#define SLOTS_MIN    1024u
-/* At most so many eighths of the slots are used, before the table grows by half. */
+/* Of a part: 12 bytes each, in a page of memory. */
+#define SLOTS_MIN    256u
+/* At most so many eighths of the slots of a part are used, before it grows by a quarter. */
 #define FULL_EIGHTHS 7u
 
 /* Of a value: 20 bits for the owner, 5 for the shift, 1 for is_seen, 6 for the time. */
@@ -38,80 +38,116 @@ static struct sb_page page_of(uint64_t key, uint32_t value)
 	};
 }
 
-/* The hash is multiplied by the number of slots, which is no power of two (Lemire 2019). */
-static size_t home_of(uint64_t key, size_t nr_slots)
+static uint64_t hash_of(uint64_t key)
 {
 	uint64_t hash = (key ^ key >> 32) * 0x9e3779b97f4a7c15ull;
 
 	hash ^= hash >> 29;
-	hash *= 0xbf58476d1ce4e5b9ull;
-	return (size_t)((unsigned __int128)hash * nr_slots >> 64);
+	return hash * 0xbf58476d1ce4e5b9ull;
 }
 
-/* Return: the slot of the key, or the free one where it would be. */
-static size_t slot_of(const struct sb_pagetab *pages, uint64_t key)
+static struct sb_pagetab_part *part_of(struct sb_pagetab *pages, uint64_t key)
 {
-	size_t at = home_of(key, pages->nr_slots);
+	return &pages->parts[hash_of(key) >> (64 - SB_PAGETAB_PART_BITS)];
+}
 
-	while (pages->keys[at] && pages->keys[at] != key)
-		if (++at == pages->nr_slots)
+/* The rest of the hash is multiplied by the number of slots, which is no power of two (Lemire 2019). */
+static size_t home_of(uint64_t key, size_t nr_slots)
+{
+	const uint64_t rest = hash_of(key) << SB_PAGETAB_PART_BITS;
+
+	return (size_t)((unsigned __int128)rest * nr_slots >> 64);
+}
+
+/* Return: the slot of the key, or the free one where it would be. The part has slots. */
+static size_t slot_of(const struct sb_pagetab_part *part, uint64_t key)
+{
+	size_t at = home_of(key, part->nr_slots);
+
+	while (part->keys[at] && part->keys[at] != key)
+		if (++at == part->nr_slots)
 			at = 0;
 	return at;
 }
 
-static int resize(struct sb_pagetab *pages, size_t nr_slots)
+static size_t bytes_of(size_t nr_slots)
 {
-	struct sb_pagetab bigger = { .nr = pages->nr,
-				     .nr_slots = nr_slots,
-				     .nr_max = pages->nr_max };
+	return nr_slots * (sizeof(uint64_t) + sizeof(uint32_t));
+}
+
+static void release_part(struct sb_pagetab_part *part)
+{
+	if (part->keys)
+		munmap(part->keys, bytes_of(part->nr_slots));
+	*part = (struct sb_pagetab_part){};
+}
+
+/* Not by malloc(): parts grow by turns, and would leave gaps that the next one does not fit into. */
+static int resize(struct sb_pagetab_part *part, size_t nr_slots)
+{
+	struct sb_pagetab_part bigger = { .nr = part->nr, .nr_slots = nr_slots };
+	void *mem = mmap(NULL, bytes_of(nr_slots), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	size_t i, at;
 
-	bigger.keys = calloc(nr_slots, sizeof(*bigger.keys));
-	bigger.values = malloc(nr_slots * sizeof(*bigger.values));
-	if (!bigger.keys || !bigger.values) {
-		sb_pagetab_release(&bigger);
+	if (mem == MAP_FAILED)
 		return -ENOMEM;
-	}
-	for (i = 0; i < pages->nr_slots; i++) {
-		if (!pages->keys[i])
+	bigger.keys = mem;
+	bigger.values = (uint32_t *)(bigger.keys + nr_slots);
+	for (i = 0; i < part->nr_slots; i++) {
+		if (!part->keys[i])
 			continue;
-		at = slot_of(&bigger, pages->keys[i]);
-		bigger.keys[at] = pages->keys[i];
-		bigger.values[at] = pages->values[i];
+		at = slot_of(&bigger, part->keys[i]);
+		bigger.keys[at] = part->keys[i];
+		bigger.values[at] = part->values[i];
 	}
-	sb_pagetab_release(pages);
-	*pages = bigger;
+	release_part(part);
+	*part = bigger;
 	return 0;
 }
 
 void sb_pagetab_release(struct sb_pagetab *pages)
 {
-	free(pages->keys);
-	free(pages->values);
+	size_t i;
+
+	for (i = 0; i < SB_PAGETAB_PARTS; i++)
+		release_part(&pages->parts[i]);
 	*pages = (struct sb_pagetab){ .nr_max = pages->nr_max };
+}
+
+static int make_room(struct sb_pagetab *pages, struct sb_pagetab_part *part)
+{
+	const size_t before = part->nr_slots;
+	int err;
+
+	if (before && part->nr + 1 <= before / 8 * FULL_EIGHTHS)
+		return 0;
+	err = resize(part, before ? before / 4 * 5 : SLOTS_MIN);
+	if (!err)
+		pages->nr_slots += part->nr_slots - before;
+	return err;
 }
 
 int sb_pagetab_put(struct sb_pagetab *pages, const struct sb_page *page, struct sb_page *ret_before)
 {
 	const uint64_t key = key_of(page->space, page->number);
+	struct sb_pagetab_part *part = part_of(pages, key);
 	size_t at;
-	int err;
+	int err = make_room(pages, part);
 
-	if (!pages->nr_slots || pages->nr + 1 > pages->nr_slots / 8 * FULL_EIGHTHS) {
-		err = resize(pages, pages->nr_slots ? pages->nr_slots / 2 * 3 : SLOTS_MIN);
-		if (err)
-			return err;
-	}
-	at = slot_of(pages, key);
-	if (pages->keys[at]) {
-		*ret_before = page_of(key, pages->values[at]);
-		pages->values[at] = value_of(page);
+	if (err)
+		return err;
+	at = slot_of(part, key);
+	if (part->keys[at]) {
+		*ret_before = page_of(key, part->values[at]);
+		part->values[at] = value_of(page);
 		return 1;
 	}
 	if (pages->nr >= pages->nr_max)
 		return -ENOSPC;
-	pages->keys[at] = key;
-	pages->values[at] = value_of(page);
+	part->keys[at] = key;
+	part->values[at] = value_of(page);
+	part->nr++;
 	pages->nr++;
 	return 0;
 }
@@ -119,66 +155,78 @@ int sb_pagetab_put(struct sb_pagetab *pages, const struct sb_page *page, struct 
 bool sb_pagetab_find(struct sb_pagetab *pages, uint32_t space, uint64_t number, bool is_seen,
 		     struct sb_page *ret_page)
 {
+	const uint64_t key = key_of(space, number);
+	struct sb_pagetab_part *part = part_of(pages, key);
 	size_t at;
 
-	if (!pages->nr)
+	if (!part->nr)
 		return false;
-	at = slot_of(pages, key_of(space, number));
-	if (!pages->keys[at])
+	at = slot_of(part, key);
+	if (!part->keys[at])
 		return false;
 	if (is_seen)
-		pages->values[at] |= 1u << SEEN_AT;
-	*ret_page = page_of(pages->keys[at], pages->values[at]);
+		part->values[at] |= 1u << SEEN_AT;
+	*ret_page = page_of(key, part->values[at]);
 	return true;
 }
 
 /* Remove what is in a slot, and move what follows into the gap, as far as it belongs there (Knuth,
  * volume 3, 6.4, algorithm R). */
-static void remove_at(struct sb_pagetab *pages, size_t gap)
+static void remove_at(struct sb_pagetab *pages, struct sb_pagetab_part *part, size_t gap)
 {
-	const size_t nr = pages->nr_slots;
+	const size_t nr = part->nr_slots;
 	size_t at = gap, home;
 
 	for (;;) {
 		if (++at == nr)
 			at = 0;
-		if (!pages->keys[at])
+		if (!part->keys[at])
 			break;
-		home = home_of(pages->keys[at], nr);
+		home = home_of(part->keys[at], nr);
 		/* Whether the home is behind the gap and not behind the slot, around the end. */
 		if (gap <= at ? gap < home && home <= at : gap < home || home <= at)
 			continue;
-		pages->keys[gap] = pages->keys[at];
-		pages->values[gap] = pages->values[at];
+		part->keys[gap] = part->keys[at];
+		part->values[gap] = part->values[at];
 		gap = at;
 	}
-	pages->keys[gap] = 0;
+	part->keys[gap] = 0;
+	part->nr--;
 	pages->nr--;
 }
 
 /* It begins behind a free slot, so that removing moves nothing from before the beginning behind it. */
-void sb_pagetab_sweep(struct sb_pagetab *pages, bool (*keeps)(void *arg, struct sb_page *page),
-		      void *arg)
+static void sweep_part(struct sb_pagetab *pages, struct sb_pagetab_part *part,
+		       bool (*keeps)(void *arg, struct sb_page *page), void *arg)
 {
 	size_t first = 0, i = 0, at;
 	struct sb_page page;
 
-	while (first < pages->nr_slots && pages->keys[first])
+	while (first < part->nr_slots && part->keys[first])
 		first++;
-	while (i < pages->nr_slots) {
-		at = (first + i) % pages->nr_slots;
-		if (!pages->keys[at]) {
+	while (i < part->nr_slots) {
+		at = (first + i) % part->nr_slots;
+		if (!part->keys[at]) {
 			i++;
 			continue;
 		}
-		page = page_of(pages->keys[at], pages->values[at]);
+		page = page_of(part->keys[at], part->values[at]);
 		if (!keeps(arg, &page)) {
-			remove_at(pages, at);
+			remove_at(pages, part, at);
 			continue;
 		}
-		pages->values[at] = value_of(&page);
+		part->values[at] = value_of(&page);
 		i++;
 	}
+}
+
+void sb_pagetab_sweep(struct sb_pagetab *pages, bool (*keeps)(void *arg, struct sb_page *page),
+		      void *arg)
+{
+	size_t i;
+
+	for (i = 0; i < SB_PAGETAB_PARTS; i++)
+		sweep_part(pages, &pages->parts[i], keeps, arg);
 }
 
 struct removal {
@@ -202,8 +250,9 @@ void sb_pagetab_remove(struct sb_pagetab *pages, uint32_t space, uint64_t number
 		       void (*fn)(void *arg, const struct sb_page *page), void *arg)
 {
 	struct removal removal = { space, number, nr, fn, arg };
+	struct sb_pagetab_part *part;
 	struct sb_page page;
-	uint64_t i;
+	uint64_t i, key;
 	size_t at;
 
 	if (nr > pages->nr) {
@@ -211,16 +260,20 @@ void sb_pagetab_remove(struct sb_pagetab *pages, uint32_t space, uint64_t number
 		return;
 	}
 	for (i = 0; i < nr && pages->nr; i++) {
-		at = slot_of(pages, key_of(space, number + i));
-		if (!pages->keys[at])
+		key = key_of(space, number + i);
+		part = part_of(pages, key);
+		if (!part->nr)
 			continue;
-		page = page_of(pages->keys[at], pages->values[at]);
-		remove_at(pages, at);
+		at = slot_of(part, key);
+		if (!part->keys[at])
+			continue;
+		page = page_of(key, part->values[at]);
+		remove_at(pages, part, at);
 		fn(arg, &page);
 	}
 }
 
 size_t sb_pagetab_bytes(const struct sb_pagetab *pages)
 {
-	return pages->nr_slots * (sizeof(*pages->keys) + sizeof(*pages->values));
+	return bytes_of(pages->nr_slots);
 }

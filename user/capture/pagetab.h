@@ -2,7 +2,8 @@
 /*
  * A table of the pages whose fault was seen: for each page of each address space, who brought it
  * last. It is a hash table with open addressing, because there can be a million of them: 12 bytes
- * each, at most 7/8 full. When it has no room, or when fewer faults are followed to save time, only
+ * each, at most 7/8 full. It has parts that grow one after the other, so that never more than one
+ * of them is there twice. When it has no room, or when fewer faults are followed to save time, only
  * one window of pages in 2^n remains, chosen by a hash (bpf/abi/sb_abi_memory.h); each page then
  * stands for as many as that. The caller of the table does that, by sb_pagetab_sweep().
  *
@@ -25,12 +26,18 @@
 /* When pages came: 6 bits. */
 #define SB_PAGETAB_TIMES      64u
 
+#define SB_PAGETAB_PART_BITS  4
+#define SB_PAGETAB_PARTS      (1u << SB_PAGETAB_PART_BITS)
+
 /* Zero-initialize, with nr_max. */
 struct sb_pagetab {
-	uint64_t *keys; /* of struct sb_page; 0: free */
-	uint32_t *values;
-	size_t nr, nr_slots;
-	size_t nr_max; /* pages */
+	struct sb_pagetab_part {
+		uint64_t *keys; /* of struct sb_page; 0: free. Behind them, in the same memory: */
+		uint32_t *values;
+		size_t nr, nr_slots;
+	} parts[SB_PAGETAB_PARTS];
+	size_t nr, nr_slots; /* of all parts */
+	size_t nr_max;	     /* pages */
 };
 
 /* A page of the table. */

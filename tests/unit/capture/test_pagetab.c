@@ -122,7 +122,7 @@ static void test_full(void **state)
 	sb_pagetab_release(&pages);
 }
 
-/* The promise is at most 24 bytes for each page, whenever there are many. */
+/* The promise is at most 18 bytes for each page, whenever there are many. */
 static void test_bytes(void **state)
 {
 	struct sb_pagetab pages = { .nr_max = 1u << 20 };
@@ -131,8 +131,8 @@ static void test_bytes(void **state)
 	(void)state;
 	for (page.number = 0; page.number < 200000; page.number++) {
 		assert_int_equal(sb_pagetab_put(&pages, &page, &old), 0);
-		if (page.number > 2000)
-			assert_true(sb_pagetab_bytes(&pages) <= 24 * pages.nr);
+		if (page.number > 5000)
+			assert_true(sb_pagetab_bytes(&pages) <= 18 * pages.nr);
 	}
 	sb_pagetab_release(&pages);
 }
