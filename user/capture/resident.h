@@ -141,7 +141,8 @@ struct sb_resident_stats {
 	uint64_t nr_faults;  /* that were followed */
 	uint64_t nr_unowned; /* faults whose owner is not known, or for which there was no room */
 	/* New and moved mappings that the table of pages does not take into account, because
-	 * processes mapped or moved too many addresses between two drains. */
+	 * processes mapped or moved too many addresses between two drains. An upper bound: whether
+	 * pages at these addresses are known was not looked at. */
 	uint64_t nr_not_moved;
 	uint32_t shift;	   /* one window of pages in 2^shift was followed, at the worst */
 	uint64_t nr_pages; /* in the table */

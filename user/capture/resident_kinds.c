@@ -82,9 +82,9 @@ static struct area area_at(const struct areas *areas, uint64_t addr, bool *ret_i
 	return none;
 }
 
-/* Append a run, in as many parts as it has mappings. */
-static int mark_run(struct sb_resident *resident, const struct areas *areas,
-		    const struct sb_page_run *run, struct runs *marked)
+/* Append a run, in as many parts as it has mappings. @unsorted: grows by bytes of no mapping that was read. */
+static int mark_run(const struct sb_resident *resident, const struct areas *areas,
+		    const struct sb_page_run *run, struct runs *marked, uint64_t *unsorted)
 {
 	const uint64_t page_bytes = 1ull << resident->page_shift;
 	uint64_t at = run->start, end = run->start + run->nr * page_bytes, until;
@@ -97,7 +97,7 @@ static int mark_run(struct sb_resident *resident, const struct areas *areas,
 
 		until = area.end < end ? area.end : end;
 		if (!is_read && run->kind & SB_PAGE_PRESENT && !(run->kind & SB_PAGE_ZERO))
-			resident->stats.unsorted += until - at;
+			*unsorted += until - at;
 		kind = run->kind & SB_PAGE_FILE ? area.of_file : area.of_none;
 		err = sb_vec_push(
 			&marked->at,
@@ -116,13 +116,14 @@ int sb_resident_mark_kinds(struct sb_resident *resident, uint32_t number)
 	struct space *space = &resident->spaces.at[number];
 	struct areas areas = {};
 	struct runs marked = {};
+	uint64_t unsorted = 0;
 	size_t i;
 	int err = sb_procfs_maps(space->key.tgid, add_area, &areas);
 
 	if (err == -EBADMSG || err == -EFBIG)
 		err = 0;
 	for (i = 0; i < space->runs.nr && !err; i++) {
-		err = mark_run(resident, &areas, &space->runs.at[i], &marked);
+		err = mark_run(resident, &areas, &space->runs.at[i], &marked, &unsorted);
 		if (!err &&
 		    resident->nr_runs - space->runs.nr + marked.at.nr > SB_RESIDENT_RUNS_MAX)
 			err = -E2BIG;
@@ -132,6 +133,8 @@ int sb_resident_mark_kinds(struct sb_resident *resident, uint32_t number)
 		sb_vec_release(&marked.at);
 		return err;
 	}
+	/* A process that is left out has none. */
+	resident->stats.unsorted += unsorted;
 	resident->nr_runs += marked.at.nr - space->runs.nr;
 	sb_vec_release(&space->runs);
 	space->runs.at = marked.at.at;

@@ -70,9 +70,9 @@ static int failed(int err, const char *dir)
 		return sb_fail(
 			SB_EXIT_FAILED, 0,
 			"cannot read the store at '%s': one of its files is larger than 1 GiB or "
-			"has more than %u blocks, or a directory has more than 10,000 files; "
+			"has more than %u blocks, or a directory has more than %u files; "
 			"stackbpf does not write such files, so remove them",
-			dir, SB_SEGMENT_BLOCKS_MAX);
+			dir, SB_SEGMENT_BLOCKS_MAX, SB_STORE_FILES_MAX);
 	return sb_fail(SB_EXIT_FAILED, err, "cannot read the store at '%s'", dir);
 }
 

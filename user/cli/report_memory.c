@@ -50,14 +50,25 @@ static void add_process(struct sb_str *list, const struct sb_resident_process *p
 		(void)sb_str_addf(list, "; %.1f MiB more in swap", (double)process->swapped / MIB);
 }
 
+/* Less than 99.9 % is accounted for. */
+static void add_why(struct sb_str *list, const struct sb_resident_process *sum)
+{
+	if (sum->unaccounted < MIB || sum->unaccounted < (sum->held + sum->unaccounted) / 1000)
+		return;
+	(void)sb_str_addf(list,
+			  "\nmemory is unaccounted if it came without a page fault, as by "
+			  "MAP_POPULATE, mlock(2) or userfaultfd(2), or if mremap(2) moved it to "
+			  "a fixed address");
+}
+
 void sb_report_memory_unread(const struct sb_run_figures *figures, struct sb_str *list)
 {
 	const struct sb_resident_stats *stats = &figures->session.resident;
 
 	if (stats->nr_left_out)
-		(void)sb_str_addf(list,
-				  "%s%llu processes are left out: their pages could not be read",
-				  list->len ? "\n" : "", (unsigned long long)stats->nr_left_out);
+		(void)sb_str_addf(list, "%s%llu process%s left out: pages could not be read",
+				  list->len ? "\n" : "", (unsigned long long)stats->nr_left_out,
+				  stats->nr_left_out == 1 ? " is" : "es are");
 	if (stats->unsorted)
 		(void)sb_str_addf(list,
 				  "%s%.1f MiB are resident in mappings that were not read, because "
@@ -92,15 +103,17 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 			  (double)stats->churn / MIB);
 	if (stats->nr_ended)
 		(void)sb_str_addf(list,
-				  ", including all of %llu processes that ended: %.1f MiB held at "
-				  "their end; the most that each had resident is %.1f MiB together",
-				  (unsigned long long)stats->nr_ended, (double)stats->ended / MIB,
+				  ", including all of %llu process%s that ended: %.1f MiB held at "
+				  "the end; the most that each had resident is %.1f MiB together",
+				  (unsigned long long)stats->nr_ended,
+				  stats->nr_ended == 1 ? "" : "es", (double)stats->ended / MIB,
 				  (double)stats->ended_peak / MIB);
+	add_why(list, &stats->sum);
 	sb_report_memory_unread(figures, list);
 	if (stats->nr_not_moved)
 		(void)sb_str_addf(
 			list,
-			"\n%llu new or moved mappings were not followed, because there were "
+			"\nup to %llu new or moved mappings were not followed, because there were "
 			"too many addresses to look at: their pages may be shown for code "
 			"that had other memory at these addresses before",
 			(unsigned long long)stats->nr_not_moved);

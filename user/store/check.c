@@ -319,20 +319,22 @@ static int compare(struct pair *pair, struct span upper, struct span lower,
 
 /* ---- all of two files ---- */
 
-/* Kinds that were met. We never write more than SB_STORE_KINDS_MAX. */
+/* Kinds that were met; those beyond are left out, which is told. We never write more. */
 struct kinds {
 	const struct sb_store_kind *at[SB_STORE_KINDS_MAX];
 	size_t nr;
 };
 
 /* Return: whether it is met for the first time. */
-static bool is_new_kind(struct kinds *kinds, const struct sb_record *block)
+static bool is_new_kind(struct sb_store *store, struct kinds *kinds, const struct sb_record *block)
 {
 	for (size_t i = 0; i < kinds->nr; i++)
 		if (is_kind(block, kinds->at[i]))
 			return false;
-	if (kinds->nr == SB_STORE_KINDS_MAX)
+	if (kinds->nr == SB_STORE_KINDS_MAX) {
+		sb_store_tell_kinds(store);
 		return false;
+	}
 	kinds->at[kinds->nr++] = &block->kind;
 	return true;
 }
@@ -366,7 +368,7 @@ static int check_period(struct pair *pair, int64_t begin_s)
 						  .begin_s = begin_s,
 						  .seconds = seconds };
 
-		if (!is_new_kind(&kinds, &below->blocks.at[i]))
+		if (!is_new_kind(pair->store, &kinds, &below->blocks.at[i]))
 			continue;
 		if (is_over || has_kind(above, upper, &sum.kind))
 			err = compare(pair, upper, lower, &sum);
@@ -391,7 +393,7 @@ static int check_periods(struct pair *pair)
 }
 
 /* How many aggregates the file has: the kinds of each period. */
-static uint64_t nr_sums(const struct sb_segment *segment)
+static uint64_t nr_sums(struct sb_store *store, const struct sb_segment *segment)
 {
 	struct kinds kinds = {};
 	uint64_t nr = 0;
@@ -402,7 +404,7 @@ static uint64_t nr_sums(const struct sb_segment *segment)
 
 		if (i && block->begin_s != block[-1].begin_s)
 			kinds.nr = 0;
-		nr += is_new_kind(&kinds, block);
+		nr += is_new_kind(store, &kinds, block);
 	}
 	return nr;
 }
@@ -486,7 +488,8 @@ static int on_upper(void *arg, const char *name, int64_t begin_s)
 	if (!err)
 		err = sb_store_each_file(pair->store, pair->level - 1, on_lower, pair);
 	if (!err && pair->upper.is_open)
-		pair->check->nr_left += nr_sums(&pair->upper.segment) - pair->nr_compared;
+		pair->check->nr_left +=
+			nr_sums(pair->store, &pair->upper.segment) - pair->nr_compared;
 	forget(pair);
 	return err;
 }

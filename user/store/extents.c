@@ -54,7 +54,8 @@ static void note_rate(struct sb_segment *segment, const struct sb_record *block,
 
 /* Add the blocks of a file to the extents of their kinds, the newest first: the first block that an
  * extent gets decides its sampling rate, which is to be the latest one. */
-static int note_blocks(struct sb_kept_file *kept, struct sb_store_extent *extents, int *nr)
+static int note_blocks(struct sb_store *store, struct sb_kept_file *kept,
+		       struct sb_store_extent *extents, int *nr)
 {
 	struct sb_segment *segment = &kept->segment;
 	size_t i;
@@ -64,8 +65,10 @@ static int note_blocks(struct sb_kept_file *kept, struct sb_store_extent *extent
 		struct sb_store_extent *extent = extent_of(extents, nr, &block->kind);
 		int64_t begin_ms, end_ms;
 
-		if (!extent)
+		if (!extent) {
+			sb_store_tell_kinds(store);
 			continue;
+		}
 		sb_record_time(block, &begin_ms, &end_ms);
 		if (block->begin_s < extent->from_s)
 			extent->from_s = block->begin_s;
@@ -99,11 +102,11 @@ static int find_extents(struct sb_search *search, struct sb_store_extent *extent
 			continue;
 		err = sb_search_kept_file(search, level, ends.last_s, &kept);
 		if (!err)
-			err = note_blocks(kept, extents, nr);
+			err = note_blocks(search->store, kept, extents, nr);
 		if (!err && ends.first_s != ends.last_s) {
 			err = sb_search_kept_file(search, level, ends.first_s, &kept);
 			if (!err)
-				err = note_blocks(kept, extents, nr);
+				err = note_blocks(search->store, kept, extents, nr);
 		}
 	}
 	return err;

@@ -14,13 +14,12 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/num.h"
 #include "store/search.h"
 
 #define MARK_TEXT "stackbpf store 1\n"
 #define LOCK_NAME "LOCK"
-/* Files of one level: one for each day of 27 years. */
-#define FILES_MAX 10000u
 
 /* Return: 0; -ENOENT if there is no mark; -EPROTO if it is of another version; others of I/O. */
 static int check_mark(int dir_fd)
@@ -208,12 +207,20 @@ static int list(const struct sb_store *store, size_t level, struct names *names)
 		if (!time_of(level, entry->d_name, &name.begin_s))
 			continue;
 		sb_level_file(level, name.begin_s, name.name);
-		err = names->at.nr < FILES_MAX ? sb_vec_push(&names->at, name) : -EFBIG;
+		err = names->at.nr < SB_STORE_FILES_MAX ? sb_vec_push(&names->at, name) : -EFBIG;
 	}
 	closedir(dir);
 	if (names->at.nr)
 		qsort(names->at.at, names->at.nr, sizeof(names->at.at[0]), by_time);
 	return err;
+}
+
+void sb_store_tell_kinds(struct sb_store *store)
+{
+	if (!store->has_told_kinds)
+		sb_warn("the store has more than %d kinds of profiles: some are left out",
+			SB_STORE_KINDS_MAX);
+	store->has_told_kinds = true;
 }
 
 int sb_store_each_file(const struct sb_store *store, size_t level,

@@ -214,9 +214,11 @@ struct sb_store_extent {
 	bool has_hz;	      /* a block had one */
 };
 #define SB_STORE_KINDS_MAX 32
+/* Files of one level: one for each day of 27 years. */
+#define SB_STORE_FILES_MAX 10000u
 /*
  * List the kinds that were recorded, sorted by name, SB_STORE_KINDS_MAX at most: if there are more,
- * those with the newest blocks, and nothing says so. Reads the first and the last file of each
+ * those with the newest blocks, after a warning. Reads the first and the last file of each
  * level. Return: how many elements of @ret_extents are set, which may be 0; -ENOMEM; errors of I/O,
  * and then the elements are not to be used.
  */

@@ -48,6 +48,7 @@ struct sb_store {
 	SB_VEC(uint64_t) self, total; /* by branch point */
 	struct sb_drawing drawing;
 	uint64_t nr_queries;
+	bool has_told_kinds; /* sb_store_tell_kinds() */
 	/* Writing. */
 	struct sb_store_file out[SB_STORE_LEVELS];
 	bool has_used_sums; /* a file above the finest level was used since the last block came */
@@ -88,10 +89,13 @@ bool sb_store_has_writer(const struct sb_store *store);
  */
 uint64_t sb_store_skipped_bytes(const struct sb_store *store, const struct sb_segment *segment);
 
+/* Warn, once for each handle, that kinds of the store are left out: it has more than SB_STORE_KINDS_MAX. */
+void sb_store_tell_kinds(struct sb_store *store);
+
 /*
  * Call @fn with the name and the begin of each file of a level, oldest first. @name is valid during
  * the call. The files are listed first, so @fn may add and remove some. Return: 0; a negative
- * errno, -EFBIG for more than 10,000 files; or the first value other than 0 that @fn returned.
+ * errno, -EFBIG for more than SB_STORE_FILES_MAX files; or the first value other than 0 that @fn returned.
  */
 int sb_store_each_file(const struct sb_store *store, size_t level,
 		       int (*fn)(void *arg, const char *name, int64_t begin_s), void *arg);

@@ -992,6 +992,34 @@ static void expect_steps(struct sb_store *store, int64_t from_s, size_t nr,
 	sb_timeline_free(timeline);
 }
 
+/* Kinds that there is no room for are left out, which is said. We never write so many. */
+static void test_many_kinds(void **state)
+{
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	struct put one = { T0, 1, 0, 0, 1 };
+	struct sb_tag tag = { "service", "a", false };
+	struct sb_store_series series = { &tag, 1, profile_of(&one) };
+	struct sb_store *store;
+	char name[16];
+	int i;
+
+	(void)state;
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	for (i = 0; i <= SB_STORE_KINDS_MAX; i++) {
+		struct sb_store_block block = { T0, name, "samples", { 10000 }, &series, 1 };
+
+		assert_false(store->has_told_kinds);
+		snprintf(name, sizeof(name), "kind%d", i);
+		assert_int_equal(sb_store_put(store, &block), 0);
+		assert_int_equal(sb_store_extents(store, extents),
+				 i < SB_STORE_KINDS_MAX ? i + 1 : SB_STORE_KINDS_MAX);
+	}
+	assert_true(store->has_told_kinds);
+	sb_profile_free((struct sb_profile *)series.profile);
+	sb_store_close(store);
+	assert_int_equal(remove_below(dir), 0);
+}
+
 /* Under load a block is longer than its period: it is drawn as long as it is, and at its rate, not as a peak and a gap. */
 static void test_long_block(void **state)
 {
@@ -1357,6 +1385,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_moved_sum, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_missing_sum, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_far, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_many_kinds, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_long_block, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_late_after_opening, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_was_ahead, setup, release_puts),
