@@ -101,6 +101,8 @@ def held():
         result = run.result
         check(result.status == 0 and result.facts.get('kind') == 'memory' and result.facts.get('unit') == 'bytes',
               f'it runs: {result.status} {result.facts} {result.err}')
+        check(result.facts.get('of') == 'held' and 80 < float(result.facts.get('accounted', 0)) < 99.9 and
+              'came without a page fault' in ' '.join(result.err.split()), f'what is not known is told: {result.facts} {result.err}')
         to_the_page(result, said)
         check(of(result, 'keeper', 'churn') <= mmap.PAGESIZE, 'what is gone is not held')
         check(of(result, 'keeper', '[unaccounted]') == said['populate'] * mmap.PAGESIZE,

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/record.h"
 #include "cli/report.h"
 #include "cli/result.h"
 #include "workers/privileges.h"
@@ -227,6 +228,8 @@ static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *
 			(unsigned long long)(figures.resolve.idle_weight / run->units[0].divisor));
 	if (!err && figures.session.expected)
 		err = sb_profile_meta(profile, "accounted", "%.2f", sb_run_accounted(&figures));
+	if (!err)
+		err = sb_report_memory_meta(run, &figures, profile);
 	if (!err)
 		err = add_governed(run, &figures.session.thinning, profile);
 	if (!err && figures.session.slices.nr)

@@ -152,6 +152,10 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
  * see, and which option would change it; nothing for a run without view_opts.fallback. */
 void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,
 		      struct sb_str *list);
+/* In report_memory.c: add to @profile's header what the bytes are, and of what is held, how much is
+ * accounted for; nothing for views that do not follow pages. Return: 0 or -ENOMEM. */
+int sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
+			  struct sb_profile *profile);
 /* In report_memory.c: append to @list a line on processes that could not be read, and a line on
  * mappings that were not read, so that the kind of their memory is not known; nothing if there are
  * none. */

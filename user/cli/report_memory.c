@@ -10,6 +10,30 @@
 
 #define MIB 1048576.0
 
+/* Values of "of" in the header; NULL: the name of the view says it. */
+static const char *const weights[SB_MEMORY_WHAT_MAX] = {
+	[SB_MEMORY_HELD] = "held",
+	[SB_MEMORY_CHURN] = "churn",
+	[SB_MEMORY_SWAPPED] = "swapped",
+};
+
+int sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
+			  struct sb_profile *profile)
+{
+	const struct sb_resident_process *sum = &figures->session.resident.sum;
+	const uint32_t what = run->config->view_opts.memory_what;
+	const double came = (double)sum->held + (double)sum->unaccounted;
+	int err = 0;
+
+	if (!run->config->views.at[figures->view]->follows_pages)
+		return 0;
+	if (weights[what])
+		err = sb_profile_meta(profile, "of", "%s", weights[what]);
+	if (!err && what == SB_MEMORY_HELD && came > 0)
+		err = sb_profile_meta(profile, "accounted", "%.2f", 100 * (double)sum->held / came);
+	return err;
+}
+
 /* What the stacks held, and what is left of the memory that came, of which not all is followed. */
 static void add_estimate(struct sb_str *list, const struct sb_resident_process *process)
 {

@@ -119,7 +119,7 @@ int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out)
 	return err;
 }
 
-/* "99.7% accounted for": of threads x time. */
+/* "99.7% accounted for": of threads x time, or of the memory that came. */
 static int add_accounted(const struct sb_svg *picture, struct sb_str *out)
 {
 	const char *value = sb_fg_fact(picture->facts, "accounted");
@@ -188,6 +188,27 @@ static int add_repairs(const struct sb_svg *picture, struct sb_str *out)
 			       sb_str_add(out, " bytes of names replaced");
 }
 
+/* "95.6 MiB held, of what came in 9 s": what the weight is, of memory, and of how long. */
+static int add_duration(const struct sb_svg *picture, struct sb_str *out)
+{
+	static const struct {
+		const char *of, *words;
+	} weights[] = {
+		{ "held", " held, of what came in " },
+		{ "churn", " came and went in " },
+		{ "swapped", " in swap, of what came in " },
+	};
+	const char *of = sb_fg_fact(picture->facts, "of"), *words = " in ";
+	uint64_t us;
+
+	if (!fact_number(picture, "dur_us", &us))
+		return 0;
+	for (size_t i = 0; of && i < SB_ARRAY_SIZE(weights); i++)
+		if (sb_streq(of, weights[i].of))
+			words = weights[i].words;
+	return sb_str_add(out, words) ?: sb_fg_label_add_weight(out, (double)us, "us");
+}
+
 int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out)
 {
 	uint64_t val;
@@ -198,10 +219,7 @@ int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out)
 		return err ?: add_cuts(picture, out) ?: add_repairs(picture, out);
 	}
 	err = sb_svg_add_weight(picture, out, picture->tree->nodes.at[0].total);
-	if (!err && fact_number(picture, "dur_us", &val)) {
-		err = sb_str_add(out, " in ");
-		err = err ?: sb_fg_label_add_weight(out, (double)val, "us");
-	}
+	err = err ?: add_duration(picture, out);
 	if (!err && !sb_streq(picture->unit.s, "samples") && fact_number(picture, "n", &val)) {
 		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
 		err = err

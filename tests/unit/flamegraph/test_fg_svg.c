@@ -296,6 +296,11 @@ static void test_headings(void **state)
 		       "1.54 s" DOT "99.7% accounted for" DOT "1 ms left out by --limit");
 	check_headings("#stackbpf;kind=io;unit=bytes;n=12", NULL, "I/O flame graph",
 		       "1.46 MiB" DOT "12 calls");
+	check_headings("#stackbpf;kind=memory;unit=bytes;of=held;dur_us=2000000;accounted=98.2",
+		       NULL, "Memory flame graph",
+		       "1.46 MiB held, of what came in 2 s" DOT "98.2% accounted for");
+	check_headings("#stackbpf;kind=memory;unit=bytes;of=churn;dur_us=2000000", NULL,
+		       "Memory flame graph", "1.46 MiB came and went in 2 s");
 	/* Of several inputs: sums, and the worst. */
 	check_headings("#stackbpf;kind=wall;unit=us;accounted=99.7;idle=1000",
 		       "#stackbpf;kind=wall;unit=us;accounted=98.2;idle=2000",
