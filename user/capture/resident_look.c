@@ -73,15 +73,23 @@ struct mapping {
 
 struct mappings {
 	SB_VEC(struct mapping) at;
+	uint64_t whole_bytes_max;
 };
 
+/* Mappings without a gap between them are read as one: each read has to wait for a reader. */
 static int add_mapping(void *arg, const struct sb_maps_line *line)
 {
 	struct mappings *mappings = arg;
+	struct mapping *last = mappings->at.nr ? &mappings->at.at[mappings->at.nr - 1] : NULL;
 
 	/* Its pages are the kernel's, and belong to nobody. */
 	if ((int64_t)line->start < 0 || (line->path_len >= 5 && !memcmp(line->path, "[vvar", 5)))
 		return 0;
+	if (last && last->end == line->start && line->end > line->start &&
+	    line->end - last->start <= mappings->whole_bytes_max) {
+		last->end = line->end;
+		return 0;
+	}
 	return sb_vec_push(&mappings->at, ((struct mapping){ line->start, line->end }));
 }
 
@@ -157,7 +165,9 @@ static int read_by_word(struct sb_resident *resident, uint32_t number)
 {
 	struct space *space = &resident->spaces.at[number];
 	struct known known = { .space = number };
-	struct mappings mappings = {};
+	struct mappings mappings = {
+		.whole_bytes_max = (uint64_t)WHOLE_PAGES_MAX << resident->page_shift,
+	};
 	bool is_first = true;
 	size_t i;
 	int err = sb_procfs_maps(space->key.tgid, add_mapping, &mappings);
@@ -169,7 +179,7 @@ static int read_by_word(struct sb_resident *resident, uint32_t number)
 	for (i = 0; i < mappings.at.nr && !err; i++) {
 		const struct mapping *at = &mappings.at.at[i];
 
-		err = (at->end - at->start) >> resident->page_shift > WHOLE_PAGES_MAX
+		err = at->end - at->start > mappings.whole_bytes_max
 			      ? read_blocks(resident, space, at, &known, &is_first)
 			      : read_range(resident, space, at->start, at->end, &is_first);
 	}
