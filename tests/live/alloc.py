@@ -369,5 +369,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, leak, traced, traced_in_vain, by_pages, sliced, machine, recorded, kernel, formats), sys.argv[11:])
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, traced_in_vain, sliced, machine, kernel, formats), sys.argv[11:],
+          waiting=(leak, traced, by_pages, recorded))
 done()
