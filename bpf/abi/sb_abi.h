@@ -432,6 +432,13 @@ struct sb_uid_rule {
 	__u32 rule;
 };
 
+/* A question about a kernel address, see core/kname.bpf.c. */
+#define SB_KNAME_MAX 640 /* a name of KSYM_NAME_LEN (512), two numbers and a module */
+struct sb_kname {
+	__u64 addr;
+	char text[SB_KNAME_MAX]; /* "name+0x1d/0x40 [module]", or the address if it has no name */
+};
+
 _Static_assert(sizeof(struct sb_sample_key) == 120, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");

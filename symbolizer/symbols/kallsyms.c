@@ -562,8 +562,50 @@ static bool should_read_again(struct sb_kallsyms *ks)
 	return !is_whole;
 }
 
+/* Scan "0x1d". */
+static bool scan_0x(const char **p, const char *end, uint64_t *ret)
+{
+	const char *digits = *p + 2;
+
+	if (end - *p < 3 || memcmp(*p, "0x", 2) || !sb_scan_hex(&digits, end, ret))
+		return false;
+	*p = digits;
+	return true;
+}
+
+int sb_kallsyms_split(char *text, uint64_t addr, struct sb_ksym *ret_sym)
+{
+	char *plus = strrchr(text, '+'), *module = NULL;
+	const char *end = text + strlen(text), *p = plus ? plus + 1 : text;
+	uint64_t offset, size;
+
+	if (!plus)
+		return scan_0x(&p, end, &offset) && p == end ? -ENOENT : -EAGAIN;
+	if (plus == text || !scan_0x(&p, end, &offset) || offset > addr || *p++ != '/' ||
+	    !scan_0x(&p, end, &size))
+		return -EAGAIN;
+	if (p != end) {
+		if (end - p < 4 || memcmp(p, " [", 2) || end[-1] != ']')
+			return -EAGAIN;
+		module = text + (p + 1 - text);
+	}
+	if (!is_function('T', text, (size_t)(plus - text)))
+		return -ENOENT;
+	*plus = '\0';
+	if (is_compat(text))
+		return -EAGAIN;
+	*ret_sym = (struct sb_ksym){ .name = text, .module = module, .start = addr - offset };
+	return 0;
+}
+
 int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *ret_sym)
 {
+	int err = -EAGAIN;
+
+	if (ks->ask && !ks->ask(ks->ask_arg, addr, ks->asked, sizeof(ks->asked)))
+		err = sb_kallsyms_split(ks->asked, addr, ret_sym);
+	if (!err || err == -ENOENT)
+		return err;
 	if (!ks->is_read)
 		read_again(ks);
 	if (sb_kallsyms_table_find(&ks->table, addr, ret_sym))

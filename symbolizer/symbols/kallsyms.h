@@ -59,13 +59,18 @@ struct sb_kallsyms {
 	uint64_t nr_reads;
 	uint64_t
 		wait_min_ns; /* least time between two readings; 0: a second, doubling to a minute */
+	/* See sb_symbolizer_ask_kernel(). NULL: the file is read at the first lookup. */
+	int (*ask)(void *arg, uint64_t addr, char *text, size_t size);
+	void *ask_arg;
+	char asked[SB_KALLSYMS_NAME_MAX]; /* the last answer, in pieces */
 };
 
 /* Free the table, but not @ks, which can be used again once the caller has zeroed it. */
 void sb_kallsyms_release(struct sb_kallsyms *ks);
 
 /*
- * Find the symbol that covers @addr; may read the file. *@ret_sym is untouched on error.
+ * Find the symbol that covers @addr: ask the kernel, if @ks->ask is set, or read the file. *@ret_sym
+ * is untouched on error.
  * Return: 0; -ENOENT (there is none); -EACCES (the file or its addresses are hidden from us);
  * -ENODATA (the file is not there, cannot be read, or has no symbols, or there was no file
  * descriptor); -EFBIG (the table is larger than its bound, and @addr is not in the part that
@@ -75,6 +80,15 @@ void sb_kallsyms_release(struct sb_kallsyms *ks);
  * descriptor counts as a change there.
  */
 int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *ret_sym);
+
+/*
+ * Split what the kernel prints for "%pS", "name+0x1d/0x40 [module]", into what *@ret_sym then points
+ * to; NULs are written to @text. @addr: what it was printed for.
+ * Return: 0; -ENOENT: it is no name of a function; -EAGAIN: it is not understood, or is the alias for
+ * 32-bit programs of an entry point that has a better name in the file. *@ret_sym is untouched on
+ * error.
+ */
+int sb_kallsyms_split(char *text, uint64_t addr, struct sb_ksym *ret_sym);
 
 /* Return: the bytes of memory in use. */
 size_t sb_kallsyms_bytes(const struct sb_kallsyms *ks);

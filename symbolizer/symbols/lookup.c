@@ -584,8 +584,18 @@ static int lookup_kernel(struct sb_symbolizer *sym, uint64_t addr, size_t idx)
 	err = name_kernel(sym, addr, &ksym, &frame);
 	if (err)
 		return err;
-	sb_memo_add(&sym->memo, KERNEL_MEMO_ID(sym->kallsyms.nr_reads), addr, &frame, 1);
+	/* What comes and goes is asked for again, as long as that is cheap. */
+	if (!ksym.module || !sym->kallsyms.ask)
+		sb_memo_add(&sym->memo, KERNEL_MEMO_ID(sym->kallsyms.nr_reads), addr, &frame, 1);
 	return answer(sym, idx, &frame, 1);
+}
+
+void sb_symbolizer_ask_kernel(struct sb_symbolizer *sym,
+			      int (*ask)(void *arg, uint64_t addr, char *text, size_t size),
+			      void *arg)
+{
+	sym->kallsyms.ask = ask;
+	sym->kallsyms.ask_arg = arg;
 }
 
 int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query)

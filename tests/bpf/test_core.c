@@ -378,13 +378,46 @@ static void test_rules_add_up(void **state)
 	unload(skel);
 }
 
+/* Return: the address of a function of the kernel by /proc/kallsyms; 0: it is hidden. */
+static uint64_t address_of(const char *wanted)
+{
+	FILE *file = fopen("/proc/kallsyms", "r");
+	unsigned long long addr = 0;
+	char name[512], line[1024];
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%llx %*c %511s", &addr, name) == 2 && !strcmp(name, wanted))
+			break;
+	assert_string_equal(name, wanted);
+	fclose(file);
+	return addr;
+}
+
+/* A function, and an address that has none. */
+static void test_kernel_name(void **state)
+{
+	struct driver_bpf *skel = open_core();
+
+	assert_int_equal(bpf_program__set_autoload(skel->progs.kernel_name, true), 0);
+	assert_int_equal(driver_bpf__load(skel), 0);
+	skel->bss->kname.addr = address_of("vfs_read") + 1;
+	assert_int_equal(run(skel->progs.kernel_name), 0);
+	assert_int_equal(fnmatch("vfs_read+0x1/0x*", skel->bss->kname.text, 0), 0);
+	skel->bss->kname.addr = 0x1234;
+	assert_int_equal(run(skel->progs.kernel_name), 0);
+	assert_int_equal(strtoull(skel->bss->kname.text, NULL, 16), 0x1234);
+	driver_bpf__destroy(skel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_account),	     cmocka_unit_test(test_first_generation),
-		cmocka_unit_test(test_intern),	     cmocka_unit_test(test_intern_full),
-		cmocka_unit_test(test_unwind),	     cmocka_unit_test(test_comm_globs),
-		cmocka_unit_test(test_rules_add_up), cmocka_unit_test(test_rule_wakes_at_exec),
+		cmocka_unit_test(test_kernel_name),	   cmocka_unit_test(test_account),
+		cmocka_unit_test(test_first_generation),   cmocka_unit_test(test_intern),
+		cmocka_unit_test(test_intern_full),	   cmocka_unit_test(test_unwind),
+		cmocka_unit_test(test_comm_globs),	   cmocka_unit_test(test_rules_add_up),
+		cmocka_unit_test(test_rule_wakes_at_exec),
 	};
 
 	if (geteuid()) {

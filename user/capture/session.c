@@ -52,7 +52,8 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 
 	if (!bpf_program__autoload(prog) || prog == session->timer ||
 	    prog == session->skel->progs.proc_fork || sb_span_attaches(session->skel, prog) ||
-	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
+	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER ||
+	    bpf_program__type(prog) == BPF_PROG_TYPE_SYSCALL)
 		return false;
 	for (i = 0; i < views->nr; i++)
 		if (views->at[i]->attaches && views->at[i]->attaches(session->skel, prog))
@@ -477,6 +478,7 @@ void sb_session_free(struct sb_session *session)
 	sb_drain_free(session->drain);
 	sb_spans_free(session->spans);
 	sb_resident_free(session->resident);
+	sb_symbolizer_ask_kernel(session->opts.symbolizer, NULL, NULL);
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);
 	sb_vec_release(&session->timer_cpus);

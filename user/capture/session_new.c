@@ -17,6 +17,7 @@
 #include "capture/drain.h"
 #include "capture/hotplug.h"
 #include "capture/interpwatch.h"
+#include "capture/kname.h"
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
 #include "capture/refused.h"
@@ -292,6 +293,10 @@ static int prepare(struct sb_session *session)
 	err = prepare_tables(session);
 	if (err)
 		return err;
+	err = sb_kname_prepare(skel, opts->sides);
+	if (err)
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot prepare the lookup of kernel functions");
 	if (opts->interp)
 		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
 	if (!err && opts->interp)
@@ -499,6 +504,7 @@ static int load(struct sb_session *session)
 		err = load_programs(session);
 	if (err)
 		return err;
+	sb_kname_start(session->skel, session->opts.symbolizer);
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
 		return sb_explain(session->opts.reason, err, "create the BPF maps of counts");

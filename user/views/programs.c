@@ -29,6 +29,7 @@ static const struct {
 	{ "proc_mapped", "new mappings that replace others of the same size are noticed later" },
 	{ "memory_mapped",
 	  "pages of new mappings can be counted for what was mapped there before" },
+	{ "kernel_name", "names of kernel functions are read from /proc/kallsyms" },
 	{ "io_uring_", "I/O through io_uring is not recorded" },
 	{ "io_kernel_", "I/O of kernel threads is not recorded" },
 };

@@ -38,7 +38,7 @@ const struct sb_capability sb_capabilities[] = {
 	/* /proc/PID/{maps,mem,root,map_files,ns}, process_vm_readv(2). */
 	{ CAP_SYS_PTRACE, ALL, false, "cap_sys_ptrace",
 	  "complete stacks and names in processes of other users" },
-	/* The addresses in /proc/kallsyms, which is read again when modules come. */
+	/* Names of kernel addresses, see capture/kname.c; the addresses in /proc/kallsyms. */
 	{ CAP_SYSLOG, SB_ROLE_SESSION, false, "cap_syslog",
 	  "names of kernel functions" },
 	/* Also /proc/PID/mem: its mode is 0600. */

@@ -221,9 +221,68 @@ static void test_pieces(void **state)
 	sb_kallsyms_release(&ks);
 }
 
+static int answer(void *arg, uint64_t addr, char *to, size_t size)
+{
+	return (size_t)snprintf(to, size, "%s", *(const char **)arg) < size ? 0 : -ENAMETOOLONG;
+}
+
+/* What the kernel prints, which is asked before the file is read. */
+static void test_asked(void **state)
+{
+	const char *printed;
+	struct sb_kallsyms ks = { .path = "/nonexistent", .ask = answer, .ask_arg = &printed };
+	struct sb_ksym sym;
+
+	printed = "do_read+0x1d/0x40";
+	assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffff8100021d, &sym), 0);
+	assert_string_equal(sym.name, "do_read");
+	assert_null(sym.module);
+	assert_true(sym.start == 0xffffffff81000200);
+	printed = "nf_first+0x0/0x800 [nf_tables]";
+	assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffffc0300000, &sym), 0);
+	assert_string_equal(sym.name, "nf_first");
+	assert_string_equal(sym.module, "[nf_tables]");
+	printed = "0xffffffffc0500000";
+	assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffffc0500000, &sym), -ENOENT);
+	printed = "__pfx_do_read+0x1/0x10";
+	assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffff810001f1, &sym), -ENOENT);
+	assert_int_equal(ks.nr_reads, 0);
+	sb_kallsyms_release(&ks);
+}
+
+/* The file is read for what is not understood, and where it may have a better alias. */
+static void test_asked_in_vain(void **state)
+{
+	static const char *const texts[] = {
+
+		"__ia32_sys_pause+0x0/0x40",
+		"",
+		"+0x1/0x2",
+		"f+0x1",
+		"f+0x/0x2",
+		"f+1/2",
+		"f+0x1/0x2 ",
+		"f+0x1/0x2 [",
+		"f+0x1/0x2 [m",
+		"f+0xfff/0x1",
+		"0x",
+	};
+	struct sb_ksym sym;
+	char copy[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		snprintf(copy, sizeof(copy), "%s", texts[i]);
+		if (sb_kallsyms_split(copy, 0x100, &sym) != -EAGAIN)
+			fail_msg("'%s' is understood", texts[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_asked_in_vain),
 		cmocka_unit_test_teardown(test_golden, teardown),
 		cmocka_unit_test_teardown(test_no_modules_file, teardown),
 		cmocka_unit_test_teardown(test_bad_lines, teardown),
