@@ -25,7 +25,8 @@
 #define LABELS_MAX 65536u
 #define BYTES_MAX  (16u << 20)
 
-static struct sampler_bpf skel;
+static struct sampler_bpf__bss shared; /* what the programs see */
+static struct sampler_bpf skel = { .bss = &shared };
 static struct sb_interpwatch watch;
 static uint64_t forgotten[NR_STACKS + 1]; /* by the BPF side */
 static size_t nr_forgotten, nr_added;
@@ -273,11 +274,16 @@ static void test_change_while_a_need_waits(void **state)
 /* A process is without interpreters only if nothing was mapped since its mappings were read. */
 static void test_change_of_a_plain_program(void **state)
 {
+	uint32_t nr_changes;
+
 	sb_interpwatch_follow(&watch, TGID);
 	answer(&space, 100, true);
 	assert_true(!nr_looks && watch.procs.nr == 1);
+	nr_changes = shared.proc_changes[TGID % SB_PROC_CHANGES];
 	tell(SB_SIDEBAND_EXEC, 200);
 	assert_int_equal(watch.procs.nr, 0);
+	/* The programs remember nothing of the process any more. */
+	assert_int_not_equal(shared.proc_changes[TGID % SB_PROC_CHANGES], nr_changes);
 	sb_interpwatch_follow(&watch, TGID);
 	tell(SB_SIDEBAND_MMAP, UINT64_MAX - 8);
 	answer(&next_space, UINT64_MAX - 9, true);
