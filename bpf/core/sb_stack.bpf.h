@@ -207,8 +207,7 @@ static __always_inline int sb_interp_read_user(struct sb_scratch *s, void *dst, 
 	if (len % 8)
 		__builtin_memcpy(dst, s->interp.got.word, len);
 	else
-		__builtin_memcpy(__builtin_assume_aligned(dst, 8),
-				 __builtin_assume_aligned(s->interp.got.word, 8), len);
+		__builtin_memcpy(__builtin_assume_aligned(dst, 8), s->interp.got.word, len);
 	return err;
 }
 
