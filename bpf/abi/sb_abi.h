@@ -436,6 +436,7 @@ struct sb_uid_rule {
 #define SB_KNAME_MAX 640 /* a name of KSYM_NAME_LEN (512), two numbers and a module */
 struct sb_kname {
 	__u64 addr;
+	__s64 len; /* that the whole text would have, with its NUL; a negative errno; 0: not asked yet */
 	char text[SB_KNAME_MAX]; /* "name+0x1d/0x40 [module]", or the address if it has no name */
 };
 

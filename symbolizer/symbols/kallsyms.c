@@ -590,7 +590,7 @@ int sb_kallsyms_split(char *text, uint64_t addr, struct sb_ksym *ret_sym)
 		module = text + (p + 1 - text);
 	}
 	if (!is_function('T', text, (size_t)(plus - text)))
-		return -ENOENT;
+		return -EAGAIN;
 	*plus = '\0';
 	if (is_compat(text))
 		return -EAGAIN;

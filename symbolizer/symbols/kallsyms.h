@@ -84,9 +84,9 @@ int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *re
 /*
  * Split what the kernel prints for "%pS", "name+0x1d/0x40 [module]", into what *@ret_sym then points
  * to; NULs are written to @text. @addr: what it was printed for.
- * Return: 0; -ENOENT: it is no name of a function; -EAGAIN: it is not understood, or is the alias for
- * 32-bit programs of an entry point that has a better name in the file. *@ret_sym is untouched on
- * error.
+ * Return: 0; -ENOENT: it is an address, which has no name; -EAGAIN: it is not understood, or it is a
+ * mark of the linker, a padding, or the alias for 32-bit programs of an entry point, so that the file
+ * may have a better name. *@ret_sym is untouched on error.
  */
 int sb_kallsyms_split(char *text, uint64_t addr, struct sb_ksym *ret_sym);
 

@@ -17,6 +17,8 @@
 #define CHUNK_MAX	  4096u
 /* Module IDs of kernel answers in the memo; IDs of modules never become so large. */
 #define KERNEL_MEMO_ID(n) (UINT32_MAX - (uint32_t)((n) % 1000000))
+/* The same for names of modules and BPF programs, in second n. */
+#define MODULE_MEMO_ID(n) (UINT32_MAX - 1000000 - (uint32_t)((n) % 1000000))
 /* Below: 32-bit processes, whose vDSO differs from ours. */
 #define ADDR32_MAX	  (1ull << 32)
 
@@ -563,6 +565,9 @@ static int name_kernel(struct sb_symbolizer *sym, uint64_t addr, const struct sb
 static int lookup_kernel(struct sb_symbolizer *sym, uint64_t addr, size_t idx)
 {
 	uint32_t memo_id = KERNEL_MEMO_ID(sym->kallsyms.nr_reads);
+	/* What comes and goes is asked for again, as often as is cheap: in a module the kernel goes
+	 * through all symbols. */
+	uint32_t module_memo_id = MODULE_MEMO_ID(sb_now_ns() / SB_NS_PER_SEC);
 	struct sb_sym_frame frame = unnamed(addr, "[kernel]", SB_SYM_OK);
 	const struct sb_sym_frame *known;
 	struct sb_ksym ksym;
@@ -570,6 +575,8 @@ static int lookup_kernel(struct sb_symbolizer *sym, uint64_t addr, size_t idx)
 	int err;
 
 	known = sb_memo_find(&sym->memo, memo_id, addr, &nr);
+	if (!known && sym->kallsyms.ask)
+		known = sb_memo_find(&sym->memo, module_memo_id, addr, &nr);
 	if (known)
 		return answer(sym, idx, known, nr);
 	frame.kind = SB_SYM_KERNEL;
@@ -584,9 +591,10 @@ static int lookup_kernel(struct sb_symbolizer *sym, uint64_t addr, size_t idx)
 	err = name_kernel(sym, addr, &ksym, &frame);
 	if (err)
 		return err;
-	/* What comes and goes is asked for again, as long as that is cheap. */
-	if (!ksym.module || !sym->kallsyms.ask)
-		sb_memo_add(&sym->memo, KERNEL_MEMO_ID(sym->kallsyms.nr_reads), addr, &frame, 1);
+	/* The lookup may have read the file. */
+	memo_id = ksym.module && sym->kallsyms.ask ? module_memo_id
+						   : KERNEL_MEMO_ID(sym->kallsyms.nr_reads);
+	sb_memo_add(&sym->memo, memo_id, addr, &frame, 1);
 	return answer(sym, idx, &frame, 1);
 }
 

@@ -394,19 +394,36 @@ static uint64_t address_of(const char *wanted)
 	return addr;
 }
 
+static const char *name_of(struct driver_bpf *skel, uint64_t addr)
+{
+	int fd = bpf_iter_create(bpf_link__fd(skel->links.kernel_name));
+	struct sb_kname *kname = &skel->bss->kname;
+	char nothing;
+
+	assert_true(fd >= 0);
+	kname->addr = addr;
+	kname->len = 0;
+	assert_int_equal(read(fd, &nothing, 1), 0);
+	close(fd);
+	assert_int_equal(kname->len, strlen(kname->text) + 1);
+	return kname->text;
+}
+
 /* A function, and an address that has none. */
 static void test_kernel_name(void **state)
 {
 	struct driver_bpf *skel = open_core();
+	union bpf_iter_link_info over = { 0 };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &over, .link_info_len = sizeof(over));
 
 	assert_int_equal(bpf_program__set_autoload(skel->progs.kernel_name, true), 0);
 	assert_int_equal(driver_bpf__load(skel), 0);
-	skel->bss->kname.addr = address_of("vfs_read") + 1;
-	assert_int_equal(run(skel->progs.kernel_name), 0);
-	assert_int_equal(fnmatch("vfs_read+0x1/0x*", skel->bss->kname.text, 0), 0);
-	skel->bss->kname.addr = 0x1234;
-	assert_int_equal(run(skel->progs.kernel_name), 0);
-	assert_int_equal(strtoull(skel->bss->kname.text, NULL, 16), 0x1234);
+	over.map.map_fd = (__u32)bpf_map__fd(skel->maps.bss);
+	skel->links.kernel_name = bpf_program__attach_iter(skel->progs.kernel_name, &opts);
+	assert_non_null(skel->links.kernel_name);
+	assert_int_equal(fnmatch("vfs_read+0x1/0x*", name_of(skel, address_of("vfs_read") + 1), 0),
+			 0);
+	assert_int_equal(strtoull(name_of(skel, 0x1234), NULL, 16), 0x1234);
 	driver_bpf__destroy(skel);
 }
 

@@ -14,7 +14,7 @@ struct sb_symbolizer;
  * a negative errno of libbpf. */
 int sb_kname_prepare(struct sampler_bpf *skel, uint32_t sides);
 /* After that: have @sym ask the program, if it was loaded. Before @skel is destroyed, call
- * sb_symbolizer_ask_kernel() with NULL. */
-void sb_kname_start(struct sampler_bpf *skel, struct sb_symbolizer *sym);
+ * sb_symbolizer_ask_kernel() with NULL. Return: 0, or a negative errno of making an iterator. */
+int sb_kname_start(struct sampler_bpf *skel, struct sb_symbolizer *sym);
 
 #endif

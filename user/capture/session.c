@@ -52,8 +52,7 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 
 	if (!bpf_program__autoload(prog) || prog == session->timer ||
 	    prog == session->skel->progs.proc_fork || sb_span_attaches(session->skel, prog) ||
-	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER ||
-	    bpf_program__type(prog) == BPF_PROG_TYPE_SYSCALL)
+	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
 		return false;
 	for (i = 0; i < views->nr; i++)
 		if (views->at[i]->attaches && views->at[i]->attaches(session->skel, prog))

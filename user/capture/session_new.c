@@ -504,7 +504,10 @@ static int load(struct sb_session *session)
 		err = load_programs(session);
 	if (err)
 		return err;
-	sb_kname_start(session->skel, session->opts.symbolizer);
+	err = sb_kname_start(session->skel, session->opts.symbolizer);
+	if (err)
+		return sb_explain(session->opts.reason, err,
+				  "make an iterator that names kernel functions");
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
 		return sb_explain(session->opts.reason, err, "create the BPF maps of counts");

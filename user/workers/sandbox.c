@@ -264,8 +264,7 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_LINK_CREATE) }, /* timers of new CPUs, iterators */
 	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_LINK_DETACH) },
 	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_ITER_CREATE) },
-	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_OBJ_PIN) },	      /* see capture/detach.c */
-	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_PROG_TEST_RUN) }, /* see capture/kname.c */
+	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_OBJ_PIN) }, /* see capture/detach.c */
 	{ SCMP_SYS(bpf), SESSION,
 	  IS(0, BPF_PROG_GET_NEXT_ID) }, /* see symbolizer/symbols/kallsyms.c */
 	/* Without MSG_FASTOPEN, which is a connect(2). */

@@ -244,8 +244,6 @@ static void test_asked(void **state)
 	assert_string_equal(sym.module, "[nf_tables]");
 	printed = "0xffffffffc0500000";
 	assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffffc0500000, &sym), -ENOENT);
-	printed = "__pfx_do_read+0x1/0x10";
-	assert_int_equal(sb_kallsyms_lookup(&ks, 0xffffffff810001f1, &sym), -ENOENT);
 	assert_int_equal(ks.nr_reads, 0);
 	sb_kallsyms_release(&ks);
 }
@@ -254,8 +252,9 @@ static void test_asked(void **state)
 static void test_asked_in_vain(void **state)
 {
 	static const char *const texts[] = {
-
 		"__ia32_sys_pause+0x0/0x40",
+		"__pfx_do_read+0x1/0x10",
+		"_stext+0x0/0x10",
 		"",
 		"+0x1/0x2",
 		"f+0x1",
