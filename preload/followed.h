@@ -9,8 +9,9 @@
  * A pointer is a number here and is not followed. It is not NULL, which stands for an empty place;
  * that is not checked. The set is not NULL.
  *
- * Thread: any, several at once; a pointer is added and removed by its owner only, as it is
- * allocated and freed.
+ * Thread: any, several at once, also with the same pointer: realloc() has given memory back before
+ * it can say so, and another thread may have it by then. So a pointer can be in the set twice, and
+ * two threads can remove it at once; each time that it was added, one removal succeeds.
  */
 #ifndef SB_PRELOAD_FOLLOWED_H
 #define SB_PRELOAD_FOLLOWED_H
@@ -74,8 +75,8 @@ static inline bool sb_followed_count(uint8_t *nr, int by)
 	return true;
 }
 
-/* Add @pointer, which is not in the set. Return: true: it is in the set until it is removed; false:
- * there was no room in its bucket or its class, and the set is unchanged. */
+/* Add @pointer, once more if it is in the set. Return: true: it is in the set until it is removed;
+ * false: there was no room in its bucket or its class, and the set is unchanged. */
 static inline bool sb_followed_add(struct sb_followed *set, const void *pointer)
 {
 	uintptr_t *bucket = sb_followed_bucket(set, (uintptr_t)pointer), none;
@@ -96,16 +97,19 @@ static inline bool sb_followed_add(struct sb_followed *set, const void *pointer)
 	return false;
 }
 
-/* Remove @pointer. Return: true: it was in the set; false: it was not, and nothing is changed. */
+/* Remove @pointer, once. Return: true: it was in the set; false: it was not, or others removed it
+ * meanwhile, and nothing is changed. */
 static inline bool sb_followed_remove(struct sb_followed *set, const void *pointer)
 {
-	uintptr_t *bucket = sb_followed_bucket(set, (uintptr_t)pointer);
+	uintptr_t *bucket = sb_followed_bucket(set, (uintptr_t)pointer), found;
 	unsigned int i;
 
 	for (i = 0; i < SB_FOLLOWED_EACH; i++) {
-		if (__atomic_load_n(&bucket[i], __ATOMIC_RELAXED) != (uintptr_t)pointer)
+		found = __atomic_load_n(&bucket[i], __ATOMIC_RELAXED);
+		if (found != (uintptr_t)pointer ||
+		    !__atomic_compare_exchange_n(&bucket[i], &found, 0, false, __ATOMIC_RELAXED,
+						 __ATOMIC_RELAXED))
 			continue;
-		__atomic_store_n(&bucket[i], 0, __ATOMIC_RELAXED);
 		sb_followed_count(sb_followed_class(set, (uintptr_t)pointer), -1);
 		__atomic_fetch_sub(&set->nr, 1, __ATOMIC_RELAXED);
 		return true;

@@ -62,6 +62,27 @@ void free(void *pointer);
 extern volatile uint16_t otel_memory_alloc_semaphore, otel_memory_free_semaphore;
 extern uint64_t stackbpf_alloc_unfollowed;
 
+/* Runs once, between a load of the library's and what it does with the value. */
+static void (*meanwhile)(void);
+
+static void run_meanwhile(void)
+{
+	void (*fn)(void) = meanwhile;
+
+	if (!fn)
+		return;
+	meanwhile = NULL;
+	fn();
+}
+
+#define __atomic_load_n(at, order)                               \
+	({                                                       \
+		__auto_type loaded = __atomic_load_n(at, order); \
+                                                                 \
+		run_meanwhile();                                 \
+		loaded;                                          \
+	})
+
 #include "preload/alloc.c"
 
 static void *kept[MANY];
@@ -328,6 +349,23 @@ static void test_null(void **state)
 	assert_true(sb_followed_remove(&followed, (void *)pointer));
 }
 
+static void remove_kept(void)
+{
+	assert_true(sb_followed_remove(&followed, kept));
+}
+
+/* Another thread removes the same pointer at the same time: it is removed as often as it was added. */
+static void test_at_once(void **state)
+{
+	assert_true(sb_followed_add(&followed, kept));
+	meanwhile = remove_kept;
+	assert_false(sb_followed_remove(&followed, kept));
+	assert_true(sb_followed_add(&followed, kept));
+	assert_true(sb_followed_add(&followed, kept));
+	meanwhile = remove_kept;
+	assert_true(sb_followed_remove(&followed, kept));
+}
+
 /* What dlsym() itself asks for. */
 static void test_early(void **state)
 {
@@ -433,6 +471,7 @@ int main(void)
 		TEST(test_failed),     TEST(test_unheard),  TEST(test_null),
 		TEST(test_full),       TEST(test_early),    TEST(test_child),
 		TEST(test_not_moved),  TEST(test_threads),  TEST(test_mean),
+		TEST(test_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
