@@ -38,31 +38,33 @@ static struct sb_page page_of(uint64_t key, uint32_t value)
 	};
 }
 
-static uint64_t hash_of(uint64_t key)
+static uint64_t hash_of(const struct sb_pagetab *pages, uint64_t key)
 {
-	uint64_t hash = (key ^ key >> 32) * 0x9e3779b97f4a7c15ull;
+	uint64_t hash = key ^ pages->seed;
 
+	hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ull;
 	hash ^= hash >> 29;
 	return hash * 0xbf58476d1ce4e5b9ull;
 }
 
 static struct sb_pagetab_part *part_of(struct sb_pagetab *pages, uint64_t key)
 {
-	return &pages->parts[hash_of(key) >> (64 - SB_PAGETAB_PART_BITS)];
+	return &pages->parts[hash_of(pages, key) >> (64 - SB_PAGETAB_PART_BITS)];
 }
 
 /* The rest of the hash is multiplied by the number of slots, which is no power of two (Lemire 2019). */
-static size_t home_of(uint64_t key, size_t nr_slots)
+static size_t home_of(const struct sb_pagetab *pages, uint64_t key, size_t nr_slots)
 {
-	const uint64_t rest = hash_of(key) << SB_PAGETAB_PART_BITS;
+	const uint64_t rest = hash_of(pages, key) << SB_PAGETAB_PART_BITS;
 
 	return (size_t)((unsigned __int128)rest * nr_slots >> 64);
 }
 
 /* Return: the slot of the key, or the free one where it would be. The part has slots. */
-static size_t slot_of(const struct sb_pagetab_part *part, uint64_t key)
+static size_t slot_of(const struct sb_pagetab *pages, const struct sb_pagetab_part *part,
+		      uint64_t key)
 {
-	size_t at = home_of(key, part->nr_slots);
+	size_t at = home_of(pages, key, part->nr_slots);
 
 	while (part->keys[at] && part->keys[at] != key)
 		if (++at == part->nr_slots)
@@ -83,7 +85,7 @@ static void release_part(struct sb_pagetab_part *part)
 }
 
 /* Not by malloc(): parts grow by turns, and would leave gaps that the next one does not fit into. */
-static int resize(struct sb_pagetab_part *part, size_t nr_slots)
+static int resize(const struct sb_pagetab *pages, struct sb_pagetab_part *part, size_t nr_slots)
 {
 	struct sb_pagetab_part bigger = { .nr = part->nr, .nr_slots = nr_slots };
 	void *mem = mmap(NULL, bytes_of(nr_slots), PROT_READ | PROT_WRITE,
@@ -97,7 +99,7 @@ static int resize(struct sb_pagetab_part *part, size_t nr_slots)
 	for (i = 0; i < part->nr_slots; i++) {
 		if (!part->keys[i])
 			continue;
-		at = slot_of(&bigger, part->keys[i]);
+		at = slot_of(pages, &bigger, part->keys[i]);
 		bigger.keys[at] = part->keys[i];
 		bigger.values[at] = part->values[i];
 	}
@@ -112,7 +114,7 @@ void sb_pagetab_release(struct sb_pagetab *pages)
 
 	for (i = 0; i < SB_PAGETAB_PARTS; i++)
 		release_part(&pages->parts[i]);
-	*pages = (struct sb_pagetab){ .nr_max = pages->nr_max };
+	*pages = (struct sb_pagetab){ .nr_max = pages->nr_max, .seed = pages->seed };
 }
 
 static int make_room(struct sb_pagetab *pages, struct sb_pagetab_part *part)
@@ -122,7 +124,7 @@ static int make_room(struct sb_pagetab *pages, struct sb_pagetab_part *part)
 
 	if (before && part->nr + 1 <= before / 8 * FULL_EIGHTHS)
 		return 0;
-	err = resize(part, before ? before / 4 * 5 : SLOTS_MIN);
+	err = resize(pages, part, before ? before / 4 * 5 : SLOTS_MIN);
 	if (!err)
 		pages->nr_slots += part->nr_slots - before;
 	return err;
@@ -137,7 +139,7 @@ int sb_pagetab_put(struct sb_pagetab *pages, const struct sb_page *page, struct 
 
 	if (err)
 		return err;
-	at = slot_of(part, key);
+	at = slot_of(pages, part, key);
 	if (part->keys[at]) {
 		*ret_before = page_of(key, part->values[at]);
 		part->values[at] = value_of(page);
@@ -161,7 +163,7 @@ bool sb_pagetab_find(struct sb_pagetab *pages, uint32_t space, uint64_t number, 
 
 	if (!part->nr)
 		return false;
-	at = slot_of(part, key);
+	at = slot_of(pages, part, key);
 	if (!part->keys[at])
 		return false;
 	if (is_seen)
@@ -182,7 +184,7 @@ static void remove_at(struct sb_pagetab *pages, struct sb_pagetab_part *part, si
 			at = 0;
 		if (!part->keys[at])
 			break;
-		home = home_of(part->keys[at], nr);
+		home = home_of(pages, part->keys[at], nr);
 		/* Whether the home is behind the gap and not behind the slot, around the end. */
 		if (gap <= at ? gap < home && home <= at : gap < home || home <= at)
 			continue;
@@ -264,7 +266,7 @@ void sb_pagetab_remove(struct sb_pagetab *pages, uint32_t space, uint64_t number
 		part = part_of(pages, key);
 		if (!part->nr)
 			continue;
-		at = slot_of(part, key);
+		at = slot_of(pages, part, key);
 		if (!part->keys[at])
 			continue;
 		page = page_of(key, part->values[at]);

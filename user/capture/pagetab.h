@@ -5,7 +5,8 @@
  * each, at most 7/8 full. It has parts that grow one after the other, so that never more than one
  * of them is there twice. When it has no room, or when fewer faults are followed to save time, only
  * one window of pages in 2^n remains, chosen by a hash (bpf/abi/sb_abi_memory.h); each page then
- * stands for as many as that. The caller of the table does that, by sb_pagetab_sweep().
+ * stands for as many as that. The caller of the table does that, by sb_pagetab_sweep(). The places
+ * of pages depend on a seed, so that no program can touch those which make searches long.
  *
  * Internal to capture. Thread: the session's. No pointer may be NULL, and none is kept: pages are
  * copied. The ranges of struct sb_page are not checked. Callbacks get a copy of the page, valid
@@ -29,7 +30,7 @@
 #define SB_PAGETAB_PART_BITS  4
 #define SB_PAGETAB_PARTS      (1u << SB_PAGETAB_PART_BITS)
 
-/* Zero-initialize, with nr_max. */
+/* Zero-initialize, with nr_max and seed. */
 struct sb_pagetab {
 	struct sb_pagetab_part {
 		uint64_t *keys; /* of struct sb_page; 0: free. Behind them, in the same memory: */
@@ -38,6 +39,7 @@ struct sb_pagetab {
 	} parts[SB_PAGETAB_PARTS];
 	size_t nr, nr_slots; /* of all parts */
 	size_t nr_max;	     /* pages */
+	uint64_t seed;	     /* any number that programs cannot know; stays */
 };
 
 /* A page of the table. */
@@ -50,7 +52,8 @@ struct sb_page {
 	uint64_t number; /* address / page size */
 };
 
-/* Free the memory. The table is empty then and can be used again, with the same nr_max. */
+/* Free the memory. The table is empty then and can be used again, with the same nr_max and
+ * seed. */
 void sb_pagetab_release(struct sb_pagetab *pages);
 
 /**

@@ -31,7 +31,7 @@ int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **re
 	resident->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	resident->looked_ns = resident->begin_ns = sb_now_ns();
 	resident->time_ns = TIME_NS_MIN;
-	resident->seed = opts->skel->rodata->cfg_hash_seed[1];
+	resident->seed = resident->pages.seed = opts->skel->rodata->cfg_hash_seed[1];
 	resident->buf = malloc(SB_READER_RUNS_MAX * sizeof(*resident->buf));
 	err = resident->buf ? sb_vec_push(&resident->spaces, ((struct space){})) : -ENOMEM;
 	if (err) {

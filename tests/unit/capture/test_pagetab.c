@@ -87,7 +87,7 @@ static void put(struct model *model, uint32_t space, uint32_t number, uint32_t o
 static void test_as_model(void **state)
 {
 	static struct model model;
-	struct sb_pagetab pages = { .nr_max = 2 * NUMBERS };
+	struct sb_pagetab pages = { .nr_max = 2 * NUMBERS, .seed = 0x123456789abcdef0 };
 	uint32_t random = 1, round, i;
 
 	(void)state;
@@ -135,6 +135,53 @@ static void test_bytes(void **state)
 			assert_true(sb_pagetab_bytes(&pages) <= 18 * pages.nr);
 	}
 	sb_pagetab_release(&pages);
+}
+
+struct order {
+	uint64_t numbers[1000];
+	size_t nr;
+};
+
+static bool note_number(void *arg, struct sb_page *page)
+{
+	struct order *order = arg;
+
+	order->numbers[order->nr++] = page->number;
+	return true;
+}
+
+static void order_by_seed(uint64_t seed, struct order *ret_order)
+{
+	struct sb_pagetab pages = { .nr_max = 1000, .seed = seed };
+	struct sb_page page = { .space = 1 }, old;
+
+	for (page.number = 0; page.number < 1000; page.number++)
+		assert_int_equal(sb_pagetab_put(&pages, &page, &old), 0);
+	ret_order->nr = 0;
+	sb_pagetab_sweep(&pages, note_number, ret_order);
+	assert_int_equal(ret_order->nr, 1000);
+	sb_pagetab_release(&pages);
+	assert_int_equal(pages.seed, seed);
+}
+
+/* Which pages are neighbours in the table depends on the seed: of two orders at random, one pair of
+ * neighbours is in both, on average. */
+static void test_seeds(void **state)
+{
+	struct order first, second;
+	uint64_t behind[1000] = {};
+	size_t i, nr_same = 0;
+
+	(void)state;
+	order_by_seed(1, &first);
+	order_by_seed(2ull << 60, &second);
+	for (i = 0; i + 1 < 1000; i++)
+		behind[first.numbers[i]] = first.numbers[i + 1];
+	for (i = 0; i + 1 < 1000; i++)
+		nr_same += behind[second.numbers[i]] == second.numbers[i + 1];
+	assert_in_range(nr_same, 0, 20);
+	order_by_seed(1, &second);
+	assert_memory_equal(first.numbers, second.numbers, sizeof(first.numbers));
 }
 
 /* Each window has the same chance, whatever its address is like; what is followed at a shift is followed at
@@ -238,7 +285,7 @@ int main(void)
 		cmocka_unit_test(test_as_model),  cmocka_unit_test(test_full),
 		cmocka_unit_test(test_bytes),	  cmocka_unit_test(test_unbiased),
 		cmocka_unit_test(test_same_page), cmocka_unit_test(test_set),
-		cmocka_unit_test(test_set_moves),
+		cmocka_unit_test(test_set_moves), cmocka_unit_test(test_seeds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
