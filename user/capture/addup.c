@@ -8,8 +8,12 @@
  * nearest fault in its window of 64 KiB. If there is none, and the page is anonymous or part of a huge
  * page, it is added to the nearest fault in its aligned 2 MiB. A page of a file is added to the nearest
  * fault there that has no gap between, because a large folio of the page cache is mapped as a whole
- * (finish_fault() in mm/memory.c, Linux 6.18). Otherwise it is unaccounted, as pages of MAP_POPULATE and
- * mlock(2) are.
+ * (finish_fault() in mm/memory.c, Linux 6.18). Otherwise it is unaccounted.
+ *
+ * So it goes by where pages are. Those of MAP_POPULATE and mlock(2) are unaccounted only where no fault is as
+ * near as that: one later fault in a file that was populated gets up to 2 MiB of it. Nor are borders of
+ * mappings known here: where pages of two files follow each other without a gap, those of one may be added to
+ * a fault in the other.
  *
  * The fault's own page may be gone when its neighbours are not. Then a neighbour takes its place in the
  * table.

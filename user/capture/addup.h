@@ -2,9 +2,11 @@
 /*
  * Adds up the pages of one address space: those that are in memory now were there before, were
  * brought by a fault that was seen, or came without one. See addup.c for the pages that come
- * together with that of a fault. Internal to capture. After -ENOMEM the sums are incomplete, and
- * stay so; `pages` and `before` can be used on. Thread: any, one at a time for each object. Only
- * members that a comment says so of may be NULL.
+ * together with that of a fault: they are told by their place, not by their mapping, so pages that
+ * came without a fault, or with one of another mapping, can be added to a fault beside them.
+ * Internal to capture. After -ENOMEM the sums are incomplete, and stay so; `pages` and `before` can
+ * be used on. Thread: any, one at a time for each object. Only members that a comment says so of may
+ * be NULL.
  */
 #ifndef SB_CAPTURE_ADDUP_H
 #define SB_CAPTURE_ADDUP_H
