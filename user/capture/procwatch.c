@@ -43,9 +43,12 @@
 #define OPEN_MAX	16384u
 /* Files that are remembered as opened. Others are opened again for each process. */
 #define FILES_MAX	65536u
-/* How often the reader looks without being woken. Few records are then waiting: of a library that is
- * loaded, or of threads. A look costs about 10 us. */
+/* How often the reader looks without being woken: few records are then waiting, but a file of theirs
+ * must be opened while its process lives. Where one program begins others do, so it looks more often
+ * until nothing has come for LIVELY_NS. A look costs about 10 us. */
 #define LOOK_MS		100
+#define LOOK_LIVELY_MS	20
+#define LIVELY_NS	SB_NS_PER_SEC
 /* A pause after each wake-up, because records come in bursts. A program that begins wakes the reader
  * by its first mappings; those that follow are read after the pause, and their files must be opened
  * while the process lives. When a round had more than BURST_RECORDS, the ring may fill up soon. */
@@ -258,17 +261,17 @@ static void collect(struct sb_procwatch *watch)
 	sb_churn_round(&watch->churn);
 }
 
-/* Return: how many records there were. */
-static uint64_t look(struct sb_procwatch *watch)
+/* @nr_before: how many records there were at the last look; it is brought up to date. Return: how many came
+ * since, also those that a drain took. */
+static uint64_t look(struct sb_procwatch *watch, uint64_t *nr_before)
 {
-	uint64_t nr;
+	const uint64_t before = *nr_before;
 
 	pthread_mutex_lock(&watch->lock);
-	nr = watch->stats.nr_records;
 	collect(watch);
-	nr = watch->stats.nr_records - nr;
+	*nr_before = watch->stats.nr_records;
 	pthread_mutex_unlock(&watch->lock);
-	return nr;
+	return *nr_before - before;
 }
 
 static void *reader(void *arg)
@@ -276,20 +279,28 @@ static void *reader(void *arg)
 	struct sb_procwatch *watch = arg;
 	struct pollfd quit = { .fd = watch->quit_fd, .events = POLLIN };
 	struct epoll_event event;
-	int rest_ms;
+	uint64_t nr_records = 0, nr_came, now_ns, came_ns = 0;
+	int wait_ms = LOOK_MS;
 
 	sb_thread_hurry();
 	sb_privileges_thread(SB_ROLE_READER);
 	for (;;) {
-		int nr = epoll_wait(watch->epoll_fd, &event, 1, LOOK_MS);
+		int nr = epoll_wait(watch->epoll_fd, &event, 1, wait_ms);
 
 		if (nr < 0 && errno != EINTR)
 			return NULL;
 		if (nr > 0 && event.data.fd == watch->quit_fd)
 			return NULL;
-		rest_ms = look(watch) > BURST_RECORDS ? REST_BURST_MS : REST_MS;
-		if (nr > 0 && poll(&quit, 1, rest_ms) > 0)
+		nr_came = look(watch, &nr_records);
+		now_ns = sb_now_ns();
+		if (nr_came)
+			came_ns = now_ns;
+		wait_ms = now_ns - came_ns < LIVELY_NS ? LOOK_LIVELY_MS : LOOK_MS;
+		if (nr <= 0)
+			continue;
+		if (poll(&quit, 1, nr_came > BURST_RECORDS ? REST_BURST_MS : REST_MS) > 0)
 			return NULL;
+		wait_ms = 0; /* what came in the pause need not have waked it */
 	}
 }
 

@@ -41,11 +41,12 @@ void sb_procwatch_free(struct sb_procwatch *watch);
 
 /*
  * Call @tell as soon as it is known that a process ended, or that its executable mappings changed,
- * and with NULL when there are no more for now, at least every 20 ms. It is called on the watch's
- * thread or on that of sb_procwatch_drain() or sb_procwatch_drop_cpu(), one call at a time; it must
- * not block, nor call functions of @watch, whose lock is held. @event is valid during the call; of
- * a skipped record it has only the process and the time, with the path "". @arg is borrowed. @tell
- * NULL: there are no calls any more after the return. Another call replaces both.
+ * and with NULL when there are no more for now, at least every 100 ms, and every 20 ms for a second
+ * after the last record. It is called on the watch's thread or on that of sb_procwatch_drain() or
+ * sb_procwatch_drop_cpu(), one call at a time; it must not block, nor call functions of @watch,
+ * whose lock is held. @event is valid during the call; of a skipped record it has only the process
+ * and the time, with the path "". @arg is borrowed. @tell NULL: there are no calls any more after
+ * the return. Another call replaces both.
  */
 struct sb_sideband;
 void sb_procwatch_notify(struct sb_procwatch *watch,

@@ -29,10 +29,11 @@ struct sb_sideband {
 	struct sb_sym_mmap map; /* MMAP; map.path points into the record, map.fd is -1 */
 };
 
-/* The reader is woken each time so many bytes were written to a ring: half of the records of a
- * program that begins, or eight of threads. Each wake-up costs the process that causes it an
- * interrupt, so there is none for each record; the reader also looks by itself. */
-#define SB_SIDEBAND_WAKE_BYTES 512
+/* The reader is woken each time so many bytes were written to a ring: what a static program has at
+ * its start and its end, a quarter of what one with libraries has, or five records of threads. Each
+ * wake-up costs the process that causes it an interrupt, so there is none for each record; the
+ * reader also looks by itself. */
+#define SB_SIDEBAND_WAKE_BYTES 256
 
 /* Fill in the attributes of the event whose ring carries these records; @attr is overwritten. */
 void sb_sideband_attr(struct perf_event_attr *attr);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A ring without a kernel behind it: its descriptor is an eventfd, and it has no records. */
+/* A ring without a kernel behind it: its descriptor is an eventfd, and it has a record if it is given one. */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -24,6 +26,7 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 
 static int nr_told, answer, ring_fd, reads_fd = -1;
+static bool has_record;
 
 int __wrap_sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost)
 {
@@ -43,8 +46,11 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 			     int (*fn)(void *arg, const struct perf_event_header *record),
 			     void *arg)
 {
+	const struct perf_event_header record = { .type = PERF_RECORD_AUX, .size = sizeof(record) };
 	const uint64_t one = 1;
 
+	if (__atomic_exchange_n(&has_record, false, __ATOMIC_SEQ_CST))
+		fn(arg, &record);
 	return reads_fd < 0 || write(reads_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
 }
 
@@ -89,8 +95,8 @@ static uint64_t time_reads(int nr)
 	return sb_now_ns() - begin_ns;
 }
 
-/* While nothing happens the reader looks ten times a second; while the kernel wakes it, up to fifty
- * times. */
+/* While nothing happens the reader looks ten times a second; while the kernel wakes it, and for a
+ * second after a record that was too small for that, up to fifty times. */
 static void test_wakes_by_news(void **state)
 {
 	struct sb_procwatch *watch;
@@ -100,6 +106,11 @@ static void test_wakes_by_news(void **state)
 	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
 	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
 	time_reads(1);
+	assert_true(time_reads(3) > 200 * SB_NS_PER_MS);
+	__atomic_store_n(&has_record, true, __ATOMIC_SEQ_CST);
+	time_reads(1);
+	assert_true(time_reads(20) < 1800 * SB_NS_PER_MS);
+	time_reads(40);
 	assert_true(time_reads(3) > 200 * SB_NS_PER_MS);
 	assert_int_equal(write(ring_fd, &many, sizeof(many)), sizeof(many));
 	assert_true(time_reads(20) < 1800 * SB_NS_PER_MS);
