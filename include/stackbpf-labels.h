@@ -387,8 +387,10 @@ static int sb_labels_put(struct sb_labels_record *record, const struct sb_label 
 
 /*
  * Fill in the keys of the labels that begin at @at, where sb_labels_put() has put @labels. This
- * comes last, because a key that was added to those of the process stays. Return: 0; -E2BIG: there
- * are too many keys; or the negative errno of mmap(2).
+ * comes last, because a key that was added to those of the process stays. @labels needs no end
+ * mark: the labels in the record count, and those without a value are passed over. Return: 0;
+ * -E2BIG: there are too many keys; or the negative errno of mmap(2). After an error some keys are
+ * missing, so the record must not be shown.
  */
 static int sb_labels_put_keys(struct sb_labels_record *record, size_t at,
 			      const struct sb_label *labels)

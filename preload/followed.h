@@ -37,8 +37,9 @@ static inline uint64_t sb_followed_hash(uintptr_t pointer)
 }
 
 /*
- * Return: the place in the set that counts its pointers of the class of @pointer. A class is of
- * pointers to the same 16 bytes of a KiB of memory, and of others with the same hash.
+ * Return: the place in the set that counts its pointers of the class of @pointer. It is read and
+ * written by atomic operations only. A class is of pointers to the same 16 bytes of a KiB of
+ * memory, and of others with the same hash.
  */
 static inline uint8_t *sb_followed_class(struct sb_followed *set, uintptr_t pointer)
 {

@@ -202,8 +202,9 @@ void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
  */
 int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
- * Read the mappings of every process in /proc, as of @time_ns. Those that vanish or refuse access
- * are skipped. Return: 0; -ENOMEM, and the rest is not read; or an errno of opendir(3) for /proc.
+ * Read the mappings of every process in /proc, as of @time_ns (CLOCK_MONOTONIC). Those that vanish
+ * or refuse access are skipped. Return: 0; -ENOMEM, and the rest is not read; or the negative errno
+ * of opendir(3) for /proc.
  */
 int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns);
 /*

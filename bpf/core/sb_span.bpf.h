@@ -4,8 +4,8 @@
  * events, or the time for which a label keeps its value; samples can be restricted to spans (--in).
  * Implemented in core/span.bpf.c; runs in BPF programs. The functions are global, so that the
  * verifier examines them once and not for each caller. @slot: enum sb_scratch_slot of the calling
- * program; without such a slot nothing is done. Times are CLOCK_MONOTONIC, thread IDs those of the
- * initial PID namespace.
+ * program; without such a slot nothing is done, unless a function says otherwise. Times are
+ * CLOCK_MONOTONIC, thread IDs those of the initial PID namespace.
  */
 #ifndef SB_SPAN_BPF_H
 #define SB_SPAN_BPF_H
@@ -35,10 +35,16 @@ extern const volatile bool cfg_span_go;
  */
 __u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns);
 
-/* sb_span_of() of the current thread, or of the goroutine that it runs, by what sb_span_look() has
- * found out in the record of @slot. Return: the number for sb_sample_key.span; 0: the sample
- * counts, because its span has lasted long enough already; SB_SPAN_OUTSIDE: the thread or the
- * goroutine is in no span or has left it, or the bounds of the goroutine's stack cannot be read. */
+/*
+ * Find the span of the current thread, or of the goroutine that it runs, at @now_ns, and note that
+ * it goes on until then, as sb_span_of() does. Which goroutine that is, sb_span_look() has written
+ * to the record of @slot. If there is no such record, no goroutine is looked for, and the span of
+ * the thread is found.
+ *
+ * Return: the number for sb_sample_key.span; 0: the sample counts, because its span has lasted long
+ * enough already; SB_SPAN_OUTSIDE: the thread or the goroutine is in no span or has left it, or the
+ * bounds of the goroutine's stack cannot be read.
+ */
 __u64 sb_span_of_current(__u32 slot, __u64 now_ns);
 
 /*

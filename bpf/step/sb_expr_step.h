@@ -276,7 +276,11 @@ static __always_inline int sb_expr_less(const struct sb_expr_insn *insn, __u64 a
 	return insn->is_signed ? (__s64)a < (__s64)b : a < b;
 }
 
-/* Pop two integers, push the result of insn->op, SB_EXPR_OP_ADD to GE. Shifts take 6 bits of @b. */
+/*
+ * Pop integer b, then a; push the result of a insn->op b, SB_EXPR_OP_ADD to GE. Division and
+ * remainder, shifts to the right and comparisons are signed if insn->is_signed. Shifts take the
+ * lowest 6 bits of b. Division and remainder by 0 give 0 and set SB_EXPR_DIV_ZERO in run->flags.
+ */
 static __always_inline void sb_expr_binary(struct sb_expr_run *run, const struct sb_expr_insn *insn)
 {
 	__u64 b = sb_expr_pop(run), a = *sb_expr_int(run, 0), val = 0;

@@ -211,10 +211,16 @@ static __always_inline __u64 hs_a64_stub_sp(struct sb_interp_walk *w, const stru
 }
 
 /*
- * Step out of a leaf in the interpreter or in a stub by x30, if it has not made its frame yet, or
- * has given it up. In a stub whose frame stands, x30 is what the frame has saved, or, after a call,
- * in the stub itself. @size: bytes of the stub's frame; 0 or less: it has none.
- * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: its frame stands; SB_STEP_END with SB_STACK_BAD_PC.
+ * Step out of a leaf in the interpreter or in a stub: by x30, if its frame is not made yet or was
+ * given up; else, in a stub of known @size, by what the end of its frame has saved. In a stub whose
+ * frame stands, x30 is what the frame has saved, or, after a call, in the stub itself. @size: bytes
+ * of the stub's frame; 0 or less: it has none, or it is not known.
+ *
+ * hs_find() has left the blob in walk->signal_frame, from HS_BLOB_AT on, and its bytes in w->at[];
+ * in the interpreter, hs_interp_frame() has left its words in w->at[]. In a stub, w->at[] and the
+ * words of walk->signal_frame before the blob are overwritten.
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: neither gives a return address; SB_STEP_END with
+ * SB_STACK_BAD_PC.
  */
 static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
 					__s64 size)

@@ -327,10 +327,11 @@ static __always_inline int sb_luajit_is_base(struct sb_interp_walk *w, void *mem
 }
 
 /*
- * Find the innermost frame of @l, if @walk stands in the interpreter's native frame. The
- * interpreter keeps base and next instruction in registers (rdx, rbx) and writes them to memory
- * only for functions that may need them; during calls of others it keeps the base in rbp. Sets
- * at[SB_LUAJIT_FRAME], and at[SB_LUAJIT_PC] if the register is known.
+ * Find the innermost frame of @l. The caller has found that @walk stands in the interpreter's
+ * native frame. The interpreter keeps base and next instruction in registers (rdx, rbx) and writes
+ * them to memory only for functions that may need them; during calls of others it keeps the base in
+ * rbp. Always sets at[SB_LUAJIT_FRAME], from memory if no register holds a valid base. If one does
+ * and rbx is known, sets at[SB_LUAJIT_PC], which stays as it is otherwise.
  */
 static __always_inline void sb_luajit_first(struct sb_interp_walk *w, struct sb_walk *walk,
 					    void *mem, __u64 l)

@@ -376,7 +376,9 @@ const char *sb_lines_path(struct sb_unit *unit, uint32_t file);
 
 /*
  * dwarf_names.c: set node->func to the function that names @node, a node of @unit; it is read if no
- * other node has it. Return: 0; -EFBIG (the budget), -ENOMEM: it remains NONE.
+ * other node has it. Damaged data are no error: they are counted, and the function has what was
+ * found of it, perhaps no name. Return: 0; -EFBIG (the budget has no room for the function),
+ * -ENOMEM: it remains NONE.
  */
 int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node);
 

@@ -39,7 +39,7 @@ struct sb_debugfile {
  */
 int sb_debugfile_find(const struct sb_elf *elf, const struct sb_debugfile_opts *opts,
 		      struct sb_debugfile *ret_file);
-/* Close it. Accepts an object of zeroes. */
+/* Close it, and leave zeroes. Accepts an object of zeroes, so a second call does no harm. */
 void sb_debugfile_release(struct sb_debugfile *file);
 
 /*

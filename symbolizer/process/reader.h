@@ -102,8 +102,9 @@ enum sb_reader_entry {
 };
 /*
  * Read an entry from @offset on, @len bytes but at most SB_READER_CODE_BYTES, into @buf, which is
- * untouched on error. Offset 0 opens it; other offsets go on in the entry that is open. If the main
- * thread has ended, the entry of another thread is read.
+ * untouched on error. Offset 0 opens it; other offsets go on in the entry that this thread's reader
+ * has open, or open it anew if that is another one or the reader was replaced. If the main thread
+ * has ended, offset 0 opens the entry of another thread.
  * Return: the number of bytes, which are fewer than that only at the end; -ESRCH, -EACCES, others
  * of read(2).
  */

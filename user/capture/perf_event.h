@@ -68,7 +68,8 @@ struct sb_perf_ring {
  * uninitialized. Takes over @fd, which is closed on error. Return: 0; -ENOMEM; or a negative errno
  * of mmap(2); there is nothing to release then, which does no harm. */
 int sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes);
-/* Unmap the ring and close its descriptor; a second call does no harm. */
+/* Unmap the ring and close its descriptor; a second call does no harm. Not for a ring of zeroes,
+ * whose descriptor would be 0. */
 void sb_perf_ring_release(struct sb_perf_ring *ring);
 
 struct perf_event_header;

@@ -80,8 +80,9 @@ void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *p
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
 			 uint32_t shift);
 
-/* resident_look.c: note which pages are there at the first look. Return: 0, also if they cannot be
- * read; -ENOMEM: some of them are not known. */
+/* resident_look.c: note which pages are there at the first look. The space counts as known
+ * afterwards, also after an error. Return: 0, also if they cannot be read; -ENOMEM: some of them
+ * are not known. */
 int sb_resident_meet(struct sb_resident *resident, uint32_t space);
 /* resident_kinds.c: mark the pages of the space's runs that are of other kinds than those asked for
  * (SB_ADDUP_PASS). Return: 0; -E2BIG: there are too many runs; -ENOMEM; or a negative errno of

@@ -79,12 +79,14 @@ void sb_thinning_release(struct sb_thinning *thinning);
  * caller, who keeps it open until the timer is forgotten. The timer of a CPU from SB_TICK_CPUS on
  * is never throttled. Return: 0; -ENOMEM: it keeps the step in force from now on. */
 int sb_thinning_add_timer(struct sb_thinning *thinning, int fd, uint32_t cpu);
-/* Forget the timer of one CPU, if it has one, or all timers, before they are closed. */
+/* Forget the timer of CPU @cpu, if it has one; sb_thinning_forget_timers(): all timers. Called
+ * before they are closed. */
 void sb_thinning_forget_timer(struct sb_thinning *thinning, uint32_t cpu);
 void sb_thinning_forget_timers(struct sb_thinning *thinning);
 
-/* Begin to govern, when everything is attached, or again from the rate that was asked for, if
- * nothing was throttled yet. @bpf_ns: time in BPF programs so far, in ns, summed over all CPUs. */
+/* Begin to govern, when everything is attached. It may be called again as long as nothing was
+ * throttled, which the caller ensures: the governor begins anew, and no timer or view is set back.
+ * @bpf_ns: time in BPF programs so far, in ns, summed over all CPUs. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
 /* Add a ration (base/ration.h), borrowed until sb_thinning_release(), before sb_thinning_start():

@@ -68,8 +68,9 @@ int sb_fg_diff_step(double a, double b, double z);
  */
 const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree_pair *pair);
 
-/* Append "A 12.3%, B 18.4%: +6.1 points, z = 8.2", without the z if it is not known. @pair: weights
- * of a frame, in @unit ("samples", "us", ...), which is appended as it is. */
+/* Append "A 12.3%, B 18.4%: +6.1 points, z = 8.2", with ", noise" if z is small, and without the z
+ * if it is not known; or "A 12.3%, B 12.3%: no change". @pair: weights of a frame, in @unit
+ * ("samples", "us", ...), which is not used where the figures are shares. */
 int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
 			   const struct sb_tree_pair *pair, const char *unit);
 

@@ -250,7 +250,8 @@ size_t sb_profile_text_bytes(const struct sb_profile *profile);
 uint64_t sb_profile_weight(const struct sb_profile *profile);
 /* Return: the weight of the first @nr rows, or of all rows if there are fewer. */
 uint64_t sb_profile_weight_of(const struct sb_profile *profile, size_t nr);
-/* Return: the frame with this ID. */
+/* Return: the frame with this ID, which is not checked; valid until a frame is added or the profile
+ * is freed. */
 const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id);
 /* Return: the attribute that frame @id shows; one of kind SB_ATTR_NONE if it shows none. */
 const struct sb_attr *sb_profile_attr_at(const struct sb_profile *profile, uint32_t id);

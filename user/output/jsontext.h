@@ -69,7 +69,8 @@ void sb_json_string(struct sb_json *json, const char *key, const char *s);
 /* Write a string as sb_json_string() does; nothing, not even the key, if it is NULL or "". */
 void sb_json_string_if(struct sb_json *json, const char *key, const char *s);
 
-/* Write an array of two numbers, as sb_json_u64() or sb_json_double() writes them. */
+/* Write an array of two numbers. sb_json_two() writes both as sb_json_u64() does,
+ * sb_json_two_doubles() both as sb_json_double() does. */
 void sb_json_two(struct sb_json *json, const char *key, uint64_t a, uint64_t b);
 void sb_json_two_doubles(struct sb_json *json, const char *key, double a, double b);
 /* Write the weights of @pair in profiles A and B as an array of two numbers, rounded to whole. */

@@ -110,10 +110,13 @@ void sb_processes_free(struct sb_processes *processes);
  */
 void sb_processes_own(struct sb_processes *processes, enum sb_space_slot slot,
 		      void (*destroy)(void *arg, void *value), void *arg);
-/* Empty @slot of all address spaces by its destructor, on the calling thread; it is not called any
+/*
+ * Empty @slot of all address spaces by its destructor, on the calling thread; it is not called any
  * more afterwards. Also destroys what the registry has evicted, in all slots. Values in a slot
  * without a destructor stay where they are and are never destroyed: its module takes them before.
- * Each module calls this when it ends. Thread: as sb_processes_own(). */
+ * Each module calls this when it ends. Thread: any, while no other thread calls this function,
+ * sb_processes_own(), sb_processes_forget() or sb_processes_free().
+ */
 void sb_processes_disown(struct sb_processes *processes, enum sb_space_slot slot);
 
 /**

@@ -162,12 +162,14 @@ void sb_assembly_trim(struct assembly *assembly, size_t first);
  * kernel frames begin; they end at the end. Return: 0; -ENOMEM; -E2BIG.
  */
 int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t kernel);
-/*
- * Push what a sample has beyond its stacks: before them "[runqueue]" or "[throttled]", if the view
- * has the state as a root frame; behind them the operation, the reason of the wait, the object's
- * frames, and the state as a leaf frame. Return: 0; -ENOMEM; -E2BIG.
- */
+/* Push "[runqueue]" or "[throttled]" if the thread is in that state, and the view has the state as
+ * a root frame. Called before the stacks are pushed. Return: 0; -ENOMEM; -E2BIG. */
 int sb_assembly_push_state_root(struct assembly *assembly, const struct sb_sample_key *key);
+/*
+ * Push what a sample has behind its stacks: the operation, the reason of the wait, the object's
+ * frames, and the state, if the view has it as a leaf frame. Called when the stacks were pushed,
+ * after sb_assembly_find_reason(). Return: 0; -ENOMEM; -E2BIG.
+ */
 int sb_assembly_push_beyond(struct assembly *assembly, struct sb_object_cache *objects,
 			    struct sb_stack_cache *stacks, const struct sb_sample_key *key);
 /* Set assembly->reason to why the thread waits. Call it when both stacks were pushed, and before

@@ -21,9 +21,9 @@
  * SB_RUN_FAILED. */
 enum sb_run_status sb_run_check_targets(struct sb_run *run);
 
-/* privileges.c: fork the process that parses files, if tables or interpreters are asked for, and
- * those that read memory and files of other processes. sb_run_release() ends them. Return:
- * SB_RUN_OK; SB_RUN_FAILED: a process cannot be made. */
+/* privileges.c: parser: fork the process that parses files, if tables or interpreters are asked
+ * for. readers: fork the one that makes those which read memory and files of other processes.
+ * sb_run_release() ends them. Return: SB_RUN_OK; SB_RUN_FAILED: a process cannot be made. */
 enum sb_run_status sb_run_make_parser(struct sb_run *run);
 enum sb_run_status sb_run_make_readers(struct sb_run *run);
 /* begin: become the user of the run; this returns SB_RUN_OK in any case, as root that may not

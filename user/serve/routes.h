@@ -77,7 +77,7 @@ int sb_api_diff(struct sb_asked *asked);
 int sb_api_profile(struct sb_asked *asked);
 /* /render and /render-diff: the call tree of one query, or of two compared, in the form of
  * Pyroscope and by its parameters: query, from and until, or leftQuery, leftFrom, leftUntil,
- * rightQuery, rightFrom, rightUntil; both have max-nodes. */
+ * rightQuery, rightFrom, rightUntil; both have max-nodes. The body goes to asked->json. */
 int sb_api_render(struct sb_asked *asked);
 int sb_api_render_diff(struct sb_asked *asked);
 /* /metrics, without parameters: figures of the store, the server and exports for Prometheus. */

@@ -173,8 +173,8 @@ size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
  * and live as long as @dict. */
 struct sb_frame sb_dict_frame_at(const struct sb_dict *dict, uint32_t id);
 
-/* Append the entries that are not written yet to @out; nothing if there are none. Return: 0;
- * -ENOMEM, and a part may have been appended. */
+/* Append the entries that are not written yet to @out; nothing if there are none. They count as
+ * written only after sb_dict_mark(). Return: 0; -ENOMEM, and a part may have been appended. */
 int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out);
 /* Note that all present entries are in the file, so that sb_dict_encode() leaves them out. After
  * sb_dict_encode(), call it before any entry is added: a new one would count as written, too. */

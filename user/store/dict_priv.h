@@ -23,9 +23,10 @@ void sb_dict_charge(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr);
 /*
  * Append an entry from a file without looking for a duplicate: nothing relies on entries being
  * unique. What is given is copied, and the entry is charged: the caller has nothing to add. @s:
- * @len bytes, without a NUL. @pairs: their IDs of strings are not checked. The ID of the entry is
- * the number of entries before. Return: 0; -E2BIG as for sb_dict_need_room(); -ENOMEM; on error
- * nothing is appended.
+ * @len bytes, without a NUL. A string longer than SB_DICT_NAME_MAX is truncated, ends in "...", and
+ * is counted, unless the dictionary is unbounded. @pairs: their IDs of strings are not checked. The
+ * ID of the entry is the number of entries before. Return: 0; -E2BIG as for sb_dict_need_room();
+ * -ENOMEM; on error nothing is appended.
  */
 int sb_dict_push_string(struct sb_dict *dict, const char *s, size_t len);
 int sb_dict_push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr);

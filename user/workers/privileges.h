@@ -145,8 +145,8 @@ int sb_privileges_to_store(const char *dir);
  *
  * For a process that makes others and keeps its user and capabilities for that, and for all that
  * it makes: no other program (execve), no tracing or writing of processes, no mounts, modules,
- * namespaces, keys, clocks: these calls fail with EPERM. It also does what sb_privileges_hide()
- * does.
+ * namespaces, keys, clocks. These calls and others, which sb_sandbox_starter() lists (io_uring,
+ * symbolic links, device files), fail with EPERM. It also does what sb_privileges_hide() does.
  *
  * Return: 0 or a negative errno.
  */

@@ -250,11 +250,16 @@ void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *sp
 
 /*
  * Walk the interpreter stack of a thread that sleeps, from user space, with the kernel's walkers.
- * Only runtimes that are walked by state. @pages: memory of the process is read by it, so it says
- * whether the walk lacked a page (is_short of interp/core/pages.h); its tgid is set here. @walk:
- * the caller sets thread_pointer, pc, sp, regs; the rest is overwritten with the result: nr_frames,
- * frame[], and event.status. Return: 0; -ENOENT when there are no frames, or the address space is
- * not known.
+ * Only runtimes that are walked by state. @pages: memory of the process is read by it
+ * (interp/core/pages.h); its tgid is set here. @walk: the caller sets thread_pointer, pc, sp, regs;
+ * the rest is overwritten with the result: nr_frames, frame[], and event.status.
+ *
+ * A caller that sets pages->is_noting also resets is_short before the walk. If is_short is set
+ * afterwards, the result is not to be used, whatever is returned: read the pages with
+ * sb_pages_fetch(), reset is_short, and walk again. Without is_noting the walk reads missing pages
+ * itself, so its result counts.
+ *
+ * Return: 0; -ENOENT when there are no frames, or the address space is not known.
  */
 struct sb_interp_walk;
 struct sb_pages;
