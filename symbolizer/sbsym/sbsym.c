@@ -44,6 +44,7 @@ struct run {
 	struct sb_sym_req reqs[BATCH_MAX];
 	size_t nr_reqs;
 	struct sb_str out;
+	bool is_unwritten; /* standard output has failed */
 };
 
 /* Wrong use: say what. */
@@ -270,12 +271,19 @@ static int add_llvm(struct sb_str *out, const struct sb_sym_frame *frame)
 	return err ? err : sb_str_addc(out, '\n');
 }
 
+/* Standard output has just failed. Return: the negative errno. */
+static int note_unwritten(struct run *run)
+{
+	run->is_unwritten = true;
+	return errno ? -errno : -EIO;
+}
+
 static int flush(struct run *run)
 {
 	size_t len = run->out.len;
 
 	if (len && fwrite(run->out.s, 1, len, stdout) != len)
-		return errno ? -errno : -EIO;
+		return note_unwritten(run);
 	sb_str_clear(&run->out);
 	return 0;
 }
@@ -390,7 +398,7 @@ static int take_input(struct run *run)
 		err = resolve(run);
 		err = err ? err : flush(run);
 		if (!err && fflush(stdout))
-			err = -errno;
+			err = note_unwritten(run);
 		len -= used > 0 ? (size_t)used : 0;
 		memmove(text, text + (used > 0 ? used : 0), len);
 	} while (n && !err && used >= 0);
@@ -462,10 +470,12 @@ static int run_target(struct run *run, char **addrs, int nr)
 		return status;
 	err = nr ? take_arguments(run, addrs, nr) : take_input(run);
 	if (!err && fflush(stdout))
-		err = errno ? -errno : -EIO;
-	if (err == -EINVAL)
+		err = note_unwritten(run);
+	if (err == -EINVAL && !run->is_unwritten)
 		return nr ? EXIT_USAGE : EXIT_FAILED;
-	if (err)
+	if (err && run->is_unwritten)
+		sb_err(err, "cannot write the result to standard output");
+	else if (err)
 		sb_err(err, "cannot look up addresses of '%s'", run->target);
 	return err ? EXIT_FAILED : EXIT_OK;
 }

@@ -92,6 +92,10 @@ def test_open(tmp):
     ended = run('--open', '-o', 'x.svg', '--', 'sh', '-c', COUNT, cwd=tmp,
                 env={name: value for name, value in env.items() if name != 'DISPLAY'})
     check('neither $DISPLAY nor' in ended.stderr and not os.path.exists(said), f'no screen: {ended.stderr}')
+    os.unlink(f'{tmp}/bin/xdg-open')
+    ended = run('--open', '-o', 'x.svg', '--', '/bin/sh', '-c', COUNT, cwd=tmp, env={**env, 'PATH': f'{tmp}/bin'})
+    check("the file is written, but not shown, because 'xdg-open' cannot be run: No such file" in ended.stderr,
+          f'no program that shows it: {ended.stderr}')
 
 
 def test_wrong(tmp):

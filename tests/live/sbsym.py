@@ -222,6 +222,12 @@ def test_reasons():
     got = sbsym(SBSYM, input='0x0\nxyz\n')
     check(got.returncode == 1 and 'line 2' in got.stderr, 'a bad line is told by its number')
     check(got.stdout.endswith('(no-match)\n'), 'what came before it is answered')
+    for args, text in ((('0',), ''), ((), '0\n')):
+        with open('/dev/full', 'w') as full:
+            got = subprocess.run([SBSYM, SBSYM, *args], input=text, stdout=full, stderr=subprocess.PIPE,
+                                 text=True, timeout=240)
+        check(got.returncode == 1 and 'cannot write the result to standard output: No space left' in got.stderr,
+              f'the addresses are not to blame for a full disk: {got.stderr!r}')
 
 
 def test_one_by_one():

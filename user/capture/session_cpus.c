@@ -26,8 +26,8 @@ static int keep_timer(struct sb_session *session, struct bpf_link *link, int fd,
 		session->timer_cpus.at[session->timer_cpus.nr++] = cpu;
 		err = sb_thinning_add_timer(&session->thinning, fd, cpu);
 	}
-	return err ? sb_reason_set(session->opts.reason, err,
-				   "cannot add the timer of CPU %u to the run", cpu)
+	return err ? sb_reason_set(session->opts.reason, err, "cannot start sampling on CPU %u",
+				   cpu)
 		   : 0;
 }
 

@@ -115,7 +115,9 @@ static void show(int fd, const char *path)
 		sb_info("--open: the file is written, but not shown, because neither $DISPLAY nor "
 			"$WAYLAND_DISPLAY is set");
 	else if (execlp(OPENER, OPENER, path, (char *)NULL))
-		sb_info("--open: cannot run '" OPENER "': %s", strerror(errno));
+		sb_info("--open: the file is written, but not shown, because '" OPENER
+			"' cannot be run: %s",
+			strerror(errno));
 	_exit(SB_EXIT_FAILED);
 }
 

@@ -36,7 +36,7 @@ struct timeline_opts {
 
 /* clang-format off */
 const struct sb_opt sb_timeline_rows[] = {
-	SB_STORE_ROWS(struct timeline_opts, store),
+	SB_STORE_ROWS(struct timeline_opts, store, "a line each"),
 	{ .name = "step", .metavar = "TIME", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct timeline_opts, step), .suggest = "10s 1m 10m 1h 1d",
 	  .help = "length of a step, a multiple of 10 s: 10s, 5m, 1h (default: chosen so "

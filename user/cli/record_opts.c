@@ -865,11 +865,6 @@ const struct sb_opt sb_record_rows[] = {
 
 bool sb_record_opt_is_for(const char *name, const char *command)
 {
-	const struct sb_opt *row;
-
-	for (row = sb_record_rows; !sb_opt_is_end(row); row++)
-		if (row->name && sb_streq(row->name, name))
-			return sb_opt_is_for(row, command);
-	return false;
+	return sb_opt_find(sb_record_rows, command, name, strlen(name)) != NULL;
 }
 /* clang-format on */

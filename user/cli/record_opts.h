@@ -65,7 +65,8 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
 /* Free what @fields owns, also after an error of parsing; strings of argv stay. */
 void sb_record_opts_release(struct sb_record_opts *fields);
 
-/* Return: whether @command has a sampling option of this name, without dashes. */
+/* Return: whether @command has a sampling option of this name, without dashes: whether any row of
+ * the name is for it. */
 bool sb_record_opt_is_for(const char *name, const char *command);
 
 /* Return: whether the options say which tasks to sample, by -a, a command, or a rule that allows

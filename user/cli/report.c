@@ -543,8 +543,24 @@ static void explain_view(const struct sb_run *run, const struct sb_run_figures *
 		report_rows("", &source);
 }
 
+/* What to do about lost samples. Of some causes it is only known that they happen. */
+static const char *advice_of_lost(const struct sb_session_stats *stats)
+{
+	const uint64_t *stat = stats->stat;
+	uint64_t nr_unavoidable = stat[SB_STAT_VMA_BUSY] + stat[SB_STAT_URING_UNSEEN] +
+				  stat[SB_STAT_URING_UNNAMED] + stat[SB_STAT_CALLS_JUMPED] +
+				  stat[SB_STAT_CALLS_EXITED] + stat[SB_STAT_CALLS_REPLACED];
+
+	if (nr_unavoidable >= stats->nr_lost)
+		return "";
+	if (stat[SB_STAT_COUNTS_BUSY] > stats->nr_lost / 2)
+		return "; use -e cpu-clock";
+	return "; choose fewer targets or rarer events";
+}
+
 void sb_report_empty(const struct sb_run *run)
 {
+	static const char unknown[] = "their stacks could not be kept";
 	sb_cleanup(sb_str_release) struct sb_str lost = {};
 	struct sb_run_figures figures;
 	double nr_ticks;
@@ -553,8 +569,9 @@ void sb_report_empty(const struct sb_run *run)
 	add_lost(&lost, &figures.session);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
 	if (figures.nr_lost && !sb_view_has_spans(&run->config->view_opts))
-		sb_err(0, "nothing was recorded: all %llu samples were lost: %s",
-		       (unsigned long long)figures.nr_lost, lost.len ? lost.s : "their stacks");
+		sb_err(0, "nothing was recorded: all %llu samples were lost: %s%s",
+		       (unsigned long long)figures.nr_lost, lost.len ? lost.s : unknown,
+		       advice_of_lost(&figures.session));
 	else if (figures.session.stat[SB_STAT_WHEN_FALSE] +
 			 figures.session.stat[SB_STAT_WEIGHT_NONE] &&
 		 run->config->views.at[0]->kind->options & SB_VIEW_EXPRS)
@@ -564,7 +581,7 @@ void sb_report_empty(const struct sb_run *run)
 		       (unsigned long long)figures.session.stat[SB_STAT_WHEN_FALSE],
 		       (unsigned long long)figures.session.stat[SB_STAT_WEIGHT_NONE]);
 	else if (sb_view_has_spans(&run->config->view_opts))
-		sb_report_empty_spans(run, &figures, lost.len ? lost.s : "their stacks");
+		sb_report_empty_spans(run, &figures, lost.len ? lost.s : unknown);
 	else if (run->config->views.at[0]->kind->empty)
 		explain_view(run, &figures);
 	else if (run->config->view_opts.counter)

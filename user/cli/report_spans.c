@@ -115,12 +115,27 @@ static uint64_t longest_ns(const struct sb_spans_stats *spans)
 	return sb_spans_percentile_ns(spans, 1);
 }
 
+/*
+ * What helps besides fewer targets. With a shorter bound it is known earlier whether a span is
+ * slow, so samples are not held for as long. With a longer one fewer spans are slow, so the table
+ * of slow spans does not fill up.
+ */
+static const char *other_advice(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	bool is_table_full = figures->session.stat[SB_STAT_SPANS_FULL];
+
+	if (!run->config->view_opts.slower_than_ns)
+		return "";
+	if (figures->session.spans.nr_samples_full)
+		return is_table_full ? "" : " or a shorter --slower-than";
+	return is_table_full ? " or a longer --slower-than" : "";
+}
+
 /* What was left out because it was in no slow span is not lost, so it is not "all samples". */
 static void say_lost(const struct sb_run *run, const struct sb_run_figures *figures,
 		     const char *lost)
 {
 	sb_cleanup(sb_str_release) struct sb_str what = {};
-	const struct sb_view_opts *opts = &run->config->view_opts;
 	uint64_t nr_full = figures->session.stat[SB_STAT_SPANS_FULL];
 
 	if (figures->nr_lost)
@@ -132,7 +147,7 @@ static void say_lost(const struct sb_run *run, const struct sb_run_figures *figu
 				  "spans was full",
 				  what.len ? ", and " : "", (unsigned long long)nr_full);
 	sb_err(0, "nothing was recorded: %s; choose fewer targets%s", what.s ? what.s : lost,
-	       opts->slower_than_ns ? " or a longer --slower-than" : "");
+	       other_advice(run, figures));
 }
 
 void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures,

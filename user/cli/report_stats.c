@@ -332,8 +332,8 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 
 void sb_report_stats(const struct sb_run *run, struct sb_run_figures *figures)
 {
-	sb_info("%.3f s of %s", (double)figures->wall_ns / 1e9,
-		run->config->views.at[figures->view]->kind->name);
+	sb_info("statistics of '%s' in a run of %.3f s:",
+		run->config->views.at[figures->view]->kind->name, (double)figures->wall_ns / 1e9);
 	if (figures->session.first_sample_ns)
 		figures->session.first_sample_ns -= run->entry_ns;
 	report_samples(run, figures);

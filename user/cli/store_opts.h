@@ -35,8 +35,8 @@ struct sb_store_args {
 		.help = "directory of the store (default " SB_STORE_DIR_DEFAULT ")"              \
 	}
 
-/* The rows of all other options. */
-#define SB_STORE_ASK_ROWS(fields, member)                                                \
+/* The rows of all other options. @by_what: a literal: as what --by shows values. */
+#define SB_STORE_ASK_ROWS(fields, member, by_what)                                       \
 	{ .name = "from",                                                                \
 	  .metavar = "TIME",                                                             \
 	  .type = SB_OPT_TIME,                                                           \
@@ -72,11 +72,11 @@ struct sb_store_args {
 	{                                                                                \
 		.name = "by", .metavar = "KEY[,KEY]", .type = SB_OPT_STRING,             \
 		.group = SB_OPT_STORE, .offset = offsetof(fields, member.by),            \
-		.help = "split the result by the values of these tags"                   \
+		.help = "show the values of these tags as " by_what                      \
 	}
 
-#define SB_STORE_ROWS(fields, member) \
-	SB_STORE_DIR_ROW(fields, member), SB_STORE_ASK_ROWS(fields, member)
+#define SB_STORE_ROWS(fields, member, by_what) \
+	SB_STORE_DIR_ROW(fields, member), SB_STORE_ASK_ROWS(fields, member, by_what)
 
 SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
 

@@ -163,7 +163,7 @@ static int sample(const struct start *start, struct sb_run_config *config,
 	sb_run_init(&run);
 	err = sb_blocks_new(opts, &blocks);
 	if (err)
-		sb_reason_set(&run.reason, err, "cannot allocate a block for the samples of 10 s");
+		sb_reason_set(&run.reason, err, "cannot prepare to collect the samples of a block");
 	else if (!find_events(start, &config->view_opts, &run.reason))
 		ended = sb_run_go(&run, config, sb_blocks_sink(blocks));
 	err = run.start_ns ? sb_blocks_flush(blocks) : 0;
@@ -605,7 +605,8 @@ static int drop_privileges(struct recorder *recorder)
 	if (!err)
 		return SB_RUN_OK;
 	sb_reason_set(recorder->reason, err,
-		      "cannot drop the privileges that recording does not need");
+		      "cannot drop the privileges that recording does not need; check that the "
+		      "container or service permits prctl(2) and seccomp(2)");
 	return SB_RUN_FAILED;
 }
 

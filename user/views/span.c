@@ -79,13 +79,16 @@ int sb_span_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
-static int attach_switch(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason)
+static int attach_switch(struct sampler_bpf *skel, const char *label, sb_vec_link *links,
+			 struct sb_reason *reason)
 {
 	const struct bpf_program *prog = skel->progs.span_switch;
 	int err = sb_view_keep_link(links, bpf_program__attach(prog));
 
-	return err ? sb_reason_set(reason, err, "cannot attach the BPF program '%s'",
-				   bpf_program__name(prog))
+	return err ? sb_reason_set(reason, err,
+				   "--in label:%s: cannot attach the BPF program '%s' to task "
+				   "switches",
+				   label, bpf_program__name(prog))
 		   : 0;
 }
 
@@ -97,7 +100,7 @@ int sb_span_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 	int err;
 
 	if (opts->in_label)
-		return attach_switch(skel, links, reason);
+		return attach_switch(skel, opts->in_label, links, reason);
 	if (!opts->in)
 		return 0;
 	err = sb_attach(&end, links, reason);

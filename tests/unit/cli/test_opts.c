@@ -344,6 +344,29 @@ static void test_rows(void **state)
 	assert_true(i > 6);
 }
 
+/* Of several rows of a name, any can be the command's. */
+static void check_names_of_commands(void)
+{
+	static const char *const has[][2] = {
+		{ "count", "io" },    { "count", "top" },  { "every", "offcpu" },
+		{ "every", "top" },   { "format", "run" }, { "format", "snap" },
+		{ "kind", "memory" }, { "kind", "io" },	   { "kind", "top" },
+		{ "layer", "alloc" }, { "layer", "io" },   { "limit", "run" },
+		{ "limit", "top" },   { "output", "run" }, { "output", "snap" },
+		{ "pid", "io" },
+	};
+	static const char *const has_not[][2] = {
+		{ "kind", "oncpu" },	{ "layer", "oncpu" }, { "count", "run" },
+		{ "output", "record" }, { "nothing", "io" },
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(has); i++)
+		assert_true(sb_record_opt_is_for(has[i][0], has[i][1]));
+	for (i = 0; i < SB_ARRAY_SIZE(has_not); i++)
+		assert_false(sb_record_opt_is_for(has_not[i][0], has_not[i][1]));
+}
+
 /* Commands that a row is for, and that it is not for. */
 static void test_rows_for_commands(void **state)
 {
@@ -366,6 +389,7 @@ static void test_rows_for_commands(void **state)
 	assert_false(sb_opt_is_for(&timed, "run"));
 	assert_true(sb_opt_is_for(&files, "io"));
 	assert_false(sb_opt_is_for(&files, "top"));
+	check_names_of_commands();
 }
 
 static int teardown(void **state)

@@ -97,12 +97,21 @@ static void test_full_spans(void **state)
 	assert_non_null(strstr(
 		text, "nothing was recorded: 7 spans of --in were not followed, because the "
 		      "table of spans was full; choose fewer targets or a longer --slower-than"));
-	figures.nr_lost = 3;
+	/* What helps against one of both makes the other worse. */
+	figures.nr_lost = figures.session.spans.nr_samples_full = 3;
 	text = said(&run, &figures);
 	assert_non_null(
 		strstr(text, "nothing was recorded: 3 samples were lost: 3 in too many open spans, "
 			     "and 7 spans"));
-	figures.session.stat[SB_STAT_SPANS_FULL] = figures.nr_lost = 0;
+	assert_non_null(strstr(text, "; choose fewer targets\n"));
+	figures.session.stat[SB_STAT_SPANS_FULL] = 0;
+	text = said(&run, &figures);
+	assert_non_null(strstr(text, "; choose fewer targets or a shorter --slower-than\n"));
+	/* For want of room elsewhere, the bound does not matter. */
+	figures.session.spans.nr_samples_full = 0;
+	text = said(&run, &figures);
+	assert_non_null(strstr(text, "; choose fewer targets\n"));
+	figures.nr_lost = 0;
 	assert_non_null(strstr(said(&run, &figures), "none of 5 spans took 1"));
 }
 
