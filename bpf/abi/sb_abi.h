@@ -343,6 +343,7 @@ enum sb_stat {
 	SB_STAT_FAULTS_FULL,	/* page faults lost: the ring was full */
 	SB_STAT_PROBE_HITS, /* times that a program came to a probe in a file, of the targets or not */
 	SB_STAT_SAME_FRAMES, /* frames that stood as at the thread's last sample */
+	SB_STAT_FAULTS_NS, /* time spent where pages are followed, which user space adds to SB_STAT_RUN_NS */
 	SB_STAT_MAX,
 };
 

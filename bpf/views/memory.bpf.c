@@ -183,6 +183,12 @@ static void keep_last(struct memory_last *last, __u64 owner)
 	last->exec_id = task->self_exec_id;
 }
 
+/* In a counter of its own, because another view may run beside, whose cost decides about it. */
+static void spent(__u64 since_ns)
+{
+	sb_stat_add(SB_STAT_FAULTS_NS, bpf_ktime_get_ns() - since_ns);
+}
+
 static bool is_thread_of(const struct memory_last *last)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -216,7 +222,7 @@ static bool take_again(const struct memory_last *last, __u64 where)
 	    s->stack.id.hi != s->capture.key.ustack.hi)
 		return false;
 	ship_fault(&fault);
-	sb_spent(fault.now_ns);
+	spent(fault.now_ns);
 	return true;
 }
 
@@ -255,7 +261,7 @@ static __always_inline void on_fault(void *ctx, __u64 where, __u32 sides)
 		owner = take_fault(capture, where);
 	if (owner && sides == SB_SIDE_USER)
 		keep_last(last, owner);
-	sb_spent(capture->now_ns);
+	spent(capture->now_ns);
 }
 
 /* Return: whether no page comes by the fault, or none of a process. */

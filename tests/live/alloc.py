@@ -319,6 +319,44 @@ def traced():
     check('source: each call, traced' in said and 'not seen' in said, f'the source is told: {said}')
 
 
+TOUCH = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(void)
+{
+	const size_t size = 256 << 20;
+	char *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i;
+
+	madvise(mapped, size, MADV_NOHUGEPAGE);
+	setlinebuf(stdout);
+	puts("ready");
+	while (getchar() != EOF) {
+		char *volatile piece = malloc(1000);
+
+		piece[0] = 1;
+		for (i = 0; i < 4; i++) {
+			for (size_t at = 0; at < size; at += 4096)
+				mapped[at] = 1;
+			madvise(mapped, size, MADV_DONTNEED);
+		}
+		puts("1000 1 0 0 0 0 0 0");
+	}
+	return 0;
+}
+"""
+
+
+def touching():
+    """What pages cost that are followed beside is no cost of calls."""
+    program = f'{WORK.name}/touch'
+    subprocess.run(['gcc', '-O1', '-g', '-x', 'c', '-o', program, '-'], input=TOUCH, text=True, check=True)
+    result, _ = ran('heap', '--max-overhead=1', command=(program,))
+    said = ' '.join(result.err.replace('stackbpf:', '').split())
+    check(result.total == 1000 and 'source: each call, traced' in said, f'1 GiB touched: {result.total}, {said}')
+
+
 def traced_in_vain():
     """Pages take over if calls become too many, or explain too little."""
     with leaking(sys.executable, '-c', SMALL) as target:
@@ -369,6 +407,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, traced_in_vain, sliced, machine, kernel, formats), sys.argv[11:],
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, touching, traced_in_vain, sliced, machine, kernel, formats), sys.argv[11:],
           waiting=(leak, traced, by_pages, recorded))
 done()

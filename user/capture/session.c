@@ -190,9 +190,11 @@ int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat)
 
 	if (bpf_map_lookup_elem(bpf_map__fd(session->skel->maps.stats), &zero, session->stats))
 		return -errno;
-	for (cpu = 0; cpu < nr_cpus; cpu++)
+	for (cpu = 0; cpu < nr_cpus; cpu++, vals += SB_STAT_MAX) {
 		for (i = 0; i < SB_STAT_MAX; i++)
-			stat[i] += vals[cpu * SB_STAT_MAX + i];
+			stat[i] += vals[i];
+		stat[SB_STAT_RUN_NS] += vals[SB_STAT_FAULTS_NS];
+	}
 	return 0;
 }
 

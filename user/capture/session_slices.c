@@ -12,7 +12,8 @@
 /* Of the limit: the rest is for what the run costs beside. */
 #define PART_OF_LIMIT 0.7
 
-/* What slices have cost so far: that of traps and programs, and of attaching and detaching, @own_ns. */
+/* What slices have cost so far: that of traps and programs, without those of the pages that are looked at
+ * beside; and of attaching and detaching, @own_ns. */
 static int read_cost(const struct sb_session *session, uint64_t own_ns,
 		     struct sb_slicer_reading *ret)
 {
@@ -25,7 +26,8 @@ static int read_cost(const struct sb_session *session, uint64_t own_ns,
 	*ret = (struct sb_slicer_reading){
 		.now_ns = sb_now_ns(),
 		.hits = stat[SB_STAT_PROBE_HITS],
-		.cost_ns = stat[SB_STAT_RUN_NS] + stat[SB_STAT_PROBE_HITS] * SB_TRAP_NS + own_ns,
+		.cost_ns = stat[SB_STAT_RUN_NS] - stat[SB_STAT_FAULTS_NS] +
+			   stat[SB_STAT_PROBE_HITS] * SB_TRAP_NS + own_ns,
 		.run_ns = stat[SB_STAT_RUN_NS],
 		.nr_full = stat[SB_STAT_CALLS_FULL],
 	};

@@ -55,7 +55,7 @@ struct sb_slicer_reading {
 	uint64_t now_ns;
 	uint64_t hits;	  /* events that came to probes */
 	uint64_t cost_ns; /* CPU time: traps, programs, and our own for attaching and detaching */
-	uint64_t run_ns;  /* of it, in programs */
+	uint64_t run_ns;  /* in all programs of the run */
 	uint64_t nr_full; /* calls for which there was no room */
 };
 
