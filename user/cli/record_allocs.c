@@ -90,19 +90,20 @@ static int find_places(const struct sb_record_opts *opts, bool is_recorded, stru
 {
 	const struct sb_targets *targets = &opts->run.targets;
 	size_t i;
-	int err = 0;
+	int err = add_rules(places, targets->tgids.at, targets->tgids.nr);
 
+	err = err ?: add_rules(places, (const void *)targets->tids.at, targets->tids.nr);
+	places->is_machine = !places->tgids.nr && !opts->run.command;
+	if (opts->allocators.nr)
+		places->tgids.nr = 0; /* instead of what they map */
 	for (i = 0; i < opts->allocators.nr && !err; i++)
 		err = sb_vec_push(&places->named, opts->allocators.at[i]);
 	if (opts->allocators.nr || err)
 		return err;
 	/* In a long time programs will load it; it is no source for those that have not. */
 	err = is_recorded ? sb_vec_push(&places->named, PRODUCER) : 0;
-	err = err ?: add_rules(places, targets->tgids.at, targets->tgids.nr);
-	err = err ?: add_rules(places, (const void *)targets->tids.at, targets->tids.nr);
 	if (!err && opts->run.command)
 		err = add_command(places, opts->run.command[0]);
-	places->is_machine = !places->tgids.nr && !opts->run.command;
 	return err || !places->is_machine ? err : add_all_processes(places);
 }
 
