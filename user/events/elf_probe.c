@@ -201,12 +201,12 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 	if (!sb_elf_is_code(search->elf, addr) ||
 	    !sb_elf_addr_to_offset(search->elf, addr, &probe.offset))
 		return 0;
-	if (to->wants_jumps) {
+	if (to->wants_jumps)
 		probe.jumps_to = jump_of(search->elf, addr, probe.offset);
-		find_cheap(search->elf, &probe);
-	}
 	if (search->table.bytes)
 		err = add_returns(search, name, addr, &probe);
+	else if (to->wants_jumps)
+		find_cheap(search->elf, &probe);
 	if (err)
 		return err == -EOPNOTSUPP ? 0 : err;
 	spell(to, to->spec->is_return ? "r:" : "", "", name, text, sizeof(text));
