@@ -235,6 +235,12 @@ bool sb_reader_is_copy(int fd);
  * access and cannot block. Return: 0; or a negative errno of fstat(2), *@ret_st is untouched then.
  */
 int sb_reader_fstat(int fd, struct stat *ret_st);
+/*
+ * Get another descriptor of the file that is open as @fd or, if @fd is a copy, of the original (O_PATH), for
+ * the kernel to find it by /proc/self/fd. It makes no access and cannot block. The caller owns it.
+ * Return: the descriptor; or a negative errno of fcntl(2), such as -EMFILE.
+ */
+int sb_reader_pin(int fd);
 
 /*
  * Open the root directory of a process (O_PATH). The caller owns the descriptor.

@@ -123,6 +123,23 @@ int sb_reader_fstat(int fd, struct stat *ret_st)
 	return 0;
 }
 
+int sb_reader_pin(int fd)
+{
+	const struct copy *copy;
+	struct stat st;
+	int ret;
+
+	if (fstat(fd, &st))
+		return -errno;
+	pthread_mutex_lock(&copies.lock);
+	copy = find_copy(&st);
+	ret = fcntl(copy ? copy->original_fd : fd, F_DUPFD_CLOEXEC, 0);
+	if (ret < 0)
+		ret = -errno;
+	pthread_mutex_unlock(&copies.lock);
+	return ret;
+}
+
 void sb_reader_copies_release(void)
 {
 	pthread_mutex_lock(&copies.lock);

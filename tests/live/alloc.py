@@ -4,16 +4,19 @@
 
 alloc.py STACKBPF LIBRARY LEAKS_C LEAKS_CC LEAKS_PY KERNELKEEPER_PY LEAKS_JS LEAKS_JAVA LEAKS_GO LEAKS_PHP [PART...]
 """
+import concurrent.futures
 import contextlib
 import glob
 import gzip
 import math
+import mmap
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from live import check, done, need_root, run_parts, sampling, stackbpf
@@ -268,6 +271,44 @@ def machine():
           run.result.total and float(run.result.facts['attached']) < 0.9, f'-a: {run.result.status}, {run.result.facts}, {said}')
 
 
+def stays(path, over):
+    """Whether a mapping of a file's code has its bytes until the run is over: a breakpoint would be one that differs."""
+    with open(path, 'rb') as file:
+        want = file.read()
+        mapped = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+    while not over.wait(0.001):
+        if mapped[:] != want:
+            return False
+    return True
+
+
+def libc_path():
+    with open('/proc/self/maps', encoding='ascii') as file:
+        return next(line.split()[-1] for line in file if '/libc.so' in line)
+
+
+def replaced():
+    """A program's file gives way to another one during the run, or is deleted: what was found in it is hooked nowhere else,
+    and seen on."""
+    program, other = f'{WORK.name}/gives_way', f'{WORK.name}/other'
+    for how in 'replaced', 'deleted':
+        subprocess.run(['gcc', '-O1', '-g', '-static', '-o', program, SOURCE], check=True)
+        over = threading.Event()
+        with leaking(program, '10', nr=3000) as target, concurrent.futures.ThreadPoolExecutor() as pool:
+            with sampling(BINARY, 'alloc', '-a', BUSY_LIMIT) as run:
+                if how == 'replaced':
+                    shutil.copy(libc_path(), other)
+                    os.rename(other, program)
+                    looking = pool.submit(stays, program, over)
+                else:
+                    os.unlink(program)
+                    looking = None
+                is_seen = until_slice(target, lambda run=run: of(run.snapshot(), 'keep'))
+                over.set()
+        check(run.result.status == 0 and is_seen, f'{how}: {run.result.status}, {run.result.facts}, {run.result.err}')
+        check(not looking or looking.result(), f'{how}: the other file has its bytes')
+
+
 def recorded():
     """What programs with the library allocate is in the store, as an estimate of the bytes and with their stacks."""
     store = f'{WORK.name}/recorded'
@@ -422,6 +463,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, touching, traced_in_vain, sliced, machine, kernel, formats), sys.argv[11:],
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, touching, traced_in_vain, sliced, machine, replaced, kernel, formats), sys.argv[11:],
           waiting=(leak, traced, by_pages, recorded))
 done()

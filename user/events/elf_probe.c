@@ -78,6 +78,8 @@ static int open_file(struct sb_resolving *to, struct search *ret)
 		sb_warn("event '%s': process %u does not map '%s' now", to->text, to->tgid,
 			ret->path);
 	err = sb_elf_new_fd(fd, &ret->elf);
+	if (!err)
+		to->file_fd = ret->elf->fd;
 	if (err == -ENOEXEC)
 		return sb_reason_set(to->reason, 0,
 				     "event '%s': '%s' is neither a program nor a library (ELF)",

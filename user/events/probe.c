@@ -13,6 +13,7 @@
 #include "events/preset.h"
 #include "events/probe_priv.h"
 #include "events/tracefs.h"
+#include "symbolizer/process/reader.h"
 
 void sb_nearest_offer_copy(struct sb_nearest_copy *copy, const char *name)
 {
@@ -245,6 +246,29 @@ static void release_probe(struct sb_probe *probe)
 	free(probe->args);
 }
 
+/* Keep the file open that is being read, once, so that the kernel finds it and no other. */
+static int keep_file(struct sb_probes *probes, const struct sb_resolving *to,
+		     char ret_link[SB_PROBE_LINK_BYTES])
+{
+	struct sb_probe_file file;
+	struct stat st;
+	size_t i;
+	int err = sb_reader_fstat(to->file_fd, &st);
+
+	for (i = 0; i < probes->files.nr && !err; i++)
+		if (probes->files.at[i].dev == st.st_dev && probes->files.at[i].ino == st.st_ino)
+			break;
+	if (!err && i == probes->files.nr) {
+		file = (struct sb_probe_file){ sb_reader_pin(to->file_fd), st.st_dev, st.st_ino };
+		err = file.fd < 0 ? file.fd : sb_vec_push(&probes->files, file);
+		if (err)
+			sb_closep(&file.fd);
+	}
+	if (!err)
+		snprintf(ret_link, SB_PROBE_LINK_BYTES, "/proc/self/fd/%d", probes->files.at[i].fd);
+	return err;
+}
+
 static int add_place(struct sb_probes *probes, const struct sb_resolving *to,
 		     const struct sb_probe *probe, uint32_t name_idx)
 {
@@ -265,6 +289,8 @@ static int add_place(struct sb_probes *probes, const struct sb_resolving *to,
 	if ((probe->path && !copy.path) || (probe->function && !copy.function) ||
 	    (probe->args && !copy.args))
 		err = -ENOMEM;
+	if (!err && probe->path)
+		err = keep_file(probes, to, copy.link);
 	if (!err)
 		err = sb_vec_push(&probes->places, copy);
 	if (err)
@@ -412,7 +438,10 @@ void sb_probes_release(struct sb_probes *probes)
 		release_probe(&probes->places.at[i]);
 	for (i = 0; i < probes->names.nr; i++)
 		free(probes->names.at[i]);
+	for (i = 0; i < probes->files.nr; i++)
+		close(probes->files.at[i].fd);
 	sb_vec_release(&probes->places);
+	sb_vec_release(&probes->files);
 	sb_vec_release(&probes->names);
 	sb_vec_release(&probes->exprs);
 }

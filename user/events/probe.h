@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/num.h"
 #include "base/vec.h"
@@ -28,7 +29,15 @@ struct sb_preset;
 struct sb_reason;
 
 /* Places of one run. Each is a hook of the kernel, which takes time to attach. */
-#define SB_PROBES_MAX 1000u
+#define SB_PROBES_MAX	    1000u
+#define SB_PROBE_LINK_BYTES sizeof("/proc/self/fd/-2147483648")
+
+/* A file that has places, kept open. */
+struct sb_probe_file {
+	int fd; /* owned */
+	dev_t dev;
+	ino_t ino;
+};
 
 enum sb_probe_args {
 	SB_ARGS_OF_C,
@@ -46,6 +55,9 @@ struct sb_probe {
 	enum sb_probe_args of_args; /* user: where the function finds its arguments */
 	uint32_t name_idx;	    /* of sb_probes.names: samples of this place are shown by it */
 	char *path;		    /* user, USDT: the file, as we can open it; owned */
+	/* User, USDT: what the kernel is to open, a link below /proc/self/fd: the very file that was read,
+	 * wherever `path` leads to since. Valid as long as the list. */
+	char link[SB_PROBE_LINK_BYTES];
 	char *function;	 /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */
 	uint64_t offset; /* kernel: in the function; user, USDT: in the file */
 	uint64_t behind; /* user: of `offset`, what is behind the function's beginning */
@@ -86,6 +98,7 @@ struct sb_probes {
 	 * that is added with both is one place. */
 	uint32_t roles;
 	SB_VEC(struct sb_probe) places;
+	SB_VEC(struct sb_probe_file) files;
 	SB_VEC(char *) names;	      /* as frames: "[c:malloc]"; owned */
 	SB_VEC(struct sb_expr) exprs; /* of all places, each once */
 	/* By sb_probes_compile(): the text of the values, borrowed from the caller or a preset;

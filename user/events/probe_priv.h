@@ -33,14 +33,16 @@ struct sb_resolving {
 	struct sb_reason *reason;
 	size_t nr_found;
 	int events_fd; /* of tracefs, while tracepoints are looked for */
+	int file_fd;   /* of the file, while its functions and USDT probes are looked for */
 };
 
 /* probe.c: add a place, @probe, whose strings are borrowed, to a list, unless it is there; then it
  * keeps its name, and gets the roles of the list (sb_probes.roles) in addition. It is there if
  * kind, path, offset, id, counter, is_return and is_call are the same, and for the kernel the
- * function; names do not count. @name: that it is shown by. All strings are copied. Return: 0, also
- * if it is there; -EINVAL: there are SB_PROBES_MAX; -ENOMEM. Errors have to->reason, and the places
- * are as before then; the name may have been added to the names. */
+ * function; names do not count. @name: that it is shown by. All strings are copied, and the file is
+ * kept open. Return: 0, also if it is there; -EINVAL: there are SB_PROBES_MAX; -ENOMEM; -EMFILE.
+ * Errors have to->reason, and the places are as before then; the name may have been added to the
+ * names, and the file to the files. */
 int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, const char *name,
 		   const struct sb_probe *probe);
 /* probe.c: drop the places from index @first on that only jump to another one of the same file

@@ -205,7 +205,7 @@ static void set_attr(const struct sb_attaching *job, const struct sb_probe *prob
 		return;
 	}
 	attr->type = TRACE_UPROBE_MULTI;
-	attr->user.path = (uint64_t)(uintptr_t)probe->path;
+	attr->user.path = (uint64_t)(uintptr_t)probe->link;
 	attr->user.offsets = (uint64_t)(uintptr_t)from->offsets;
 	attr->user.semaphores = (uint64_t)(uintptr_t)from->semaphores;
 	attr->user.cookies = (uint64_t)(uintptr_t)from->cookies;

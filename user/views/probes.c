@@ -47,7 +47,7 @@ static int set_probe(const struct sb_probe *probe, const char *pmu, struct perf_
 	attr->type = (uint32_t)type;
 	attr->config = probe->is_return ? PROBE_RETURNS : 0;
 	attr->config |= probe->semaphore << SEMAPHORE_SHIFT;
-	attr->config1 = (uint64_t)(uintptr_t)(probe->path ? probe->path : probe->function);
+	attr->config1 = (uint64_t)(uintptr_t)(probe->path ? probe->link : probe->function);
 	attr->config2 = probe->offset;
 	return 0;
 }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The places at which functions of allocators are hooked: this program has some, which are not called. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/reason.h"
@@ -49,6 +55,41 @@ static void test_cheap_places(void **state)
 	assert_int_equal(behind(&probes, "je_free"), 4 + 3 + 6);
 	sb_probes_release(&probes);
 }
+
+/* The kernel is led to the file that was read, whatever has its path now; until the list is released. */
+static void test_file_is_kept(void **state)
+{
+	char path[] = "/tmp/test_allocator.XXXXXX";
+	const char *const files[] = { path };
+	const struct sb_alloc_ask ask = { .files = files, .nr_files = 1 };
+	struct sb_probes probes = {};
+	struct sb_reason reason = {};
+	struct sb_alloc_found found;
+	struct stat was, is;
+	char link[SB_PROBE_LINK_BYTES];
+	int fd = mkstemp(path), from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0 && from >= 0);
+	while (sendfile(fd, from, NULL, 1 << 20) > 0)
+		;
+	assert_int_equal(fstat(fd, &was), 0);
+	close(fd);
+	close(from);
+	if (sb_alloc_find(&probes, &ask, &found, &reason))
+		fail_msg("%s", reason.text);
+	assert_true(probes.places.nr > 1);
+	assert_int_equal(probes.files.nr, 1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/proc/self/exe", path), 0);
+	snprintf(link, sizeof(link), "%s", probes.places.at[0].link);
+	assert_string_equal(probes.places.at[1].link, link);
+	assert_int_equal(stat(link, &is), 0);
+	assert_true(is.st_dev == was.st_dev && is.st_ino == was.st_ino);
+	sb_probes_release(&probes);
+	assert_int_equal(stat(link, &is), -1);
+	assert_int_equal(unlink(path), 0);
+}
 #endif
 
 int main(void)
@@ -56,6 +97,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
 		cmocka_unit_test(test_cheap_places),
+		cmocka_unit_test(test_file_is_kept),
 #endif
 	};
 
