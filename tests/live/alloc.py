@@ -309,6 +309,22 @@ def replaced():
         check(not looking or looking.result(), f'{how}: the other file has its bytes')
 
 
+def cut():
+    """A file that cannot be hooked again is left out, which is told, and the run goes on."""
+    library = f'{WORK.name}/libc.so.cut'
+    shutil.copy(libc_path(), library)
+    with open(library, 'rb') as file:
+        mapped = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+    with leaking(C, '10', nr=3000) as target:
+        with sampling(BINARY, 'alloc', '-a', BUSY_LIMIT) as run:
+            mapped.close()
+            os.truncate(library, 0)
+            until_slice(target, lambda: 'any more' in run.snapshot().err)
+    said = ' '.join(run.result.err.replace('stackbpf:', '').split())
+    check(run.result.status == 0 and said.count('are not traced any more') == 1,
+          f'cut: {run.result.status}, {run.result.facts}, {said}')
+
+
 def recorded():
     """What programs with the library allocate is in the store, as an estimate of the bytes and with their stacks."""
     store = f'{WORK.name}/recorded'
@@ -463,6 +479,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, touching, traced_in_vain, sliced, machine, replaced, kernel, formats), sys.argv[11:],
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, touching, traced_in_vain, sliced, machine, replaced, cut, kernel, formats), sys.argv[11:],
           waiting=(leak, traced, by_pages, recorded))
 done()

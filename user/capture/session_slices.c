@@ -169,8 +169,9 @@ int sb_session_slice(struct sb_session *session)
 		return look_at_tracing(session);
 	if (!slices->links.nr) {
 		err = attach(session);
-		/* The process has ended: the closing report says since when there are no slices. */
-		if (err == -ESRCH) {
+		/* Nothing is left to attach to: the closing report says since when there are no slices. */
+		if (err == -ESRCH || err == -ENODATA) {
+			detach(slices);
 			slices->view = NULL;
 			slices->slicer.stats.ended_ns = sb_now_ns();
 			return 0;

@@ -22,9 +22,9 @@ struct sb_slicer_stats {
 	uint64_t attached_ns; /* their time, without gaps */
 	uint64_t covered_ns;  /* the time that they stand for */
 	uint64_t cost_ns;     /* CPU time, as read */
-	uint64_t ended_ns; /* when there could be no more slices, because the process was gone; 0 */
-	double error;	   /* relative standard error of the number of events; 0: not known */
-	double busy;	   /* CPUs that probes took during slices */
+	uint64_t ended_ns;    /* when there could be no more slices: nothing was left to probe; 0 */
+	double error;	      /* relative standard error of the number of events; 0: not known */
+	double busy;	      /* CPUs that probes took during slices */
 };
 
 /* Return: the part of the run for which probes were attached; 0: there was no slice. @wall_ns: the

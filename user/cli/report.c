@@ -369,7 +369,9 @@ static void add_slices(const struct sb_run *run, const struct sb_run_figures *fi
 				  100 * stats->error);
 	if (stats->ended_ns > run->start_ns)
 		(void)sb_str_addf(
-			list, "\nthere were no slices after %.1f s, because the process had ended",
+			list,
+			"\nthere were no slices after %.1f s, because the process had ended, or its "
+			"functions could not be probed any more",
 			(double)(stats->ended_ns - run->start_ns) / 1e9);
 	if (stats->busy >= BUSY)
 		(void)sb_str_addf(

@@ -78,13 +78,14 @@ static int attach_place(const struct sb_attaching *job, uint32_t idx, sb_vec_lin
 	return err;
 }
 
-/* A function of a glob that the kernel cannot hook does not keep the others from being hooked. */
+/* A function of a glob that the kernel cannot hook does not keep the others from being hooked; whoever made
+ * its file does not either. */
 static bool can_leave_out(const struct sb_probe *probe, int err)
 {
 	if (!probe->is_of_glob)
 		return false;
 	/* Of functions of the kernel some are forbidden, and some names are those of several. */
-	return err == -SB_ENOTSUPP ||
+	return err == -SB_ENOTSUPP || (probe->path && (err == -EINVAL || err == -EIO)) ||
 	       (probe->kind == SB_PROBE_KERNEL &&
 		(err == -EINVAL || err == -ESRCH || err == -ENOENT || err == -EADDRNOTAVAIL));
 }
@@ -94,7 +95,7 @@ static bool is_together(const struct sb_probe *a, const struct sb_probe *b)
 	if (a->kind != b->kind || a->is_return != b->is_return || !a->path != !b->path ||
 	    !a->returns.nr != !b->returns.nr)
 		return false;
-	return !a->path || !strcmp(a->path, b->path);
+	return !a->path || !strcmp(a->link, b->link);
 }
 
 /* Which places, from @first on, can be attached by one link with it. Return: how many. */
@@ -108,6 +109,12 @@ static size_t gather(const struct sb_attaching *job, size_t first, const bool *i
 		if (!is_done[i] && is_together(&at[first], &at[i]))
 			ret_idx[nr++] = (uint32_t)i;
 	return nr;
+}
+
+static void leave_out(struct sb_attaching *job, uint32_t idx, int err)
+{
+	job->is_left_out[idx] = true;
+	job->why = job->probes->places.at[idx].path ? err : -SB_ENOTSUPP;
 }
 
 /*
@@ -128,10 +135,14 @@ static int attach_gathered(struct sb_attaching *job, const uint32_t *idx, size_t
 		probe = &job->probes->places.at[idx[at]];
 		err = is_multi ? sb_probe_multi_attach(job, idx + at, tried, links)
 			       : attach_place(job, idx[at], links);
-		if (err && tried == 1) {
+		/* Somebody has changed the file, who is not to end the run. */
+		if (err && err != -ESRCH && job->is_again) {
+			while (at < nr)
+				leave_out(job, idx[at++], err);
+		} else if (err && tried == 1) {
 			if (!can_leave_out(probe, err))
 				return sb_probe_explain(job->probes, probe, err, reason);
-			job->is_left_out[idx[at]] = true;
+			leave_out(job, idx[at], err);
 			most = is_multi ? SOME : 1;
 		} else if (err) {
 			most = tried > SOME ? SOME : 1;
@@ -160,7 +171,7 @@ int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *re
 	return err;
 }
 
-int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason)
+int sb_attach_tell(struct sb_attaching *job, struct sb_reason *reason)
 {
 	const struct sb_probes *probes = job->probes;
 	const struct sb_probe *last = NULL;
@@ -171,11 +182,14 @@ int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason)
 			last = &probes->places.at[i];
 			nr++;
 		}
-	if (nr && nr == probes->places.nr)
-		return sb_probe_explain(probes, last, -SB_ENOTSUPP, reason);
-	if (nr)
-		sb_warn("%zu of %zu functions are not traced, such as '%s': the kernel cannot hook "
-			"their first instruction",
-			nr, probes->places.nr, last->function);
-	return 0;
+	if (nr == job->nr_told)
+		return 0;
+	job->nr_told = nr;
+	if (nr == probes->places.nr && !job->is_again)
+		return sb_probe_explain(probes, last, job->why, reason);
+	sb_warn("%zu of %zu functions are not traced%s, such as '%s': %s", nr, probes->places.nr,
+		job->is_again ? " any more" : "", last->function,
+		job->why == -SB_ENOTSUPP ? "the kernel cannot hook their first instruction"
+					 : strerror(-job->why));
+	return nr == probes->places.nr ? -ENODATA : 0;
 }

@@ -98,6 +98,7 @@ int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 	err = err ?: sb_later_attach(skel, opts->probes, links, reason);
 	err = err ?: sb_attach(&returns, links, reason);
 	memcpy(begins.is_left_out, returns.is_left_out, sizeof(begins.is_left_out));
+	begins.why = returns.why;
 	err = err ?: sb_attach(&begins, links, reason);
 	err = err ?: sb_attach_tell(&events, reason);
 	return err ? err : sb_attach_tell(&begins, reason);

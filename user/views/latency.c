@@ -103,8 +103,8 @@ static int attach_calls(struct sampler_bpf *skel, sb_vec_link *links, struct sb_
 /* At each tracepoint the program that notes a beginning first, so that it is called first. */
 static int attach_pairs(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason)
 {
-	const struct sb_programs programs = programs_of(skel);
-	int err = sb_places_attach(skel, probes, &programs, links, reason);
+	struct sb_attaching job = { .probes = probes, .programs = programs_of(skel) };
+	int err = sb_places_attach(skel, &job, links, reason);
 
 	return err ? err : sb_later_attach(skel, probes, links, reason);
 }

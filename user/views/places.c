@@ -122,13 +122,11 @@ int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *prob
 	return err ? sb_reason_set(reason, err, "cannot write the BPF map of events") : 0;
 }
 
-int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
-		     const struct sb_programs *programs, sb_vec_link *links,
+int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, sb_vec_link *links,
 		     struct sb_reason *reason)
 {
-	struct sb_attaching job = { .probes = probes, .programs = *programs };
-	int err = sb_places_write(skel, probes, reason);
+	int err = sb_places_write(skel, job->probes, reason);
 
-	err = err ?: sb_attach(&job, links, reason);
-	return err ? err : sb_attach_tell(&job, reason);
+	err = err ?: sb_attach(job, links, reason);
+	return err ? err : sb_attach_tell(job, reason);
 }

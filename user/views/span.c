@@ -104,8 +104,10 @@ int sb_span_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 	if (!opts->in)
 		return 0;
 	err = sb_attach(&end, links, reason);
-	if (!err && !opts->until)
+	if (!err && !opts->until) {
 		memcpy(begin.is_left_out, end.is_left_out, sizeof(begin.is_left_out));
+		begin.why = end.why;
+	}
 	if (!err)
 		err = sb_attach(&begin, links, reason);
 	if (!err && opts->until)

@@ -12,6 +12,8 @@
 
 /* Of this run, for op_name() and report(); borrowed. */
 static const struct sb_probes *events;
+/* What attaches them, also again and again (sb_view.is_sliced). */
+static struct sb_attaching attaching;
 
 static struct sb_programs programs_of(const struct sampler_bpf *skel)
 {
@@ -40,6 +42,7 @@ int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	int err = sb_places_prepare(skel, opts->probes, &programs);
 
 	events = opts->probes;
+	attaching = (struct sb_attaching){ .probes = events, .programs = programs };
 	return err ? err
 		   : bpf_map__set_max_entries(skel->maps.trace_hits, (uint32_t)events->places.nr);
 }
@@ -47,9 +50,10 @@ int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 int sb_trace_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		    struct sb_reason *reason)
 {
-	const struct sb_programs programs = programs_of(skel);
+	int err = sb_places_attach(skel, &attaching, links, reason);
 
-	return sb_places_attach(skel, events, &programs, links, reason);
+	attaching.is_again = true;
+	return err;
 }
 
 bool sb_trace_attaches(struct sampler_bpf *skel, const struct bpf_program *prog)

@@ -155,7 +155,8 @@ struct sb_view {
 	 * Attach programs whose section does not say to what, e.g. one program to many tracepoints.
 	 * Links are appended to @links, on failure too; the caller owns them. All other programs
 	 * that prepare() switched on are attached by the session. Return: 0 or a negative errno,
-	 * with @reason. NULL: nothing to attach.
+	 * with @reason; when it is called again (is_sliced()) also -ESRCH and -ENODATA: there is
+	 * nothing left to attach to. NULL: nothing to attach.
 	 */
 	int (*attach)(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		      struct sb_reason *reason);

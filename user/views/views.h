@@ -175,6 +175,9 @@ struct sb_attaching {
 	/* In and out: by index of the place. A function that a glob matched, and that the kernel
 	 * cannot hook, is left out, and so is one that another sb_attach() left out before. */
 	bool is_left_out[SB_PROBES_MAX];
+	int why;       /* out: the error by which one of them was left out last; 0 */
+	bool is_again; /* in: all was attached before, and those of a file are left out at any error */
+	size_t nr_told; /* of them; sb_attach_tell()'s own */
 };
 
 /* Between open and load: switch on the programs of the places, and choose how each is attached, by
@@ -183,12 +186,13 @@ struct sb_attaching {
 int sb_attach_prepare(const struct sb_attaching *job);
 
 /* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0; or
- * a negative errno with @reason. */
+ * a negative errno with @reason; with job->is_again only -ESRCH: the process has ended. */
 int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *reason);
 
-/* Warn of functions that sb_attach() left out; after it has succeeded. Return: 0; -EOPNOTSUPP with
- * @reason, and without a warning, if all were. */
-int sb_attach_tell(const struct sb_attaching *job, struct sb_reason *reason);
+/* Warn of functions that sb_attach() left out since the last call; after it has succeeded. Return: 0;
+ * or if all are left out a negative errno with @reason, and without a warning; with job->is_again
+ * -ENODATA with a warning. */
+int sb_attach_tell(struct sb_attaching *job, struct sb_reason *reason);
 
 /* probes.c, for attach.c and probe_multi.c. */
 
@@ -225,7 +229,8 @@ int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, s
  * each place of opts->probes, which live until the run's results are written. prepare() returns 0
  * or a negative errno. attach() and attaches() go by the options of the last prepare(), not by
  * @opts. attach() appends links to @links, which owns them, on failure too, and returns 0, or a
- * negative errno with @reason. attaches() returns whether attach() attaches @prog. */
+ * negative errno with @reason; when it is called again -ENODATA without: no place is left that can be
+ * attached. attaches() returns whether attach() attaches @prog. */
 int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_trace_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		    struct sb_reason *reason);
@@ -270,11 +275,9 @@ int sb_later_attach(const struct sampler_bpf *skel, const struct sb_probes *prob
 int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *probes,
 		    struct sb_reason *reason);
 
-/* For sb_view.attach(): sb_places_write(), and attach a program to each place. Places of
- * a pattern that the kernel cannot hook are left out, which is told, unless it is all of them.
- * Return: 0; or a negative errno with @reason. */
-int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
-		     const struct sb_programs *programs, sb_vec_link *links,
+/* For sb_view.attach(): sb_places_write(), sb_attach() and sb_attach_tell(). Return: 0; or their
+ * negative errno with @reason; of sb_attach_tell() with job->is_again without. */
+int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, sb_vec_link *links,
 		     struct sb_reason *reason);
 
 /* held.c: memory that is held, for the views of it: pairs of bpf/views/latency.bpf.c that are
