@@ -264,8 +264,9 @@ def kernel_symbols():
     """Names by address, and where each ends: the next address of anything."""
     by_addr = {}
     for line in open('/proc/kallsyms'):
-        addr, kind, name = line.split()[:3]
-        by_addr.setdefault(int(addr, 16), []).append((kind, name))
+        addr, kind, name, *module = line.split()
+        # BPF programs come and go; they only bound what is before them.
+        by_addr.setdefault(int(addr, 16), []).append(('-' if module == ['[bpf]'] else kind, name))
     addrs = sorted(by_addr)
     drop = ('__pfx_', '__cfi_')
     for addr, following in zip(addrs, addrs[1:]):
