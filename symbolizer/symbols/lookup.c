@@ -565,18 +565,20 @@ static int name_kernel(struct sb_symbolizer *sym, uint64_t addr, const struct sb
 static int lookup_kernel(struct sb_symbolizer *sym, uint64_t addr, size_t idx)
 {
 	uint32_t memo_id = KERNEL_MEMO_ID(sym->kallsyms.nr_reads);
-	/* What comes and goes is asked for again, as often as is cheap: in a module the kernel goes
-	 * through all symbols. */
-	uint32_t module_memo_id = MODULE_MEMO_ID(sb_now_ns() / SB_NS_PER_SEC);
 	struct sb_sym_frame frame = unnamed(addr, "[kernel]", SB_SYM_OK);
 	const struct sb_sym_frame *known;
 	struct sb_ksym ksym;
+	uint32_t module_memo_id = 0;
 	size_t nr;
 	int err;
 
 	known = sb_memo_find(&sym->memo, memo_id, addr, &nr);
-	if (!known && sym->kallsyms.ask)
+	if (!known && sym->kallsyms.ask) {
+		/* What comes and goes is asked for again, but not at each frame: in a module the
+		 * kernel goes through all symbols. */
+		module_memo_id = MODULE_MEMO_ID(sb_now_ns() / SB_NS_PER_SEC);
 		known = sb_memo_find(&sym->memo, module_memo_id, addr, &nr);
+	}
 	if (known)
 		return answer(sym, idx, known, nr);
 	frame.kind = SB_SYM_KERNEL;

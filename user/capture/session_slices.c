@@ -26,8 +26,7 @@ static int read_cost(const struct sb_session *session, uint64_t own_ns,
 	*ret = (struct sb_slicer_reading){
 		.now_ns = sb_now_ns(),
 		.hits = stat[SB_STAT_PROBE_HITS],
-		.cost_ns = stat[SB_STAT_RUN_NS] - stat[SB_STAT_FAULTS_NS] +
-			   stat[SB_STAT_PROBE_HITS] * SB_TRAP_NS + own_ns,
+		.cost_ns = sb_probe_cost_ns(stat) + own_ns,
 		.run_ns = stat[SB_STAT_RUN_NS],
 		.nr_full = stat[SB_STAT_CALLS_FULL],
 	};

@@ -389,9 +389,7 @@ static void add_probe_cost(const struct sb_run *run, const struct sb_run_figures
 {
 	const struct sb_view *view = run->config->views.at[figures->view];
 	const uint64_t *stat = figures->session.stat;
-	double seconds = (double)(stat[SB_STAT_RUN_NS] - stat[SB_STAT_FAULTS_NS] +
-				  SB_TRAP_NS * stat[SB_STAT_PROBE_HITS]) /
-			 1e9;
+	double seconds = (double)sb_probe_cost_ns(stat) / 1e9;
 
 	if (view->kind->options & SB_VIEW_ALLOCS && stat[SB_STAT_PROBE_HITS])
 		(void)sb_str_addf(
