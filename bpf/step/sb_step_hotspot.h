@@ -448,8 +448,8 @@ static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *
 
 /*
  * Examine an interpreter frame at rbp (x29). Its words are left in w->at[], from
- * SB_HOTSPOT_BELOW_FP below rbp on. @running_bcp: HS_REG_BCP of a leaf, its bytecode pointer if it
- * is one; 0: not known.
+ * SB_HOTSPOT_BELOW_FP below rbp on. @running_bcp: for the leaf, the value of the
+ * register HS_REG_BCP, which may be the bytecode pointer; 0 for other frames.
  * Return: its Method, with the index of its bytecode in *@ret_bci and bits that identify the method
  * in *@ret_check; 0: there is no valid Method, and both mean nothing. If w->at[HS_IS_OTHER_WORD] was
  * 0 and is 1 afterwards, @running_bcp belongs to another method.

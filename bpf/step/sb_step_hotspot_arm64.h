@@ -245,7 +245,7 @@ static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk
 		is_made = hs_is_below(walk->fp - walk->sp, SB_HOTSPOT_ADAPTER_BYTES_MAX) &
 			  hs_is_below(record[1] ^ lr, 1);
 		is_made |= hs_is_below(16, (__u64)size + 1) & hs_is_below(record[3] ^ lr, 1);
-		/* Libraries of any kind call some of them. */
+		/* Some stubs are called by native code, in libjvm.so or another library, and not by Java. */
 		is = hs_is_return(w, mem, lr) | hs_a64_is_behind_call(mem, lr);
 		is &= 1 ^ (is_made | hs_is_below(lr - blob->addr, blob->size));
 		to_sp = hs_a64_stub_sp(w, walk, mem);

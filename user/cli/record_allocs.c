@@ -303,9 +303,9 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	view_opts->needs_slices = !err && found.source == SB_ALLOC_FUNCTIONS && places.is_machine &&
 				  !is_recorded && opts->run.overhead_max_ppm;
 	if (view_opts->needs_slices)
-		sb_info("each call in all programs traps into the kernel while the probes are "
-			"attached: for a part of the time, so that it costs less than %.4g %% of all "
-			"CPUs (--max-overhead)",
+		sb_info("probes on allocators of all programs are attached for a part of the time "
+			"only, because each call traps into the kernel: all of them are to cost "
+			"less than %.4g %% of all CPUs (--max-overhead)",
 			opts->run.overhead_max_ppm / 1e4);
 	release_places(&places);
 	return err;

@@ -302,9 +302,10 @@ struct sb_interp_found {
 	const char *why; /* the end of a sentence that says why it is not walked; NULL: it is */
 	bool is_pending; /* the runtime has not begun; @why says so */
 };
-/* Call @fn for each runtime that was found in a process, until it returns non-zero. The lock and
- * that of the registry of processes are held, so @fn must call no function of either. What @fn gets
- * is valid during the call. Return: what @fn returned last; 0: there is none. */
+/* Call @fn for each runtime that was found in a process, until it returns non-zero. Meanwhile this
+ * module and the registry of processes are locked, so @fn must not call functions of either. The
+ * struct that @fn gets is valid during the call only. Return: what @fn returned last; 0 if no runtime
+ * was found. */
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);
 

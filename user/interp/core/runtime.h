@@ -171,8 +171,8 @@ bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk);
 
 /* All runtimes; the last entry has runtime 0. */
 extern const struct sb_runtime_ops *const sb_runtimes[];
-/* Return: the entry of enum sb_runtime_kind @runtime, a constant; NULL: there is none. Any
- * thread. */
+/* Find the functions of the runtime @runtime, an enum sb_runtime_kind. Return: its entry of
+ * sb_runtimes[], which is a constant; NULL if there is none. Any thread. */
 const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime);
 /* Return: whether the symbol @name matches a glob of ops->glue of @runtime, or a name of
  * ops->anchors; false for a runtime without such a list. Any thread. */

@@ -84,10 +84,10 @@ struct sb_stub_code {
 	size_t len;
 	uint64_t addr; /* where it lies in the process */
 };
-/* Follow the function at the beginning of the copy @code as sb_stub_follow() does; what lies
- * outside of the copy is not followed. @is_tls tells whether a call is of __tls_get_addr(); it is
- * called with
- * @arg; NULL: no call is one. Return: the value with which @fn ended the walk; 0: it did not. */
+/* Follow the instructions of the function at the beginning of the copy @code, and call @fn, as
+ * sb_stub_follow() does. Jumps out of the copy are not followed. @is_tls is called with @arg and tells
+ * whether a call goes to __tls_get_addr(); if it is NULL, no call does. Return: the value with which
+ * @fn ended the walk; 0 if @fn did not end it. */
 int sb_stub_follow_code(const struct sb_stub_code *code, sb_stub_fn fn, sb_stub_is_tls_fn is_tls,
 			void *arg);
 /* Return: the name of the function that @stub calls through the PLT or the GOT, valid until the
