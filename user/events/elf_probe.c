@@ -207,10 +207,14 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 		probe.jumps_to = jump_of(search->elf, addr, probe.offset);
 	if (search->table.bytes)
 		err = add_returns(search, name, addr, &probe);
-	else if (to->wants_jumps)
+	else if (to->wants_jumps || !to->is_list)
 		find_cheap(search->elf, &probe);
 	if (err)
 		return err == -EOPNOTSUPP ? 0 : err;
+	if (!to->wants_jumps) {
+		probe.behind = probe.cheap;
+		probe.offset += probe.behind;
+	}
 	spell(to, to->spec->is_return ? "r:" : "", "", name, text, sizeof(text));
 	/* What a list says behind a name. */
 	if (to->is_list && shown && strcmp(shown, name))

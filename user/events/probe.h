@@ -67,8 +67,8 @@ struct sb_probe {
 	/* A user function that does nothing but jump to another one, if sb_resolving.wants_jumps:
 	 * where that is in the file. 0: it does more, or that was not asked for. */
 	uint64_t jumps_to;
-	/* With wants_jumps: how many bytes behind its beginning a function can be hooked at less cost;
-	 * and where that misses calls whose first argument is 0. 0: no such place is known. */
+	/* User, unless places are listed: how many bytes behind its beginning a function can be hooked
+	 * at less cost; and where that misses calls whose first argument is 0. 0: no such place is known. */
 	uint8_t cheap, cheap_of_pointer;
 	uint64_t semaphore; /* USDT: where in the file the counter of listeners is; 0: none */
 	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */

@@ -56,6 +56,26 @@ static void test_cheap_places(void **state)
 	sb_probes_release(&probes);
 }
 
+/* Any function is hooked behind endbr64 if a push follows; but no call may be missed, whatever its arguments. */
+static void test_cheap_events(void **state)
+{
+	static const char *const names[] = { "je_malloc", "je_calloc", "je_free" };
+	static const uint64_t expected[] = { 4, 0, 0 };
+	struct sb_probes probes = {};
+	struct sb_reason reason = {};
+	char text[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "/proc/self/exe:%s", names[i]);
+		if (sb_probes_add(&probes, text, &reason))
+			fail_msg("%s", reason.text);
+		assert_int_equal(behind(&probes, names[i]), expected[i]);
+	}
+	sb_probes_release(&probes);
+}
+
 /* The kernel is led to the file that was read, whatever has its path now; until the list is released. */
 static void test_file_is_kept(void **state)
 {
@@ -97,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
 		cmocka_unit_test(test_cheap_places),
+		cmocka_unit_test(test_cheap_events),
 		cmocka_unit_test(test_file_is_kept),
 #endif
 	};
