@@ -12,6 +12,7 @@
 
 const volatile bool cfg_interp = false;
 const volatile bool cfg_interp_lines = false;
+const volatile __u32 cfg_interp_walkers = ~0u;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -215,7 +216,7 @@ __noinline int sb_interp_get(struct sb_interp_got *got, __u64 addr, __u32 len)
 	int at = -ENOENT;
 
 	sb_opaque(len);
-	if (!got || len > SB_INTERP_GOT_BYTES)
+	if (!cfg_interp_walkers || !got || len > SB_INTERP_GOT_BYTES)
 		return -EFAULT;
 	which = got->pieces;
 	pieces = bpf_map_lookup_elem(&interp_pieces, &which);
@@ -306,7 +307,7 @@ __noinline int sb_interp_native_done(__u32 slot)
 	struct sb_scratch *s = sb_scratch_get(slot);
 	__u32 at;
 
-	if (!s || s->interp.walk.nr_frames == s->interp.nr_before)
+	if (!cfg_interp_walkers || !s || s->interp.walk.nr_frames == s->interp.nr_before)
 		return 0;
 	sb_interp_segment_end(&s->interp.walk);
 	if (s->interp.walk.nr_frames >= SB_INTERP_FRAMES_MAX)
@@ -325,7 +326,8 @@ __noinline int sb_interp_walk(__u32 slot, __u32 i)
 	__u32 pieces;
 	int step;
 
-	if (!s || load_conf(s, i) || !(s->interp.walk.conf.flags & SB_INTERP_BY_STATE))
+	if (!cfg_interp_walkers || !s || load_conf(s, i) ||
+	    !(s->interp.walk.conf.flags & SB_INTERP_BY_STATE))
 		return 0;
 	walk = &s->interp.walk;
 	__builtin_memset(walk->at, 0, sizeof(walk->at));
@@ -364,7 +366,7 @@ __noinline int sb_interp_finish(__u32 slot)
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct sb_stack_id *id;
 
-	if (!s || !s->interp.walk.nr_frames)
+	if (!cfg_interp_walkers || !s || !s->interp.walk.nr_frames)
 		return 0;
 	sb_interp_mix(&s->interp.walk, s->interp.walk.nr_frames << 8 | s->interp.walk.event.status);
 	id = &s->interp.walk.event.id;

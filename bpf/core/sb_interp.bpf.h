@@ -120,20 +120,36 @@ static __always_inline void sb_interp_run(__u32 slot)
 }
 
 /*
+ * The walkers that the program has, bits 1 << enum sb_runtime_kind, set before load. The verifier does
+ * not follow code that is behind a test of the others: most of what it follows is walkers. Up to Linux
+ * 6.7 it examines every global function, called or not, so each of them has such a test at its
+ * beginning.
+ */
+extern const volatile __u32 cfg_interp_walkers;
+enum {
+#define SB_RUNTIME(number, name, how) SB_INTERP_BIT_##name = 1u << SB_RUNTIME_##number,
+#include "bpf/abi/sb_runtimes.def"
+#undef SB_RUNTIME
+};
+#define SB_INTERP_HAS(runtime) (cfg_interp_walkers & SB_INTERP_BIT_##runtime)
+
+/*
  * Define the functions of a runtime's walker, for the table; to be used after its step header
  * bpf/step/sb_step_<runtime>.h. WALKER: frames reached from the thread's state; NATIVE: frames that
  * lie on the native stack.
  */
-#define SB_INTERP_WALKER(runtime)                                                      \
-	__hidden int sb_bpf_##runtime##_begin(struct sb_scratch *s)                    \
-	{                                                                              \
-		return sb_##runtime##_begin(&s->interp.walk, s);                       \
-	}                                                                              \
-	__noinline int sb_bpf_##runtime##_step(__u32 slot)                             \
-	{                                                                              \
-		struct sb_scratch *s = sb_scratch_get(slot);                           \
-                                                                                       \
-		return s ? (int)sb_##runtime##_step(&s->interp.walk, s) : SB_STEP_END; \
+#define SB_INTERP_WALKER(runtime)                                   \
+	__hidden int sb_bpf_##runtime##_begin(struct sb_scratch *s) \
+	{                                                           \
+		return sb_##runtime##_begin(&s->interp.walk, s);    \
+	}                                                           \
+	__noinline int sb_bpf_##runtime##_step(__u32 slot)          \
+	{                                                           \
+		struct sb_scratch *s = sb_scratch_get(slot);        \
+                                                                    \
+		if (!SB_INTERP_HAS(runtime) || !s)                  \
+			return SB_STEP_END;                         \
+		return sb_##runtime##_step(&s->interp.walk, s);     \
 	}
 #define SB_INTERP_NATIVE(runtime)                                           \
 	__hidden int sb_bpf_##runtime##_native(struct sb_scratch *s)        \

@@ -9,7 +9,9 @@ int sb_bpf_hotspot_between(struct sb_scratch *s, __s64 size);
 
 __noinline int sb_bpf_hotspot_between(struct sb_scratch *s, __s64 size)
 {
-	return s ? hs_between(&s->interp.walk, &s->walk, s, size) : SB_STEP_FP_CHAIN;
+	if (!SB_INTERP_HAS(hotspot) || !s)
+		return SB_STEP_FP_CHAIN;
+	return hs_between(&s->interp.walk, &s->walk, s, size);
 }
 
 SB_INTERP_NATIVE(hotspot)

@@ -9,7 +9,7 @@ int sb_bpf_luajit_scan(struct sb_scratch *s, __u64 from);
 #ifdef SB_MACHINE_X86
 __noinline int sb_bpf_luajit_scan(struct sb_scratch *s, __u64 from)
 {
-	if (s)
+	if (SB_INTERP_HAS(luajit) && s)
 		sb_luajit_scan(&s->interp.walk, &s->walk, s, from);
 	return 0;
 }

@@ -15,9 +15,11 @@
 #include "bpf/abi/sb_runtimes.def"
 #undef SB_RUNTIME
 
-#define CASE(number, call)        \
-	case SB_RUNTIME_##number: \
-		return call(s);
+#define CASE(number, name, kind)          \
+	case SB_RUNTIME_##number:         \
+		if (!SB_INTERP_HAS(name)) \
+			break;            \
+		return sb_bpf_##name##_##kind(s);
 
 __noinline int sb_interp_begin(__u32 slot)
 {
@@ -26,12 +28,13 @@ __noinline int sb_interp_begin(__u32 slot)
 	if (!s)
 		return SB_STEP_END;
 	switch (s->interp.walk.conf.runtime) {
-#define SB_RUNTIME(number, name, how) BY_STATE_##how(CASE(number, sb_bpf_##name##_begin))
+#define SB_RUNTIME(number, name, how) BY_STATE_##how(CASE(number, name, begin))
 #include "bpf/abi/sb_runtimes.def"
 #undef SB_RUNTIME
 	default:
-		return SB_STEP_END;
+		break;
 	}
+	return SB_STEP_END;
 }
 
 /*
@@ -63,15 +66,18 @@ __noinline int sb_interp_steps(__u32 slot)
 		return sb_interp_end(&s->interp.walk, SB_STACK_DEPTH);
 	}
 	switch (s->interp.walk.conf.runtime) {
-#define CASE_ROUND(number, name)  \
-	case SB_RUNTIME_##number: \
+#define CASE_ROUND(number, name)          \
+	case SB_RUNTIME_##number:         \
+		if (!SB_INTERP_HAS(name)) \
+			break;            \
 		return round_of(s, slot, sb_bpf_##name##_step);
 #define SB_RUNTIME(number, name, how) BY_STATE_##how(CASE_ROUND(number, name))
 #include "bpf/abi/sb_runtimes.def"
 #undef SB_RUNTIME
 	default:
-		return SB_STEP_END;
+		break;
 	}
+	return SB_STEP_END;
 }
 
 __noinline int sb_interp_native(__u32 slot)
@@ -83,10 +89,11 @@ __noinline int sb_interp_native(__u32 slot)
 	s->interp.walk.has_steps = 0;
 	s->interp.nr_before = s->interp.walk.nr_frames;
 	switch (s->interp.walk.conf.runtime) {
-#define SB_RUNTIME(number, name, how) BY_NATIVE_##how(CASE(number, sb_bpf_##name##_native))
+#define SB_RUNTIME(number, name, how) BY_NATIVE_##how(CASE(number, name, native))
 #include "bpf/abi/sb_runtimes.def"
 #undef SB_RUNTIME
 	default:
-		return SB_STEP_FP_CHAIN;
+		break;
 	}
+	return SB_STEP_FP_CHAIN;
 }

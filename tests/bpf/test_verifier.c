@@ -37,19 +37,56 @@ static uint32_t verified_by_log(const char *log)
 	return said ? (uint32_t)strtoul(said + strlen("processed "), NULL, 10) : 0;
 }
 
-static int check(const struct bpf_program *prog, const char *log)
+/* Return: how many instructions the verifier has followed; 0: not known, which is printed. */
+static uint32_t verified(const struct bpf_program *prog, const char *log)
 {
 	struct bpf_prog_info info = {};
 	uint32_t len = sizeof(info), nr;
 
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len)) {
 		printf("%s: no info: %d\n", bpf_program__name(prog), errno);
-		return 1;
+		return 0;
 	}
 	nr = info.verified_insns ? info.verified_insns : verified_by_log(log);
 	printf("%-16s %6u instructions verified, %5u bytes of machine code\n",
 	       bpf_program__name(prog), nr, info.jited_prog_len);
-	return !nr || nr > VERIFIED_INSNS_MAX;
+	return nr;
+}
+
+static void set_all(struct sampler_bpf *skel)
+{
+	/* What offcpu is loaded with: both of its ways to treat a wait. */
+	skel->rodata->cfg_sched_is_governed = 1;
+	/* And each view: with walks of all kinds. */
+	skel->rodata->cfg_unwind = SB_UNWIND_CFI | SB_UNWIND_FP;
+	skel->rodata->cfg_memo = true;
+	skel->rodata->cfg_last = true;
+	skel->rodata->cfg_interp = true;
+	skel->rodata->cfg_interp_lines = true;
+	skel->rodata->cfg_labels = true;
+	skel->rodata->cfg_spans = true;
+	skel->rodata->cfg_span_label = true;
+	skel->rodata->cfg_span_go = true;
+}
+
+/* The verifier must not follow walkers that are left out. Return: 0; 1: it has, or an error. */
+static int check_left_out(uint32_t nr_all)
+{
+	struct sampler_bpf *skel = sampler_bpf__open();
+	uint32_t nr = 0;
+
+	if (!skel)
+		return 1;
+	set_all(skel);
+	skel->rodata->cfg_interp_walkers = 0;
+	bpf_program__set_autoload(skel->progs.oncpu_tick, true);
+	*logs[0] = '\0';
+	if (keep_log(skel->progs.oncpu_tick, 0) && !sampler_bpf__load(skel)) {
+		printf("without walkers of interpreters:\n");
+		nr = verified(skel->progs.oncpu_tick, logs[0]);
+	}
+	sampler_bpf__destroy(skel);
+	return !nr || nr > nr_all / 3 * 2;
 }
 
 /* One of two names of a tracepoint, in kernels of different age. */
@@ -113,6 +150,7 @@ int main(void)
 {
 	struct bpf_program *prog;
 	struct sampler_bpf *skel;
+	uint32_t nr, nr_all = 0;
 	size_t i = 0;
 	int nr_bad = 0;
 
@@ -128,28 +166,20 @@ int main(void)
 							!lacks_helper(prog));
 		nr_bad += !keep_log(prog, i++);
 	}
-	/* What offcpu is loaded with: both of its ways to treat a wait. */
-	skel->rodata->cfg_sched_is_governed = 1;
-	/* And each view: with walks of all kinds. */
-	skel->rodata->cfg_unwind = SB_UNWIND_CFI | SB_UNWIND_FP;
-	skel->rodata->cfg_memo = true;
-	skel->rodata->cfg_last = true;
-	skel->rodata->cfg_interp = true;
-	skel->rodata->cfg_interp_lines = true;
-	skel->rodata->cfg_labels = true;
-	skel->rodata->cfg_spans = true;
-	skel->rodata->cfg_span_label = true;
-	skel->rodata->cfg_span_go = true;
+	set_all(skel);
 	if (sampler_bpf__load(skel)) {
 		print_refusal();
 		return 1;
 	}
 	i = 0;
 	bpf_object__for_each_program(prog, skel->obj) {
-		if (bpf_program__autoload(prog))
-			nr_bad += check(prog, logs[i]);
+		nr = bpf_program__autoload(prog) ? verified(prog, logs[i]) : 1;
+		nr_bad += !nr || nr > VERIFIED_INSNS_MAX;
+		if (prog == skel->progs.oncpu_tick)
+			nr_all = nr;
 		i++;
 	}
 	sampler_bpf__destroy(skel);
+	nr_bad += check_left_out(nr_all);
 	return nr_bad ? 1 : 0;
 }

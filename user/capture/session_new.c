@@ -297,6 +297,7 @@ static int prepare(struct sb_session *session)
 	if (err)
 		return sb_reason_set(session->opts.reason, err,
 				     "cannot prepare the lookup of kernel functions");
+	skel->rodata->cfg_interp_walkers = opts->interp ? sb_interp_wanted(opts->interp) : 0;
 	if (opts->interp)
 		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
 	if (!err && opts->interp)

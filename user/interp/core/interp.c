@@ -66,6 +66,16 @@ void sb_interp_free(struct sb_interp *interp)
 	free(interp);
 }
 
+uint32_t sb_interp_wanted(const struct sb_interp *interp)
+{
+	uint32_t wanted = 0;
+	size_t i;
+
+	for (i = 0; !interp->opts.no_frames && sb_runtimes[i]->runtime; i++)
+		wanted |= 1u << sb_runtimes[i]->runtime;
+	return wanted;
+}
+
 /* Files without a runtime that are remembered for one process. Others are looked at again. */
 #define PLAIN_MAX 256u
 

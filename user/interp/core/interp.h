@@ -61,6 +61,10 @@ int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_inte
 /* Free it with all names; no other thread may use it any more. Accepts NULL. */
 void sb_interp_free(struct sb_interp *interp);
 
+/* Return: the runtimes that are looked for, bits 1 << enum sb_runtime_kind: all, or none with
+ * no_frames. */
+uint32_t sb_interp_wanted(const struct sb_interp *interp);
+
 /* What the walkers in the kernel have to know of one process. */
 struct sb_interp_confs {
 	uint32_t nr;
