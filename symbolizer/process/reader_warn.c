@@ -21,11 +21,13 @@ void sb_reader_warn(const struct sb_reader_stats *stats)
 		(void)sb_str_addf(&list, " and %zu more", i - CULPRITS_SHOWN);
 	if (list.len)
 		sb_warn("reading memory or files of %s hung (%llu readers abandoned, %llu "
-			"reads refused); stacks and names are missing there",
+			"reads refused), so stacks and names are missing there; a file system "
+			"there, such as one of FUSE or NFS, may not answer",
 			list.s, (unsigned long long)stats->nr_abandoned,
 			(unsigned long long)stats->nr_refused);
 	if (stats->nr_leased)
 		sb_warn("%llu times a file was not read because another process holds a "
-			"lease on it; names in it are missing until that process gives it up",
+			"lease on it, so names in it are missing; /proc/locks shows who holds "
+			"leases",
 			(unsigned long long)stats->nr_leased);
 }

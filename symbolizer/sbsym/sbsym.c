@@ -437,9 +437,11 @@ static int open_target(struct run *run)
 	if (!err)
 		return EXIT_OK;
 	if (err == -ENOEXEC)
-		sb_err(0, "'%s' is not an ELF file", run->target);
+		sb_err(0, "'%s' is not an ELF file; name a program, a library or a debug file",
+		       run->target);
 	else if (err == -EINVAL)
-		sb_err(0, "'%s' is not a regular file", run->target);
+		sb_err(0, "'%s' is not a regular file; name a program, a library or a debug file",
+		       run->target);
 	else if (run->tgid)
 		sb_err(err, "cannot read process %s", run->target);
 	else

@@ -59,28 +59,77 @@ static struct iovec part(const char *s)
 	return (struct iovec){ .iov_base = (char *)s, .iov_len = strlen(s) };
 }
 
-/* What to do about it, where that is the same whatever it was that failed. */
-static const char *text_of(int err)
+/* What to do about an error, where that is the same whatever it was that failed. */
+static const char *usual_step(int err)
 {
-	return err == -EMFILE ? "Too many open files; raise the limit: ulimit -n" : strerror(-err);
+	static const struct {
+		int err;
+		const char *step;
+	} steps[] = {
+		{ -EACCES, "check owner and permissions, or try as root" },
+		{ -EADDRINUSE, "stop the program that listens there, or choose another address" },
+		{ -EDQUOT, "delete files, or choose a place on another file system" },
+		{ -EFBIG, "raise the limit: ulimit -f" },
+		{ -EIO, "the kernel's log (dmesg) may say why" },
+		{ -EMFILE, "raise the limit: ulimit -n" },
+		{ -ENFILE, "close programs, or raise sysctl fs.file-max" },
+		{ -ENOMEM, "free memory, or raise the limit of the process or its cgroup" },
+		{ -ENOSPC, "delete files, or choose a place on another file system" },
+		{ -EPERM, "try as root; a container or security module may also forbid it" },
+		{ -EROFS, "choose a place that can be written" },
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(steps); i++)
+		if (steps[i].err == err)
+			return steps[i].step;
+	return NULL;
+}
+
+/* Cut @msg before its last "; ", unless that is in a quoted name. Return: what stood behind it, or
+ * NULL. */
+static const char *cut_step(char *msg)
+{
+	char *last = NULL, *next = msg;
+	size_t i, nr_quotes = 0;
+
+	while ((next = strstr(next, "; "))) {
+		last = next;
+		next += 2;
+	}
+	if (!last)
+		return NULL;
+	for (i = 0; last[i]; i++)
+		nr_quotes += last[i] == '\'';
+	if (nr_quotes % 2)
+		return NULL;
+	*last = '\0';
+	return last + 2;
 }
 
 static void put(enum sb_log_level level, int err, char *msg)
 {
 	size_t len = strlen(msg);
-	struct iovec line[7];
+	const char *step = NULL;
+	struct iovec line[9];
 	int nr = 0;
 
 	if (len && msg[len - 1] == '\n')
 		msg[len - 1] = '\0'; /* libbpf's messages carry their own */
 	neutralize(msg);
+	if (err)
+		step = cut_step(msg) ?: usual_step(err);
 	line[nr++] = part(program_name);
 	line[nr++] = part(": ");
 	line[nr++] = part(level_prefix(level));
 	line[nr++] = part(msg);
 	if (err) {
 		line[nr++] = part(": ");
-		line[nr++] = part(text_of(err));
+		line[nr++] = part(strerror(-err));
+	}
+	if (step) {
+		line[nr++] = part("; ");
+		line[nr++] = part(step);
 	}
 	line[nr++] = part("\n");
 	/* One call, so that messages of two threads do not mix; there is nobody to tell if it fails. */

@@ -116,7 +116,22 @@ int sb_explain(struct sb_reason *reason, int err, const char *what)
 			      what);
 		return err;
 	}
-	return sb_reason_set(reason, err, "cannot %s", what);
+	if (err == -ENOMEM || err == -EMFILE)
+		return sb_reason_set(reason, err, "cannot %s", what);
+	return sb_reason_set(reason, err,
+			     "cannot %s; 'stackbpf doctor' shows what this kernel lacks, and -v "
+			     "what libbpf says of it",
+			     what);
+}
+
+int sb_explain_setting(struct sb_reason *reason, int err, const char *what)
+{
+	if (err == -ENOMEM)
+		return sb_reason_set(reason, err, "cannot prepare %s", what);
+	return sb_reason_set(reason, err,
+			     "cannot prepare %s before the BPF programs are loaded; this is an "
+			     "error of stackbpf: report it with what -v prints",
+			     what);
 }
 
 /* "libbpf: prog 'oncpu_tick': BPF program load failed: ...", "libbpf: map 'counts': failed to create: ..." */
@@ -178,7 +193,8 @@ int sb_load_explain(struct sb_reason *reason, int err)
 		/* That is what libbpf makes of any failure there. */
 		sb_reason_set(reason, 0,
 			      "cannot read the kernel's type information (BTF) in "
-			      "/sys/kernel/btf/vmlinux");
+			      "'/sys/kernel/btf/vmlinux'; free memory, or see with -v what libbpf "
+			      "says of it");
 		return -EIO;
 	}
 	if (strcmp(heard.kind, "map") || err <= -__LIBBPF_ERRNO__START)

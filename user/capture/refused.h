@@ -17,6 +17,11 @@ struct sampler_bpf;
  * errno, mostly @err; -EIO for an error of libbpf's own; -EOPNOTSUPP when the kernel is too old. */
 int sb_explain(struct sb_reason *reason, int err, const char *what);
 
+/* Put "cannot prepare @what before the BPF programs are loaded" into @reason, for a setting of a
+ * BPF map or program that libbpf refuses: unless memory is short, that is an error of stackbpf.
+ * @what: the noun, not kept. Return: @err, a negative errno. */
+int sb_explain_setting(struct sb_reason *reason, int err, const char *what);
+
 /*
  * Load the BPF object, which is open and prepared; its programs are attached next. Listens to
  * libbpf's messages, because only they say what the kernel refuses. Return: 0; or a negative errno

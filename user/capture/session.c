@@ -67,11 +67,12 @@ static int follow_processes(struct sb_session *session)
 	int err = sb_view_keep_link(&session->links, link);
 
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot attach the BPF program that follows forks");
+		return sb_explain(session->opts.reason, err,
+				  "attach the BPF program that follows forks");
 	err = sb_targets_follow_existing(session->opts.targets, session->skel,
 					 &session->nr_left_out);
-	return err ? sb_reason_set(session->opts.reason, err, "cannot list the running processes")
+	return err ? sb_reason_set(session->opts.reason, err,
+				   "cannot list the running processes in '/proc'")
 		   : 0;
 }
 
@@ -98,9 +99,11 @@ static int attach_others(struct sb_session *session)
 			continue;
 		err = sb_view_keep_link(&session->links, link);
 		if (err)
-			return sb_reason_set(session->opts.reason, err,
-					     "cannot attach the BPF program '%s'",
-					     bpf_program__name(prog));
+			return sb_reason_set(
+				session->opts.reason, err,
+				"cannot attach the BPF program '%s'; 'stackbpf doctor' "
+				"shows what this kernel lacks",
+				bpf_program__name(prog));
 	}
 	for (i = 0; i < views->nr && !err; i++)
 		if (views->at[i]->attach && !sb_session_is_sliced(session, views->at[i]))
@@ -122,7 +125,8 @@ static int seed_existing(struct sb_session *session)
 	if ((targets->tgids.nr || targets->tids.nr) && !targets->follow_children)
 		return 0;
 	err = sb_symbolizer_seed_all(session->opts.symbolizer, sb_now_ns());
-	return err ? sb_reason_set(session->opts.reason, err, "cannot scan the running processes")
+	return err ? sb_reason_set(session->opts.reason, err,
+				   "cannot read the mappings of the running processes in '/proc'")
 		   : 0;
 }
 
@@ -251,7 +255,7 @@ static int expect_residents(struct sb_session *session)
 		    SB_RULE_ALLOW)
 			err = sb_resident_expect(session->resident, targets->tgids.at[i].pid);
 	return err ? sb_reason_set(session->opts.reason, err,
-				   "cannot look at the pages of processes")
+				   "cannot count the pages that the targets have already")
 		   : 0;
 }
 

@@ -75,7 +75,8 @@ int sb_session_attach_timers(struct sb_session *session)
 		if (err == -ENODEV && !session->opts.cpus)
 			continue; /* went offline meanwhile */
 		if (err == -ENODEV)
-			sb_reason_set(session->opts.reason, 0, "CPU %u is not online",
+			sb_reason_set(session->opts.reason, 0,
+				      "CPU %u is not online; lscpu(1) lists those that are",
 				      session->cpus.at[i]);
 		if (err)
 			return err;
@@ -196,6 +197,7 @@ int sb_session_hotplug(struct sb_session *session)
 	sb_vec_release(&online);
 	sb_vec_release(&gone);
 	return read_err ? sb_reason_set(session->opts.reason, read_err,
-					"cannot read the list of online CPUs")
+					"cannot read the list of online CPUs in "
+					"'/sys/devices/system/cpu/online'")
 			: 0;
 }

@@ -203,20 +203,13 @@ static int prepare_tables(struct sb_session *session)
 	if (!err)
 		err = prepare_last_walks(session);
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot set the size of the "
-				     "unwinder's memory");
+		return sb_explain_setting(session->opts.reason, err, "the memory of the unwinder");
 	err = bpf_map__set_max_entries(skel->maps.raw_records,
 				       nr_slots * (uint32_t)libbpf_num_possible_cpus());
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot set the size of the "
-				     "stack buffers");
+		return sb_explain_setting(session->opts.reason, err, "the stack buffers");
 	err = sb_unwinder_prepare(session->unwinder, skel);
-	return err ? sb_reason_set(session->opts.reason, err,
-				   "cannot prepare the unwind "
-				   "tables")
-		   : 0;
+	return err ? sb_explain_setting(session->opts.reason, err, "the unwind tables") : 0;
 }
 
 static int prepare_views(struct sb_session *session)
@@ -232,19 +225,19 @@ static int prepare_views(struct sb_session *session)
 		objects_max += opts->views.at[i]->objects_max;
 	err = objects_max ? bpf_map__set_max_entries(skel->maps.objects_seen, objects_max) : 0;
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot set the size of the BPF map of files and wakers");
+		return sb_explain_setting(session->opts.reason, err,
+					  "the BPF map of files and wakers");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
 	session->opts.view_opts.has_command = opts->command;
 	err = sb_span_prepare(skel, &opts->view_opts);
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot switch on the BPF programs for the spans of --in");
+		return sb_explain_setting(session->opts.reason, err,
+					  "the BPF programs for the spans of --in");
 	for (i = 0; i < opts->views.nr; i++) {
 		err = opts->views.at[i]->prepare(skel, &opts->view_opts);
 		if (err)
 			return sb_reason_set(session->opts.reason, err,
-					     "cannot prepare the view '%s'",
+					     "cannot prepare the view '%s'; -v may say why",
 					     opts->views.at[i]->kind->name);
 	}
 	return 0;
@@ -273,20 +266,13 @@ static int prepare(struct sb_session *session)
 	skel->rodata->cfg_started_boot_ns = sb_boot_ns();
 	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);
 	if (err)
-		return sb_reason_set(
-			session->opts.reason, err,
-			"cannot set the size of the BPF map of sample counts to %u entries",
-			opts->counts_max);
+		return sb_explain_setting(session->opts.reason, err, "the BPF map of counts");
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot set the size of the stack table to %u entries",
-				     opts->stacks_max);
+		return sb_explain_setting(session->opts.reason, err, "the BPF map of stacks");
 	err = bpf_map__set_max_entries(skel->maps.events, events_bytes(session));
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot set the size of the "
-				     "stack ring buffer");
+		return sb_explain_setting(session->opts.reason, err, "the ring buffer of stacks");
 	err = sb_targets_prepare(opts->targets, skel, opts->reason);
 	if (err)
 		return err;
@@ -295,16 +281,15 @@ static int prepare(struct sb_session *session)
 		return err;
 	err = sb_kname_prepare(skel, opts->sides);
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot prepare the lookup of kernel functions");
+		return sb_explain_setting(session->opts.reason, err,
+					  "the lookup of kernel functions");
 	skel->rodata->cfg_interp_walkers = opts->interp ? sb_interp_wanted(opts->interp) : 0;
 	if (opts->interp)
 		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
 	if (!err && opts->interp)
 		err = prepare_pieces(session);
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot set the size of the interpreter tables");
+		return sb_explain_setting(session->opts.reason, err, "the tables of interpreters");
 	err = prepare_views(session);
 	if (err)
 		return err;

@@ -147,7 +147,9 @@ int sb_session_begin_slices(struct sb_session *session)
 	err = session->opts.view_opts.fallback
 		      ? set_timer(slices, sb_tracing_look_ns(&slices->tracing))
 		      : begin_slice(session);
-	return err ? sb_reason_set(session->opts.reason, err, "cannot set a timer") : 0;
+	return err ? sb_reason_set(session->opts.reason, err,
+				   "cannot set the timer that attaches and detaches probes")
+		   : 0;
 }
 
 int sb_session_slice_fd(const struct sb_session *session)

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "capture/refused.h"
 #include "symbolizer/process/procfs.h"
 #include "views/skel.h"
 
@@ -91,7 +92,7 @@ static int prepare_comms(const struct sb_targets *targets, struct sampler_bpf *s
 		if (err)
 			return sb_reason_set(reason, err,
 					     "the pattern '%s' for thread names is longer than %u "
-					     "characters",
+					     "characters; choose a shorter one",
 					     rule->glob, SB_GLOB_POSITIONS_MAX);
 	}
 	return 0;
@@ -126,19 +127,13 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
 		((uint32_t *)skel->rodata->cfg_cgroup_rules)[i] = targets->cgroups[i].rule;
 	err = bpf_map__set_max_entries(skel->maps.target_tgids, (uint32_t)nr_tgids);
 	if (err)
-		return sb_reason_set(reason, err,
-				     "cannot set the size of the BPF map of processes "
-				     "to %zu entries",
-				     nr_tgids);
+		return sb_explain_setting(reason, err, "the BPF map of processes");
 	err = bpf_map__set_max_entries(skel->maps.target_tids, (uint32_t)targets->tids.nr + 1);
 	if (err)
-		return sb_reason_set(reason, err,
-				     "cannot set the size of the thread table "
-				     "to %zu entries",
-				     targets->tids.nr);
+		return sb_explain_setting(reason, err, "the BPF map of threads");
 	err = prepare_hooks(skel);
 	if (err)
-		return sb_reason_set(reason, err, "cannot enable the hooks of fork, exec and exit");
+		return sb_explain_setting(reason, err, "the BPF programs for fork, exec and exit");
 	return prepare_comms(targets, skel, reason);
 }
 
@@ -151,11 +146,12 @@ static int apply_pids(const struct bpf_map *map, const struct sb_pid_rule *rules
 	for (i = 0; i < nr; i++) {
 		snprintf(path, sizeof(path), "/proc/%u", rules[i].pid);
 		if (!sb_can_access(path, F_OK)) {
-			sb_reason_set(reason, 0, "there is no %s %u", what, rules[i].pid);
+			sb_reason_set(reason, 0, "there is no %s %u; it may have ended", what,
+				      rules[i].pid);
 			return -ESRCH;
 		}
 		if (bpf_map_update_elem(bpf_map__fd(map), &rules[i].pid, &rules[i].rule, BPF_ANY))
-			return sb_reason_set(reason, -errno, "cannot add %s %u", what,
+			return sb_reason_set(reason, -errno, "cannot make %s %u a target", what,
 					     rules[i].pid);
 	}
 	return 0;
@@ -196,7 +192,7 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 		if (fd == -ENOENT) {
 			sb_reason_set(reason, 0,
 				      "there is no cgroup '%s' below the cgroup2 "
-				      "mount point",
+				      "mount point; systemd-cgls(1) lists cgroups",
 				      path);
 			return -ESRCH;
 		}
@@ -208,11 +204,13 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 		if (!bpf_map_update_elem(map_fd, &i, &fd, BPF_ANY))
 			continue;
 		if (errno != EBADF)
-			return sb_reason_set(reason, -errno, "cannot use cgroup '%s'", path);
-		sb_reason_set(reason, 0,
-			      "'%s' is not a directory of a cgroup2 file system, which is usually "
-			      "mounted at /sys/fs/cgroup",
-			      path);
+			return sb_reason_set(reason, -errno, "cannot make cgroup '%s' a target",
+					     path);
+		sb_reason_set(
+			reason, 0,
+			"'%s' is not a directory of a cgroup2 file system; name one below its "
+			"mount point, which is usually /sys/fs/cgroup",
+			path);
 		return -ESRCH;
 	}
 	return 0;
@@ -252,7 +250,7 @@ int sb_targets_apply(const struct sb_targets *targets, uint32_t command_tgid,
 		return err;
 	err = apply_own(skel, command_tgid);
 	if (err)
-		return sb_reason_set(reason, err, "cannot exclude stackbpf itself from sampling");
+		return sb_explain(reason, err, "exclude stackbpf itself from sampling");
 	return apply_cgroups(targets, skel, reason);
 }
 

@@ -337,7 +337,7 @@ static int compare(const struct sides *sides, const struct diff_opts *opts)
 					  sides->profiles[SB_TREE_B], opts->norm);
 	if (!err && tree->nr_cut)
 		sb_info("%llu small frames were merged into \"(other)\", because --nodes is "
-			"%u",
+			"%u; raise it to see them",
 			(unsigned long long)tree->nr_cut, opts->nr_nodes);
 	status = err ? say_incomparable(err, sides) : write_result(&comparison, opts);
 	sb_tree_free(tree);
@@ -383,7 +383,8 @@ int sb_cmd_diff(const struct sb_command *command, char **argv)
 	int status = sb_command_parse(command, &opts, argv);
 
 	if (status < 0 && opts.tail) {
-		sb_err(0, "diff: '--' has no meaning here, because diff runs no command");
+		sb_err(0, "diff: '--' has no meaning here, because diff runs no command; leave it "
+			  "out");
 		status = SB_EXIT_USAGE;
 	}
 	if (status < 0)

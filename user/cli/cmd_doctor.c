@@ -121,8 +121,8 @@ static int say_process_error(int err, uint32_t tgid)
 {
 	fflush(stdout);
 	if (err == -ESRCH)
-		return sb_fail(SB_EXIT_NO_TARGET, 0,
-			       "there is no process %u; -p needs the ID of one that runs", tgid);
+		return sb_fail(SB_EXIT_NO_TARGET, 0, "there is no process %u; it may have ended",
+			       tgid);
 	if (err == -ETIMEDOUT)
 		return sb_fail(
 			SB_EXIT_FAILED, 0,

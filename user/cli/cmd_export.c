@@ -377,7 +377,7 @@ static void say_end(const struct sb_export_state *state)
 		(unsigned long long)state->nr_bytes);
 	if (state->nr_refused)
 		sb_warn("export: the server refused %llu requests since the first export, so what they "
-			"held is missing there; --from and --to send a time once more",
+			"held is missing there; to send that time again, use --from and --to",
 			(unsigned long long)state->nr_refused);
 	if (state->nr_late)
 		sb_warn("export: %llu blocks came into the store after their time had been sent, so "

@@ -74,7 +74,8 @@ static void tell_of_sampler(const struct sb_recorder_event *event)
 			sampler, nr);
 	else if (event->kind == SB_RECORDER_SAMPLER_NOT_STARTED)
 		sb_err(event->err,
-		       "cannot start the sampler of '%s' profiles, which are not recorded",
+		       "cannot start the sampler of '%s' profiles, which are not recorded; check "
+		       "ulimit -u, TasksMax= of the service, and free memory",
 		       sampler);
 	else if (event->kind == SB_RECORDER_REFUSED)
 		sb_err(0,
@@ -83,7 +84,8 @@ static void tell_of_sampler(const struct sb_recorder_event *event)
 		       sampler);
 	else if (event->kind == SB_RECORDER_STUCK)
 		sb_warn("a process of the recorder is stuck: the %s%s; no longer sending "
-			"keep-alive messages to the service manager, so that it restarts the recorder",
+			"keep-alive messages to the service manager, so that it restarts the "
+			"recorder",
 			sampler ? "sampler of " : "store writer", sampler ?: "");
 }
 
@@ -110,16 +112,20 @@ static void tell(const struct sb_recorder_event *event)
 		name_log(event->sampler);
 		break;
 	case SB_RECORDER_BLOCKS_DROPPED:
-		sb_warn("the store writer cannot keep up, so blocks of 10 s of samples are lost; is "
-			"the disk of the store slow?");
+		sb_warn("the store writer cannot keep up, so blocks of 10 s of samples are lost; "
+			"check the disk of the store, or record fewer --kinds");
 		break;
 	case SB_RECORDER_NOT_EXPIRED:
-		sb_err(event->err, "cannot delete expired blocks from the store '%s'", store);
+		sb_err(event->err,
+		       "cannot delete expired blocks from the store '%s', which grows until that "
+		       "works again",
+		       store);
 		break;
 	case SB_RECORDER_NOT_SYNCED:
 		sb_err(event->err,
-		       "blocks of the store '%s' were written, but not synced to the disk or not "
-		       "added to its sums of 10 minutes: a crash of the machine could lose them",
+		       "cannot sync blocks of the store '%s' to the disk or add them to its sums "
+		       "of 10 minutes; they are written, but a crash of the machine could lose "
+		       "them",
 		       store);
 		break;
 	case SB_RECORDER_NOT_WRITTEN:

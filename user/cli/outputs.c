@@ -88,8 +88,11 @@ int sb_outputs_choose(struct sb_outputs *outputs, struct sb_record_opts *opts)
 	for (i = 0; i < paths->nr && status < 0; i++) {
 		for (j = 0; j < i; j++) {
 			if (sb_streq(paths->at[i], paths->at[j]))
-				return sb_fail(SB_EXIT_USAGE, 0, "-o '%s' is given twice",
-					       paths->at[i]);
+				return sb_fail(
+					SB_EXIT_USAGE, 0,
+					"-o '%s' is given twice; leave one out, or name another "
+					"file",
+					paths->at[i]);
 		}
 		status = choose_output(outputs, opts, paths->at[i]);
 	}

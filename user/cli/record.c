@@ -87,7 +87,7 @@ static int pass_status_on(struct sb_run *run, int status)
 			run->config->command[0]);
 	else if (!sb_run_has_command_run(run))
 		sb_warn("'%s' was killed before it started, because its file system did not "
-			"respond",
+			"respond; check the mount that it lies on",
 			run->config->command[0]);
 	child_status = sb_run_wait_command(run, &sig);
 	if (sig)

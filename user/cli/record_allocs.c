@@ -138,8 +138,8 @@ static void tell_own_heaps(const struct sb_alloc_found *found, enum source sourc
 
 	for (i = 0; sb_own_heaps[i].name; i++) {
 		if (found->lumps >> i & 1 && source == CALLS)
-			sb_info("%s places %s in %s: only the code that needs a new one is seen, "
-				"and it counts for all of it",
+			sb_info("%s places %s in %s: only the code that needs a new one of these "
+				"is seen, and it counts for all of its bytes",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects,
 				sb_own_heaps[i].lump);
 		if (!(found->own_heaps >> i & 1))
@@ -167,8 +167,8 @@ static void tell_own_heaps(const struct sb_alloc_found *found, enum source sourc
 static void tell_skipped(const struct sb_alloc_found *found)
 {
 	if (found->nr_files_skipped)
-		sb_warn("allocators were not looked for in %zu files, because there are more than "
-			"%u",
+		sb_warn("allocators were not looked for in %zu files, because the targets map more "
+			"than %u; choose fewer targets",
 			found->nr_files_skipped, SB_ALLOC_FILES_MAX);
 }
 
@@ -177,7 +177,8 @@ static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *
 	char more[32] = "";
 
 	if (found->source == SB_ALLOC_KERNEL) {
-		sb_info("memory is that of the kernel, as '%s' tells", found->file);
+		sb_info("allocations in the kernel are sampled, at tracepoints such as '%s'",
+			found->file);
 		return;
 	}
 
@@ -277,7 +278,7 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	opts->probes.is_of_tgid_only = opts->probes.tgid && sb_record_is_only_tgid(opts);
 	view_opts->probes = &opts->probes;
 	if (err)
-		sb_reason_set(reason, err, "cannot look for allocators");
+		sb_reason_set(reason, err, "cannot list the files in which to look for allocators");
 	else
 		err = sb_alloc_find(&opts->probes, &ask, &found, reason);
 	why = view_opts->alloc_layer ? NULL : why_not(opts, kind, &places, is_recorded);

@@ -84,7 +84,7 @@ static int list_matching(const struct sb_record_opts *opts, const char *pattern)
 	if (nr)
 		return SB_EXIT_DATA;
 	if (sb_event_is_glob(pattern))
-		sb_err(0, "no event matches '%s'", pattern);
+		sb_err(0, "no event matches '%s'; 'stackbpf trace --list' shows all", pattern);
 	else
 		sb_err(0, "no event matches '%s'; try '*%s*'", pattern, pattern);
 	return SB_EXIT_EMPTY;
@@ -150,9 +150,11 @@ static int find_places(const struct sb_record_opts *opts, const char *event, boo
 	err = sb_probes_add(probes, event, reason);
 	for (i = 0; i < probes->places.nr && !err; i++)
 		if (probes->places.at[i].kind == SB_PROBE_PERF) {
-			sb_reason_set(reason, 0,
-				      "'%s' is a counter, at which no span can begin or end",
-				      event);
+			sb_reason_set(
+				reason, 0,
+				"'%s' is a counter, at which no span can begin or end; name a "
+				"function or a tracepoint",
+				event);
 			err = -EINVAL;
 		}
 	return err;

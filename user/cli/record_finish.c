@@ -36,9 +36,10 @@ static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, con
 				    "put it after '--': stackbpf %s -- %s",
 				    word, opts->command, word);
 	if (fields->run.time_ns)
-		return sb_opts_fail(opts, "'%s': the time was given twice", word);
+		return sb_opts_fail(opts, "'%s': the time was given twice; leave one out", word);
 	if (!ns)
-		return sb_opts_fail(opts, "'%s' is too short a time to sample", word);
+		return sb_opts_fail(opts, "'%s' is too short a time to sample; choose a longer one",
+				    word);
 	if (!sb_parse_u64(word, UINT64_MAX, &number) && !sb_record_opts_has_target(fields))
 		return sb_opts_fail(opts, "'stackbpf %s %s': did you mean -p %s or -t %s?",
 				    opts->command, word, word, word);

@@ -90,7 +90,7 @@ int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
 	if (!value[len] || !value[len + 1] || !is_key(value, len))
 		*ret_why = "is not KEY=VALUE with a key of letters, digits, '_', '.', '-', '/'";
 	else if (strlen(value + len + 1) > VALUE_BYTES_MAX)
-		*ret_why = "has a value of more than 200 bytes";
+		*ret_why = "has a value of more than 200 bytes; choose a shorter one";
 	else if (opts->nr_tags == SB_RECORDER_TAGS_MAX)
 		*ret_why = "is one tag too many: the limit is 16";
 	if (*ret_why)
@@ -107,7 +107,7 @@ int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
 		*ret_why = "has a key that stackbpf sets itself; choose another key";
 	for (i = 0; i < opts->nr_tags && !*ret_why; i++)
 		if (sb_streq(opts->tags[i].key, tag.key))
-			*ret_why = "has a key that was given before";
+			*ret_why = "has a key that was given before; give each key once";
 	/* Also those that are wrong: they are freed in one place. */
 	opts->tags[opts->nr_tags++] = tag;
 	return *ret_why ? -EINVAL : 0;

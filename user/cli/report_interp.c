@@ -186,6 +186,7 @@ void sb_report_interp_warnings(const struct sb_run *run)
 		return;
 	(void)sb_interp_each(run->interp, warn_of, &warnings);
 	if (warnings.nr_more)
-		sb_info("%zu more interpreters have no frames, in other files or for other reasons",
+		sb_info("%zu more interpreters have no frames, in other files or for other "
+			"reasons; 'stackbpf doctor -p PID' tells those of one process",
 			warnings.nr_more);
 }

@@ -232,7 +232,8 @@ static int look_at_processes(struct finding *finding)
 			err = 0;
 	}
 	if (err == -ESRCH)
-		sb_reason_set(finding->reason, 0, "there is no process %u", finding->tgid);
+		sb_reason_set(finding->reason, 0, "there is no process %u; it may have ended",
+			      finding->tgid);
 	else if (err)
 		sb_reason_set(finding->reason, err, "cannot read the mappings of process %u",
 			      finding->tgid);
@@ -528,6 +529,8 @@ int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
 	if (!err && ret->nr_files)
 		err = sb_probes_compile_keys(probes, NULL, NULL, reason);
 	return err && !sb_reason_is_set(reason)
-		       ? sb_reason_set(reason, err, "cannot look for allocators")
+		       ? sb_reason_set(
+				 reason, err,
+				 "cannot look for allocators in the files that the targets map")
 		       : err;
 }

@@ -83,8 +83,8 @@ int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_
 			"an offset",
 			to->text);
 	else if (err)
-		return sb_reason_set(to->reason, err, "event '%s': cannot read the machine code",
-				     to->text);
+		return sb_reason_set(to->reason, err,
+				     "event '%s': cannot read the machine code there", to->text);
 	return err ? -EINVAL : 0;
 }
 
@@ -100,8 +100,8 @@ int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf,
 	if (is_found)
 		return sb_boundary_check(to, elf, func.lo, addr);
 	if (err == -ENOMEM)
-		return sb_reason_set(to->reason, err, "event '%s': cannot read the unwind tables",
-				     to->text);
+		return sb_reason_set(to->reason, err,
+				     "event '%s': cannot read where functions begin", to->text);
 	sb_reason_set(
 		to->reason, 0,
 		"event '%s': no function is known to be at this address, so it cannot be told whether "

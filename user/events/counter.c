@@ -152,7 +152,7 @@ int sb_counter_explain(const char *name, int err, struct sb_reason *reason)
 		sb_reason_set(
 			reason, 0,
 			"the kernel takes no samples of '%s': its PMU only counts, or does not "
-			"know these terms",
+			"know these terms; choose another event, such as cycles or cpu-clock",
 			name);
 		return -EOPNOTSUPP;
 	}
@@ -268,8 +268,9 @@ static int find_pmu(const char *text, const struct sb_event_spec *spec, struct s
 
 	if (!is_name(spec->file) || read_sysfs(spec->file, "", "type", &type) ||
 	    sb_parse_u64(type, UINT32_MAX, &number)) {
-		sb_reason_set(reason, 0, "the event '%s': there is no PMU '%s' (" PMUS " has them)",
-			      text, spec->file);
+		sb_reason_set(reason, 0,
+			      "the event '%s': there is no PMU '%s'; " PMUS " lists them", text,
+			      spec->file);
 		return -ENOENT;
 	}
 	counter->type = (uint32_t)number;
@@ -280,8 +281,8 @@ static int find_pmu(const char *text, const struct sb_event_spec *spec, struct s
 	if (!err)
 		return 0;
 	sb_reason_set(reason, 0,
-		      "the event '%s': the PMU '%s' does not understand '%s' (" PMUS
-		      "/%s/format and events have what it does)",
+		      "the event '%s': the PMU '%s' does not understand '%s'; " PMUS
+		      "/%s/format and events list what it does",
 		      text, spec->file, spec->name, spec->file);
 	return -ENOENT;
 }

@@ -244,7 +244,9 @@ int sb_definitions_read(const char *path, struct sb_definitions *list, struct sb
 				     "cannot read '%s', which defines the events of --kinds", path);
 	if (memchr(text, '\0', len)) {
 		free(text);
-		sb_reason_set(reason, 0, "'%s' is not a text file", path);
+		sb_reason_set(reason, 0,
+			      "'%s' is not a text file; name one that defines events for --kinds",
+			      path);
 		return -EINVAL;
 	}
 	return sb_definitions_parse(text, path, list, reason);

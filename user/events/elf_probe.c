@@ -75,8 +75,9 @@ static int open_file(struct sb_resolving *to, struct search *ret)
 		return sb_reason_set(to->reason, fd, "event '%s': cannot open '%s'", to->text,
 				     ret->path);
 	if (to->tgid && !to->is_list && !sb_library_is_mapped(to->tgid, ret->path, fd))
-		sb_warn("event '%s': process %u does not map '%s' now", to->text, to->tgid,
-			ret->path);
+		sb_warn("event '%s': process %u does not map '%s' now, so nothing is traced unless "
+			"it loads that file",
+			to->text, to->tgid, ret->path);
 	err = sb_elf_new_fd(fd, &ret->elf);
 	if (!err)
 		to->file_fd = ret->elf->fd;
@@ -345,6 +346,8 @@ static int find_go_args(struct search *search)
 	return err;
 }
 
+static const char list_hint[] = "'stackbpf trace --list' with a pattern shows all";
+
 static int no_function(const struct search *search)
 {
 	const struct sb_resolving *to = search->to;
@@ -354,13 +357,14 @@ static int no_function(const struct search *search)
 		sb_reason_set(
 			to->reason, 0,
 			"event '%s': '%s' has one '%s' for each kind of CPU and chooses when it is "
-			"loaded (IFUNC); 'stackbpf trace --list' with a pattern shows them",
+			"loaded (IFUNC); name one of those, which 'stackbpf trace --list' with a "
+			"pattern shows",
 			to->text, search->path, search->ifunc);
 	else
-		sb_reason_set(to->reason, 0, "event '%s': '%s' has no function '%s'%s%s%s",
+		sb_reason_set(to->reason, 0, "event '%s': '%s' has no function '%s'; %s%s%s",
 			      to->text, search->path, to->spec->name,
-			      nearest ? "; did you mean '" : "", nearest ? nearest : "",
-			      nearest ? "'?" : "");
+			      nearest ? "did you mean '" : "", nearest ? nearest : "",
+			      nearest ? "'?" : list_hint);
 	return -ENOENT;
 }
 
@@ -377,10 +381,12 @@ static int prepare_returns(struct search *search)
 	if (!err)
 		return 0;
 	if (err == -ENODATA || err == -EBADMSG)
-		sb_reason_set(to->reason, 0,
-			      "event '%s': '%s' is a Go program without a table of functions that "
-			      "stackbpf can read, so their returns cannot be found",
-			      to->text, search->path);
+		sb_reason_set(
+			to->reason, 0,
+			"event '%s': '%s' is a Go program without a table of functions that "
+			"stackbpf can read, so the returns of functions cannot be found; trace "
+			"only where they begin",
+			to->text, search->path);
 	else
 		sb_reason_set(to->reason, err, "event '%s': cannot read '%s'", to->text,
 			      search->path);
@@ -529,13 +535,15 @@ static int no_usdt(const struct search *search, bool has_notes)
 	const char *nearest = search->nearest.nearest.name;
 
 	if (!has_notes)
-		sb_reason_set(to->reason, 0, "event '%s': '%s' has no USDT probes", to->text,
-			      search->path);
+		sb_reason_set(to->reason, 0,
+			      "event '%s': '%s' has no USDT probes; it must be built with them, or "
+			      "name a function",
+			      to->text, search->path);
 	else
-		sb_reason_set(to->reason, 0, "event '%s': '%s' has no USDT probe '%s'%s%s%s",
+		sb_reason_set(to->reason, 0, "event '%s': '%s' has no USDT probe '%s'; %s%s%s",
 			      to->text, search->path, to->spec->name,
-			      nearest ? "; did you mean '" : "", nearest ? nearest : "",
-			      nearest ? "'?" : "");
+			      nearest ? "did you mean '" : "", nearest ? nearest : "",
+			      nearest ? "'?" : list_hint);
 	return -ENOENT;
 }
 

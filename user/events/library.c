@@ -197,7 +197,9 @@ static int find_mapped(struct sb_resolving *to, char **ret_path)
 	int err = sb_procfs_maps(to->tgid, look_at_mapping, &mapped);
 
 	if (err == -ESRCH)
-		return sb_reason_set(to->reason, 0, "there is no process %u", to->tgid), err;
+		return sb_reason_set(to->reason, 0, "there is no process %u; it may have ended",
+				     to->tgid),
+		       err;
 	if (mapped.path[0])
 		return path_of_mapped(to, &mapped, ret_path);
 	return err && err != -EBADMSG && err != -EFBIG

@@ -179,9 +179,10 @@ static int resolve_kernel(struct sb_resolving *to)
 		return err;
 	if (sb_elsewhere_find(to, elsewhere, sizeof(elsewhere)))
 		copy.nearest.name = elsewhere;
-	sb_reason_set(to->reason, 0, "the kernel has no function '%s'%s%s%s", to->spec->name,
-		      copy.nearest.name ? "; did you mean '" : "",
-		      copy.nearest.name ? copy.nearest.name : "", copy.nearest.name ? "'?" : "");
+	sb_reason_set(to->reason, 0, "the kernel has no function '%s'; %s%s%s", to->spec->name,
+		      copy.nearest.name ? "did you mean '" : "",
+		      copy.nearest.name ? copy.nearest.name : "",
+		      copy.nearest.name ? "'?" : "/proc/kallsyms lists all");
 	return -ENOENT;
 }
 
@@ -369,8 +370,11 @@ static int found_place(struct sb_resolving *to, const char *name, const struct s
 
 	to->nr_found++;
 	if (probes->roles && probe->kind == SB_PROBE_PERF) {
-		sb_reason_set(to->reason, 0, "'%s' is a counter, which neither begins nor ends",
-			      to->text);
+		sb_reason_set(
+			to->reason, 0,
+			"'%s' is a counter, which neither begins nor ends; name a function or a "
+			"tracepoint",
+			to->text);
 		return -EINVAL;
 	}
 	return sb_probes_take(probes, to, shown_name(to, name, probe), probe);

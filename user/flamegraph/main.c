@@ -236,7 +236,8 @@ static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *o
 			"or more often",
 			total);
 	if (opts->total > 0 && opts->total < total)
-		sb_warn("ignoring --total %.12g, which is less than the sum of all weights, %.12g",
+		sb_warn("ignoring --total %.12g, which is less than the sum of all weights; give "
+			"at least %.12g",
 			opts->total, total);
 }
 

@@ -27,7 +27,8 @@
 
 enum source { TIMER, ORDERS, WRITER };
 
-static const char writer_died[] = "the store writer died; this sampler stops";
+static const char writer_died[] = "the store writer died, so this sampler stops; messages above "
+				  "may say why";
 
 struct sb_blocks {
 	struct sb_run_sink sink; /* first */
@@ -251,7 +252,8 @@ static int arm_block(struct sb_blocks *blocks, struct sb_run *run)
 		set_times(blocks);
 		err = arm(blocks);
 	}
-	return err ? sb_reason_set(&run->reason, err, "cannot set a timer") : 0;
+	return err ? sb_reason_set(&run->reason, err, "cannot set the timer for blocks of 10 s")
+		   : 0;
 }
 
 static int begin(struct sb_run_sink *sink, struct sb_run *run)

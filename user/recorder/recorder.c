@@ -623,7 +623,9 @@ static int take_signals(struct recorder *recorder)
 		recorder->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (recorder->signal_fd >= 0)
 		return SB_RUN_OK;
-	sb_reason_set(recorder->reason, -errno, "cannot handle signals");
+	sb_reason_set(recorder->reason, -errno,
+		      "cannot set up signal handlers; free memory or file descriptors, or allow "
+		      "signalfd(2), and try again");
 	return SB_RUN_FAILED;
 }
 
@@ -634,7 +636,8 @@ static int make_writer(struct recorder *recorder)
 
 	if (err) {
 		sb_reason_set(recorder->reason, err,
-			      "cannot create the shared memory of the watchdog");
+			      "cannot create the shared memory in which samplers and store writer "
+			      "show that they are alive");
 		return SB_RUN_FAILED;
 	}
 	err = sb_store_writer_new(recorder->config, &recorder->watch, &recorder->writer);
@@ -673,7 +676,9 @@ static int start_all(struct recorder *recorder)
 	for (i = 0; i < recorder->nr_samplers && !err; i++) {
 		err = start_sampler(recorder, &recorder->samplers[i]);
 		if (err)
-			sb_reason_set(recorder->reason, err, "cannot start sampler '%s'",
+			sb_reason_set(recorder->reason, err,
+				      "cannot start the sampler of '%s' profiles; check ulimit -u, "
+				      "TasksMax= of the service, and free memory",
 				      recorder->samplers[i].name);
 	}
 	for (; err && i <= recorder->nr_samplers; i++)
@@ -698,7 +703,10 @@ static void end_writer(struct recorder *recorder)
 	if (!recorder->writer.pid)
 		return;
 	if (sb_store_writer_end(&recorder->writer, &recorder->stats)) {
-		sb_reason_set(recorder->reason, 0, "the store writer died; see its messages above");
+		sb_reason_set(
+			recorder->reason, 0,
+			"the store writer died; messages above or in the kernel's log may say "
+			"why");
 	} else if (recorder->began_ns) {
 		recorder->stats.nr_restarts = nr_restarts;
 		sb_recorder_tell(recorder->config, .kind = SB_RECORDER_ENDED,

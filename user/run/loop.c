@@ -395,7 +395,8 @@ enum sb_run_status sb_run_loop(struct sb_run *run)
 	while (!run->end && !err) {
 		nr = epoll_wait(run->epoll_fd, events, (int)SB_ARRAY_SIZE(events), -1);
 		if (nr < 0 && errno != EINTR)
-			err = sb_reason_set(&run->reason, -errno, "cannot wait for events");
+			err = sb_reason_set(&run->reason, -errno,
+					    "cannot wait for samples and signals");
 		for (i = 0; i < nr && !err; i++)
 			err = handle(run, events[i].data.u64);
 	}

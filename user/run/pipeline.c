@@ -151,7 +151,7 @@ static int forget(struct sb_run *run, uint64_t before_ns)
 	err = sb_session_forget(run->session, &evicted);
 	if (err)
 		return sb_reason_set(&run->reason, err,
-				     "cannot update the kernel's list of excluded files");
+				     "cannot tell the BPF programs which files are of no interest");
 	/* Every sample of later batches is younger than this. */
 	sb_symbolizer_forget(run->sym, before_ns < held_ns ? before_ns : held_ns);
 	sb_processes_forget(run->processes, processes_ns < held_ns ? processes_ns : held_ns);
@@ -169,7 +169,8 @@ int sb_run_drain(struct sb_run *run)
 		return err;
 	err = sb_session_drain(run->session, &batch);
 	if (err)
-		return sb_reason_set(&run->reason, err, "cannot read the samples");
+		return sb_reason_set(&run->reason, err,
+				     "cannot read the samples from the kernel's BPF maps");
 	err = sb_resolver_add(run->resolver, batch);
 	if (err)
 		return sb_reason_set(&run->reason, err,

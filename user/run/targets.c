@@ -47,7 +47,7 @@ static int open_process(struct sb_run *run, uint32_t pid)
 		return -ESRCH;
 	}
 	if (err == -ESRCH)
-		sb_reason_set(&run->reason, 0, "there is no process %u", pid);
+		sb_reason_set(&run->reason, 0, "there is no process %u; it may have ended", pid);
 	else
 		sb_reason_set(&run->reason, err, "cannot open process %u to learn when it ends",
 			      pid);
@@ -63,7 +63,7 @@ static int open_thread(struct sb_run *run, uint32_t tid)
 		return fd;
 	tgid = process_of(tid);
 	if (!tgid) {
-		sb_reason_set(&run->reason, 0, "there is no thread %u", tid);
+		sb_reason_set(&run->reason, 0, "there is no thread %u; it may have ended", tid);
 		return -ESRCH;
 	}
 	/* Older than 6.9: the best to be had is the end of its process. */
@@ -122,7 +122,8 @@ static enum sb_run_status check_cpus(struct sb_run *run)
 	for (i = 0; i < asked->nr && !status; i++) {
 		if (has_cpu(&online, asked->at[i]))
 			continue;
-		sb_reason_set(&run->reason, 0, "CPU %u is not online; the highest online CPU is %u",
+		sb_reason_set(&run->reason, 0,
+			      "CPU %u is not online; lscpu(1) lists those that are, up to CPU %u",
 			      asked->at[i], online.at[online.nr - 1]);
 		status = SB_RUN_WRONG;
 	}

@@ -429,9 +429,11 @@ static int compare(struct sb_asked *asked, struct two *two, enum sb_diff_norm no
 	if (err == -ENODATA)
 		return sb_asked_fail(asked, 400,
 				     "norm=rate: nothing was recorded in one of the two "
-				     "ranges");
+				     "ranges; choose another range");
 	if (err == -EINVAL)
-		return sb_asked_fail(asked, 400, "the two profiles have different units");
+		return sb_asked_fail(asked, 400,
+				     "the two profiles have different units; compare "
+				     "two of one kind");
 	return err;
 }
 

@@ -321,7 +321,9 @@ int sb_api_render_diff(struct sb_asked *asked)
 	if (!err)
 		err = check_rest(asked);
 	if (!err && !sb_streq(sb_ask_kind(&ask[SB_TREE_A]), sb_ask_kind(&ask[SB_TREE_B])))
-		err = sb_asked_fail(asked, 400, "the two profiles are of different kinds");
+		err = sb_asked_fail(asked, 400,
+				    "the two profiles are of different kinds; compare "
+				    "two of one kind");
 	if (!err)
 		err = render_two(asked, ask, nr_nodes);
 	sb_ask_release(&ask[SB_TREE_A]);

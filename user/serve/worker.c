@@ -41,7 +41,11 @@ int sb_asked_all(struct sb_asked *asked)
 {
 	const char *name = sb_params_unknown(&asked->params);
 
-	return name ? sb_asked_fail(asked, 400, "there is no parameter '%s'", name) : 0;
+	return name ? sb_asked_fail(asked, 400,
+				    "there is no parameter '%s'; stackbpf-serve(8) "
+				    "lists them",
+				    name)
+		    : 0;
 }
 
 static void explain(struct sb_asked *asked, int err)
@@ -57,7 +61,10 @@ static void explain(struct sb_asked *asked, int err)
 				    "the answer is longer than 256 MiB; request a shorter "
 				    "time range or fewer tags");
 	else
-		(void)sb_asked_fail(asked, 500, "cannot read the store: %s", strerror(-err));
+		(void)sb_asked_fail(asked, 500,
+				    "cannot read the store: %s; 'stackbpf store "
+				    "check' may show why",
+				    strerror(-err));
 }
 
 static int parse_params(struct sb_asked *asked)

@@ -218,7 +218,8 @@ static int list(const struct sb_store *store, size_t level, struct names *names)
 void sb_store_tell_kinds(struct sb_store *store)
 {
 	if (!store->has_told_kinds)
-		sb_warn("the store has more than %d kinds of profiles: some are left out",
+		sb_warn("the store has more than %d kinds of profiles, so some are left out; keep "
+			"fewer kinds in one store",
 			SB_STORE_KINDS_MAX);
 	store->has_told_kinds = true;
 }

@@ -219,7 +219,9 @@ static int attach_call(struct sampler_bpf *skel, const struct sb_io_row *call, s
 		return 0;
 	}
 	if (err)
-		return sb_reason_set(reason, err, "cannot attach to the tracepoint of '%s'",
+		return sb_reason_set(reason, err,
+				     "cannot attach to the tracepoint of '%s'; 'stackbpf doctor' "
+				     "shows what this kernel lacks",
 				     call->frame);
 	how.nr_attached++;
 	return 0;

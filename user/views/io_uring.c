@@ -137,8 +137,10 @@ int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links, struct sb_r
 	if (err == -ENOENT)
 		err = attach_one(submit, "io_uring_submit_sqe", links);
 	if (err != -ENOENT)
-		return err ? sb_reason_set(reason, err,
-					   "cannot attach to the tracepoints of io_uring")
+		return err ? sb_reason_set(
+				     reason, err,
+				     "cannot attach to the tracepoints of io_uring; 'stackbpf "
+				     "doctor' shows what this kernel lacks")
 			   : 0;
 	missing = "this kernel does not have its tracepoints";
 	return 0;

@@ -46,7 +46,9 @@ int sb_later_attach(const struct sampler_bpf *skel, const struct sb_probes *prob
 	for (i = 0; i < probes->places.nr && !err; i++)
 		if (is_for_later(&probes->places.at[i]))
 			err = attach_later(skel, probes, i, links);
-	return err ? sb_reason_set(reason, err,
-				   "cannot attach the BPF program that takes stacks at tracepoints")
+	return err ? sb_reason_set(
+			     reason, err,
+			     "cannot attach the BPF program that takes stacks at tracepoints; "
+			     "'stackbpf doctor' shows what this kernel lacks")
 		   : 0;
 }

@@ -96,7 +96,10 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 		if (err == -ENODEV)
 			err = 0;
 	}
-	return err ? sb_reason_set(reason, err, "cannot count page faults with perf events") : 0;
+	return err ? sb_reason_set(reason, err,
+				   "cannot count page faults with perf events; 'stackbpf doctor' "
+				   "shows what this kernel lacks")
+		   : 0;
 }
 
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)

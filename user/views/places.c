@@ -119,7 +119,9 @@ int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *prob
 
 		err = write_place(skel, i, &place);
 	}
-	return err ? sb_reason_set(reason, err, "cannot write the BPF map of events") : 0;
+	return err ? sb_reason_set(reason, err,
+				   "cannot write the places of events into their BPF map")
+		   : 0;
 }
 
 int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, sb_vec_link *links,

@@ -131,14 +131,15 @@ int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *prob
 	}
 	if (err == -EILSEQ) {
 		sb_reason_set(reason, 0,
-			      "cannot trace '%s': no instruction begins at this offset of '%s'",
+			      "cannot trace '%s': no instruction begins at this offset of '%s'; "
+			      "leave out the offset",
 			      name, probe->function);
 		return -EINVAL;
 	}
 	if (err == -EOPNOTSUPP)
 		return sb_reason_set(reason, 0,
 				     "this kernel has no probes at %s (CONFIG_%s_EVENTS), so '%s' "
-				     "cannot be traced",
+				     "cannot be traced; 'stackbpf trace --list' shows tracepoints",
 				     probe->path ? "user functions" : "its functions",
 				     probe->path ? "UPROBE" : "KPROBE", name),
 		       err;

@@ -87,7 +87,7 @@ static int attach_switch(struct sampler_bpf *skel, const char *label, sb_vec_lin
 
 	return err ? sb_reason_set(reason, err,
 				   "--in label:%s: cannot attach the BPF program '%s' to task "
-				   "switches",
+				   "switches; 'stackbpf doctor' shows what this kernel lacks",
 				   label, bpf_program__name(prog))
 		   : 0;
 }

@@ -55,11 +55,16 @@ static void test_forms(void **state)
 	sb_warn("cannot read '%s'", "/proc/7/maps");
 	sb_debug("not shown");
 	assert_int_equal(sb_err(-ENOENT, "cannot open '%s'", "x"), -ENOENT);
-	assert_int_equal(sb_err(0, "plain"), 0);
+	sb_err(-ENOSPC, "cannot write '%s'", "x; y");
+	sb_err(-ENOSPC, "cannot write '%s'; use 'z'", "x");
+	assert_int_equal(sb_err(0, "plain; as it is"), 0);
 	assert_string_equal(captured(), "prog: took 5 samples\n"
 					"prog: warning: cannot read '/proc/7/maps'\n"
 					"prog: cannot open 'x': No such file or directory\n"
-					"prog: plain\n");
+					"prog: cannot write 'x; y': No space left on device; "
+					"delete files, or choose a place on another file system\n"
+					"prog: cannot write 'x': No space left on device; use 'z'\n"
+					"prog: plain; as it is\n");
 }
 
 static void test_levels(void **state)

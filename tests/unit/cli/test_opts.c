@@ -174,8 +174,8 @@ static void test_bare_number(void **state)
 	refused("'stackbpf oncpu 1302': did you mean -p 1302 or -t 1302?", "1302");
 	refused("'stackbpf oncpu 5': did you mean -p 5 or -t 5?", "-d", "5");
 	refused("'stackbpf oncpu 5': did you mean -p 5 or -t 5?", "-p", "!1", "5");
-	refused("'6': the time was given twice", "-a", "5", "6");
-	refused("'6': the time was given twice", "-a", "-t", "5", "6");
+	refused("'6': the time was given twice; leave one out", "-a", "5", "6");
+	refused("'6': the time was given twice; leave one out", "-a", "-t", "5", "6");
 	refused("there is an unexpected argument 'prog'; to run a command, put it after '--': stackbpf oncpu -- prog",
 		"prog");
 }
