@@ -54,7 +54,7 @@ struct sb_interp_frame {
 #define SB_WHERE_CHECK_SHIFT	 48
 #define SB_WHERE_CHECK_MASK	 0x7ffull
 #define SB_WHERE_POSITION_MASK	 ((1ull << 48) - 1)
-/* Value: a part of @where, a sb_interp_frame.where, as a number: its runtime (enum sb_runtime), the
+/* Value: a part of @where, a sb_interp_frame.where, as a number: its runtime (SB_RUNTIME_*), the
  * position in the code, and the bits that tell whether the object is still the same one. */
 #define sb_where_runtime(where)	 ((__u32)((where) >> SB_WHERE_RUNTIME_SHIFT) & 15)
 #define sb_where_position(where) ((where)&SB_WHERE_POSITION_MASK)

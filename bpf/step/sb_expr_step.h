@@ -31,8 +31,10 @@
  *		;
  *	// s->run.ints[0] or s->run.strings[0] is the result, s->run.flags says what went wrong.
  *
- * No pointer may be NULL, except @mem if the macros do without it, and none is kept. In all
- * functions, *@run is all the state there is.
+ * An expression is a program for a machine with two stacks, one of integers and one of strings,
+ * both in *@run, which is all the state there is. So the functions run in any thread and in any BPF
+ * program, one at a time for each @run. No pointer may be NULL, except @mem if the macros do
+ * without it, and none is kept. Pointers that are returned point into *@run.
  *
  * Every program is safe to evaluate, also a forged one: indices are masked, and what is read is
  * only read by the three macros. A program that the compiler made keeps within both stacks.
@@ -82,7 +84,8 @@ struct sb_expr_run {
 	__u32 flags; /* SB_EXPR_DIV_ZERO, SB_EXPR_BAD_READ, SB_EXPR_CUT */
 };
 
-/* Prepare for the first step. What is supplied is kept. */
+/* Prepare for the first step: empty both stacks and clear run->flags. What the caller has supplied
+ * (context, value[], comm) is kept. */
 static __always_inline void sb_expr_begin(struct sb_expr_run *run)
 {
 	run->ints[0] = 0;
@@ -336,7 +339,8 @@ static __always_inline void sb_expr_binary(struct sb_expr_run *run, const struct
 	*sb_expr_int(run, 0) = val;
 }
 
-/* Replace the integer on top: insn->op is SB_EXPR_OP_EXTEND to BOOL. */
+/* Replace the integer on top by what insn->op, SB_EXPR_OP_EXTEND to BOOL, makes of it: extended
+ * from fewer bytes, negated, with all bits inverted, 1 if it is 0, or 1 if it is not 0. */
 static __always_inline void sb_expr_unary(struct sb_expr_run *run, const struct sb_expr_insn *insn)
 {
 	__u64 *top = sb_expr_int(run, 0), val = *top;
@@ -361,8 +365,11 @@ static __always_inline void sb_expr_unary(struct sb_expr_run *run, const struct 
 	*top = val;
 }
 
-/* Execute a jump: pop an integer unless insn->op needs none, and move to the instruction that the
- * jump names if that integer says so. */
+/*
+ * Execute a jump. SB_EXPR_OP_JUMP continues at insn->at. The others pop an integer and continue
+ * there if it is 0, SB_EXPR_OP_OR if it is not 0; when they do, AND pushes 0 and OR pushes 1.
+ * Otherwise the next instruction follows.
+ */
 static __always_inline void sb_expr_jump(struct sb_expr_run *run, const struct sb_expr_insn *insn)
 {
 	__u64 val = insn->op == SB_EXPR_OP_JUMP ? 0 : sb_expr_pop(run);

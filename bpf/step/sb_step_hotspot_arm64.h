@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The part of sb_step_hotspot.h for arm64; that header includes this one, and says what @w, @walk
- * and @mem are, and what the functions may change. Frames are those of x86-64, with x29 for rbp,
- * but for this:
+ * The part of sb_step_hotspot.h for arm64, which includes this one. *@w is the walk of HotSpot in
+ * one thread, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from the
+ * process. There is no other state, so the functions run in any thread and BPF program. No pointer
+ * may be NULL but @mem; addresses are those of the process, and what cannot be read counts as 0. An
+ * nmethod is a compiled method, a blob is a piece of the code cache: an nmethod, the interpreter,
+ * or a stub. A leaf is the frame where the sample was taken. Frames are those of x86-64, with x29
+ * for rbp, but for this:
  *
  *	- A call leaves the return address in x30. A method that has no frame yet, or no more, has it
  *	  there; so have the stubs that make no frame.
@@ -51,7 +55,8 @@ static __always_inline __u64 hs_a64_insn(const struct sb_interp_walk *w, __u32 i
 	return (__u32)(w->at[i / 2 & 15] >> (i & 1) * 32);
 }
 
-/* Return: 1 if @pc is behind a call (bl, blr), otherwise 0. */
+/* Return: 1 if the instruction before @pc is a call (bl, blr), otherwise 0, also if it cannot be
+ * read. */
 static __always_inline __u64 hs_a64_is_behind_call(void *mem, __u64 pc)
 {
 	__u32 read = 0;
@@ -94,8 +99,9 @@ static __always_inline __u64 hs_a64_is_trampoline(const struct sb_walk *walk, vo
 }
 
 /*
- * Return: how much of a frame exists (enum sb_hotspot_at) before the point in an nmethod where it
- * is complete, which is @left bytes from pc on. The instructions at pc are read to w->at[].
+ * For a leaf in an nmethod whose frame is complete only @left bytes after its pc: find how much of
+ * the frame exists, by the instructions up to there, which are read to w->at[]. Return: enum
+ * sb_hotspot_at (HS_AT_*).
  */
 static __always_inline __u64 hs_a64_in_prologue(struct sb_interp_walk *w, void *mem,
 						const struct sb_walk *walk, __u64 left)
@@ -120,9 +126,10 @@ static __always_inline __u64 hs_a64_in_prologue(struct sb_interp_walk *w, void *
 }
 
 /*
- * Return: how much of a frame exists (enum sb_hotspot_at) after the point in an nmethod where it is
- * complete: it is given up, and then there are a few instructions more up to the return, or to a
- * jump. The instructions before pc and at it are read to w->at[].
+ * For a leaf in an nmethod behind the point where its frame is complete: find how much of the frame
+ * still exists. Near the end of a method it is given up a few instructions before the return or the
+ * jump; the instructions before pc and at it are read to w->at[]. Return: enum sb_hotspot_at
+ * (HS_AT_*); HS_AT_WHOLE if the frame is not given up.
  */
 static __always_inline __u64 hs_a64_in_body(struct sb_interp_walk *w, void *mem,
 					    const struct sb_walk *walk)
@@ -164,8 +171,9 @@ static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_
 }
 
 /*
- * Return: the sp of the caller of the leaf @walk, which begins or ends a method in the interpreter,
- * or stands between two of its methods. @lr: x30
+ * Return: the sp that the caller will have, for the leaf @walk in the interpreter, at the beginning
+ * or the end of a method or between two methods. @lr: x30, the return address. Reads what
+ * hs_interp_frame() has left in w->at[].
  */
 static __always_inline __u64 hs_a64_interp_sp(struct sb_interp_walk *w, const struct sb_walk *walk,
 					      void *mem, __u64 lr)

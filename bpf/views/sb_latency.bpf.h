@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What latency.bpf.c knows about an open call or pair, and how it is accounted. Only latency.bpf.c
- * and the headers beside it include this: it defines maps. Everything runs in BPF programs, for the
- * current task. No pointer may be NULL, and none is kept. What is lost or left out is counted where
- * that happens. @slot: enum sb_scratch_slot of the calling program. Times are CLOCK_MONOTONIC, in
- * nanoseconds.
+ * What latency.bpf.c knows about an open call or pair, and how it is accounted. A call lasts from
+ * the entry of a function to its return; a pair lasts from an event of --from to the event of --to
+ * that belongs to it. Both are open until they end, and are records of the map `latency_calls`. A
+ * place (struct sb_trace_place) is where one event is hooked; it has the expressions of --when,
+ * --weight and --key, and place->at_end says which of them are evaluated when the call or pair
+ * ends.
+ *
+ * Only latency.bpf.c and the headers beside it include this: it defines maps. Everything runs in
+ * BPF programs, for the current task. No pointer may be NULL, and none is kept. What is lost or
+ * left out is counted where that happens. @slot: enum sb_scratch_slot of the calling program. Times
+ * are CLOCK_MONOTONIC, in nanoseconds.
  */
 #ifndef SB_LATENCY_BPF_H
 #define SB_LATENCY_BPF_H
@@ -105,8 +111,9 @@ struct {
 	__type(value, struct call_object);
 } latency_objects SEC(".maps");
 
-/* Note that a process has open calls. Return: 0: the calls of @caller will be forgotten when it
- * ends; a negative errno of bpf_map_update_elem(): there is no room for it, so begin no call. */
+/* Note that the process of a goroutine has open calls, so that they are dropped when it ends. Does
+ * nothing for a thread, whose own end drops its calls. Return: 0; a negative errno of
+ * bpf_map_update_elem(): there is no room for the process, so begin no call. */
 static int note_process(const struct sb_latency_caller *caller)
 {
 	__u32 tgid = caller->tgid, one = 1;
@@ -116,9 +123,10 @@ static int note_process(const struct sb_latency_caller *caller)
 	return bpf_map_update_elem(&latency_go_processes, &tgid, &one, BPF_ANY);
 }
 
-/* Return: whether --when and --weight take the event, as far as they are evaluated at this end of
- * the pair. *@ret_weight becomes the value of --weight if that is evaluated here, and is unchanged
- * otherwise. */
+/* Evaluate --when and --weight, those that place->at_end assigns to this end of the call or pair.
+ * @is_end: whether it is the later end. Return: false: leave it out, because --when is false or
+ * --weight is 0; otherwise true. *@ret_weight becomes the value of --weight if that is evaluated
+ * here, and is unchanged otherwise. */
 static bool choose(const struct event *event, bool is_end, __u64 *ret_weight)
 {
 	const struct sb_trace_place *place = event->place;
@@ -133,14 +141,15 @@ static bool choose(const struct event *event, bool is_end, __u64 *ret_weight)
 	return *ret_weight;
 }
 
-/* Return: whether a place is one of pairs of which only what is open at the end of the run is
- * accounted, such as memory that is held. */
+/* Return: whether a place is one of pairs that are accounted only if they are open at the end of
+ * the run or at a snapshot, such as memory that is held. */
 static bool is_held(const struct sb_trace_place *place)
 {
 	return place->roles & SB_EVENT_HELD;
 }
 
-/* Return: whether a pair is one of the process that begins it, and ends with it. */
+/* Return: whether a pair belongs to the process that begins it, as memory of a program does, and
+ * ends at the latest when that process ends. */
 static bool is_of_process(const struct sb_trace_place *place)
 {
 	return (place->roles & (SB_EVENT_HELD | SB_EVENT_OF_KERNEL)) == SB_EVENT_HELD;
@@ -159,8 +168,8 @@ static void find_key(const struct event *event, __u32 nr, struct sb_latency_call
 	};
 }
 
-/* Return: whether a whole call of @ns is left out because of --min and --max, which is counted, or,
- * of cfg_latency_half, because it took less than half of the run. */
+/* Return: whether a call that takes @ns as a whole is left out: because of --min or --max, which is
+ * counted; or, if cfg_latency_half is set, because it is shorter than half of the run. */
 static bool is_out_of_bounds(__u64 ns)
 {
 	if (cfg_latency_half)
@@ -174,7 +183,7 @@ static bool is_out_of_bounds(__u64 ns)
 	return true;
 }
 
-/* Return: whether --when or --weight are not known before the call ends. */
+/* Return: whether --when or --weight of @call are evaluated only when it ends. */
 static bool needs_end(const struct latency_record *call)
 {
 	const struct sb_trace_place *place = sb_event_place(call->idx);
@@ -182,8 +191,9 @@ static bool needs_end(const struct latency_record *call)
 	return place && place->at_end & (SB_AT_END_WHEN | SB_AT_END_WEIGH);
 }
 
-/* Return: whether an open call is not accounted. A snapshot leaves it as it is if it is not known
- * yet on which side of --min and --max it will be, or if it weighs the same whenever it ends. */
+/* Return: whether a call that is still open, for @all_ns until now, is not to be accounted before
+ * it ends: because --when or --weight is evaluated only then; or, at a snapshot, because --min or
+ * --max may yet decide otherwise, or because its weight is not a time that passes. */
 static bool is_for_its_end(const struct latency_record *call, __u64 all_ns)
 {
 	if (needs_end(call))
@@ -238,9 +248,13 @@ static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_n
 	return object->event.id;
 }
 
-/* Account the time from from_ns on, or the weight at once. --min and --max are about the whole
- * call.
- * @op: 0 or SB_LATENCY_OP_OPEN */
+/*
+ * Account a call or pair with the stacks of its beginning, as of @now_ns: the time since it was
+ * accounted last (call->from_ns, which becomes @now_ns), or its --weight, once. Does nothing if it
+ * is to be accounted when it ends (is_for_its_end()), if --min or --max leaves it out, both of
+ * which concern the whole call, or if another program accounts it at the same time. Overwrites the
+ * capture of @slot. @op: 0: it has ended; SB_LATENCY_OP_OPEN: it is open.
+ */
 static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
 {
 	struct sb_capture *capture = sb_capture_of(slot);

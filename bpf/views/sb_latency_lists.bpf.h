@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The lists of open calls, one for each thread, goroutine, and idle task of a CPU: which list a
- * call belongs to, which of its calls have been left, and which one returns. See the essay of
- * latency.bpf.c. Only that file includes this. Everything runs in BPF programs, for the current
- * task. Pointers are not NULL unless it says so, none is kept, and one into a map that is returned
- * is borrowed and valid until the program ends.
+ * call belongs to, which of its calls have been left, and which one returns. A list is newest call
+ * first. The value of a call (struct sb_latency_call) is the stack pointer of its caller, so calls
+ * further out have greater values. See the essay of latency.bpf.c. Only that file includes this.
+ * Everything runs in BPF programs, for the current task. Pointers are not NULL unless it says so,
+ * none is kept, and one into a map that is returned is borrowed and valid until the program ends.
  */
 #ifndef SB_LATENCY_LISTS_BPF_H
 #define SB_LATENCY_LISTS_BPF_H
@@ -22,8 +23,9 @@
 /* Calls that one event can drop: as many as can be pending. */
 #define DROPS_MAX      SB_RETURNS_MAX
 
-/* Take the call at *@newest out of the list of @caller and out of the table, and set *@newest to
- * the one around it; 0: none. Return: 0; -ENOENT: it is not in the table, and *@newest is 0. */
+/* Remove the newest call of @caller, whose value is *@newest, from the map, and set *@newest to the
+ * value of the call around it; 0: none. Return: 0; -ENOENT: it is not in the map, and *@newest is
+ * 0. */
 static int remove_newest(const struct sb_latency_caller *caller, __u64 *newest)
 {
 	struct sb_latency_call key = { .value = *newest, .caller = *caller };
@@ -36,7 +38,8 @@ static int remove_newest(const struct sb_latency_caller *caller, __u64 *newest)
 /* Bytes of the kernel's stacks; there may be more. */
 #define KERNEL_STACK_BYTES 16384
 
-/* Return: whether a call at @newest is over, now that another one begins or ends at @value. */
+/* Return: whether the call with the value @newest is over, now that another call of the list, with
+ * the value @value, begins or ends: whether its caller has left it by a jump. */
 static __always_inline bool has_left(const struct list *list, __u64 newest, __u64 value)
 {
 	if (!list->is_of_kernel)
@@ -46,9 +49,9 @@ static __always_inline bool has_left(const struct list *list, __u64 newest, __u6
 	return newest < value && value - newest < KERNEL_STACK_BYTES;
 }
 
-/* Drop the newest call of a list if its caller has left it, now that another one begins or ends at
- * @value. Global, so that the verifier examines it once. Return: whether there may be another
- * one. */
+/* Drop the newest call of a list if its caller has left it by a jump, now that another call with
+ * the value @value begins or ends (has_left()), and count it (SB_STAT_CALLS_JUMPED). Global, so
+ * that the verifier examines it once. Return: 1: it was dropped, so look at the next one; 0. */
 __noinline int sb_latency_drop(const struct list *list, __u64 value)
 {
 	struct sb_latency_caller caller;
@@ -65,8 +68,8 @@ __noinline int sb_latency_drop(const struct list *list, __u64 value)
 	return 1;
 }
 
-/* Drop the calls that the caller of @now has left. Return: the newest one of the others, 0 if there
- * is none; NULL: there is no such list. */
+/* Drop the calls of the list of @now that were left by a jump. Return: the entry of the list, which
+ * has the value of its newest call, 0 if it has none; NULL: there is no such list yet. */
 static __u64 *newest_of(const struct call *now)
 {
 	__u32 i;
@@ -77,8 +80,8 @@ static __u64 *newest_of(const struct call *now)
 	return bpf_map_lookup_elem(&latency_newest, &now->list.caller);
 }
 
-/* Find the list of the goroutine that runs, and what tells its calls apart. @sp: at the return
- * address. Return: 0; -EFAULT: no goroutine runs. */
+/* Set ret->list to the list of the goroutine that runs, and ret->value to that of the call whose
+ * return address is at @sp. @regs: the user registers. Return: 0; -EFAULT: no goroutine runs. */
 static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, struct call *ret)
 {
 	struct sb_go_stack stack;
@@ -94,10 +97,11 @@ static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, 
 }
 
 /*
- * Find the list of the current thread, of its goroutine, or of this CPU's idle task, and what tells
- * its calls apart. @above: how many bytes the stack pointer is below that of the caller after the
- * return; at a function of Go it is always at the return address. Return: 0; -EFAULT: no goroutine
- * runs.
+ * Set ret->list to the list of the current thread, of its goroutine, or of this CPU's idle task,
+ * and ret->value to that of the call that begins or ends. @ctx: the registers there. @slot:
+ * SB_SCRATCH_TRACE for functions of the kernel. @above: how many bytes the stack pointer is below
+ * that of the caller after the return; not used for functions of Go, where it is always at the
+ * return address. Return: 0; -EFAULT: no goroutine runs.
  */
 static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 above, struct call *ret)
 {
@@ -121,7 +125,8 @@ static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 abov
 	return 0;
 }
 
-/* Make room for the first call of a list. Return: its newest call, 0; NULL: there is no room. */
+/* Make the list of @caller, for its first call. Return: the entry of the list, which is 0; NULL:
+ * there is no room. */
 static __u64 *newest_of_new(const struct sb_latency_caller *caller)
 {
 	__u64 none = 0;
@@ -132,7 +137,7 @@ static __u64 *newest_of_new(const struct sb_latency_caller *caller)
 	return bpf_map_lookup_elem(&latency_newest, caller);
 }
 
-/* Return: whether the call at @newest is the one that returns at @now. */
+/* Return: whether the call with the value @newest is the one that returns now (@now). */
 static __always_inline bool is_returning(const struct call *now, __u64 newest)
 {
 	if (newest == now->value || !now->list.is_of_kernel)
@@ -147,8 +152,9 @@ static __always_inline bool is_returning(const struct call *now, __u64 newest)
 #endif
 }
 
-/* Return: the open call that returns, the newest one of its list, which becomes *@ret_newest; NULL:
- * there is none. */
+/* Find the open call that returns now (@event), which is the newest one of its list. Drops calls
+ * that were left by a jump. Return: its record, and *@ret_newest is the entry of the list, for
+ * remove_newest(); NULL: there is none, and *@ret_newest is not to be used. */
 static struct latency_record *find_open(const struct event *event, __u64 **ret_newest)
 {
 	const struct call *now = event->ctx;
@@ -164,7 +170,7 @@ static struct latency_record *find_open(const struct event *event, __u64 **ret_n
 	return call && (call->idx == event->idx || !now->list.is_of_kernel) ? call : NULL;
 }
 
-/* Forget all open calls of @caller and its list; those that were open are counted
+/* Remove the list of @caller, which has ended, and its open calls, each of which is counted
  * (SB_STAT_CALLS_EXITED). */
 static void drop_all(const struct sb_latency_caller *caller)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What sched.bpf.c knows about a thread, the filters for its waits, and how a wait is accounted.
- * Only sched.bpf.c and the headers beside it include this: it defines maps. Everything runs in BPF
+ * What sched.bpf.c knows about a thread, the filters for its waits, and how a wait is accounted. A
+ * wait lasts from when a thread leaves its CPU until it is back on one. It has two parts: blocked,
+ * until the thread is woken, and queued, in which it waits for a CPU; each is a sample. Only
+ * sched.bpf.c and the headers beside it include this: it defines maps. Everything runs in BPF
  * programs. No pointer may be NULL, and none is kept; what is lost or left out is counted where
  * that happens. Times are CLOCK_MONOTONIC, in nanoseconds.
  */
@@ -321,8 +323,7 @@ static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns, bool is
 }
 
 /* Begin a wait of @st in @state (enum sb_task_state) at @now_ns, with the identity and the stacks
- * in
- * @capture, which is copied. */
+ * in @capture, which is copied. */
 static void open_wait(struct sched_task *st, const struct sb_capture *capture, __u32 state,
 		      __u64 now_ns)
 {

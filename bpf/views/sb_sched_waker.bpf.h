@@ -8,9 +8,10 @@
 #include "bpf/views/sb_sched.bpf.h"
 
 /*
- * Take the identity and the stacks of the waker. If the idle task is current, an interrupt is the
- * waker. Interrupts of other tasks are recognised in user space by the names of the frames.
- * Return: 0; -ENOENT: the run is over.
+ * Take the identity and the stacks of the waker into the capture of SB_SCRATCH_WAKE. If the idle
+ * task is current, an interrupt is the waker. Interrupts of other tasks are recognised in user
+ * space by the names of the frames. @ctx: of the program. *@ret_capture is borrowed and valid until
+ * the program ends. Return: 0; -ENOENT: the run is over, and *@ret_capture is not to be used.
  */
 static int capture_waker(void *ctx, struct sb_capture **ret_capture)
 {
@@ -113,7 +114,10 @@ static __u64 object_of_woken(const struct task_struct *task)
 			   hash_comm(SB_OBJECT_TASK, object->task.comm));
 }
 
-/* Account the time that @task slept to the current task, which wakes it. */
+/* For "wakeup": account the time that @task slept, whose open wait is @st, to the current task,
+ * which wakes it, with the stacks of the latter. The wait is closed by that (st->from_ns is 0),
+ * also when nothing is accounted: when it lies outside of the run, when --state, --min or --max
+ * leave it out, or when throttling skips it. @ctx: of the program, for the stacks. */
 static void account_to_waker(void *ctx, const struct task_struct *task, struct sched_task *st)
 {
 	__u64 from_ns = __sync_lock_test_and_set(&st->from_ns, 0), until_ns, weight;

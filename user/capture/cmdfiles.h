@@ -7,7 +7,7 @@
  * Files found by other means (ld.so.conf(5), dlopen(3)) are missing.
  *
  * The session makes unwind tables of these files in advance. A wrong guess costs time; a missing
- * file is noticed at its first sample.
+ * file is noticed at its first sample. Thread: any.
  */
 #ifndef SB_CAPTURE_CMDFILES_H
 #define SB_CAPTURE_CMDFILES_H
