@@ -191,14 +191,20 @@ static bool needs_end(const struct latency_record *call)
 	return place && place->at_end & (SB_AT_END_WHEN | SB_AT_END_WEIGH);
 }
 
+/* The end of a run that is bounded in time is known before it comes. */
+static bool has_run_ended(__u64 now_ns)
+{
+	return sb_end_ns() && now_ns >= sb_end_ns();
+}
+
 /* Return: whether a call that is still open, for @all_ns until now, is not to be accounted before
  * it ends: because --when or --weight is evaluated only then; or, at a snapshot, because --min or
  * --max may yet decide otherwise, or because its weight is not a time that passes. */
-static bool is_for_its_end(const struct latency_record *call, __u64 all_ns)
+static bool is_for_its_end(const struct latency_record *call, __u64 now_ns, __u64 all_ns)
 {
 	if (needs_end(call))
 		return true;
-	return !sb_end_ns() &&
+	return !has_run_ended(now_ns) &&
 	       (call->weight || all_ns < cfg_latency_min_ns || cfg_latency_max_ns != ~0ull);
 }
 
@@ -260,7 +266,7 @@ static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32
 	struct sb_capture *capture = sb_capture_of(slot);
 	__u64 from_ns = call->from_ns, all_ns = now_ns - call->begin_ns;
 
-	if (op == SB_LATENCY_OP_OPEN && is_for_its_end(call, all_ns))
+	if (op == SB_LATENCY_OP_OPEN && is_for_its_end(call, now_ns, all_ns))
 		return;
 	if (!capture || from_ns >= now_ns || (call->weight && from_ns != call->begin_ns) ||
 	    __sync_val_compare_and_swap(&call->from_ns, from_ns, now_ns) != from_ns ||
@@ -272,7 +278,7 @@ static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32
 		capture->key.op = op;
 	capture->key.log2_ns = sb_log2_of(all_ns);
 	/* What is open is one of them at the end only. */
-	if (cfg_latency_slowest && (!op || sb_end_ns()) && sb_latency_is_slow(all_ns))
+	if (cfg_latency_slowest && (!op || has_run_ended(now_ns)) && sb_latency_is_slow(all_ns))
 		capture->key.object = describe(call, slot, now_ns);
 	sb_account(capture, (call->weight ? call->weight : now_ns - from_ns) * call->nr);
 }

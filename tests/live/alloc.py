@@ -421,6 +421,20 @@ int main(void)
 """
 
 
+def told_early():
+    """A run that ends before its time, and one that is asked before its end."""
+    for time_s in ('60',), ():
+        with leaking(C, nr=40) as target:
+            with sampling(BINARY, 'heap', *time_s and ('-t', *time_s), '-p', target.pid) as run:
+                target.work()
+                middle = run.snapshot()
+                target.work()
+            check(middle.total == 0 and 'when the run ends' in middle.err, f'-t {time_s}: a snapshot: {middle.total}, {middle.err}')
+            check(run.result.total == target.leaked[0], f'-t {time_s}: {run.result.total} of {target.leaked}')
+    result, early, _ = leaks_early('leak', '-t', '60', command=(C,), nr=40)
+    check(result.total == early and are_shares(result, 0.001), f'half of a run that ended early: {result.total} of {early}')
+
+
 def touching():
     """What pages cost that are followed beside is no cost of calls."""
     program = f'{WORK.name}/touch'
@@ -480,6 +494,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, touching, traced_in_vain, sliced, machine, replaced, cut, kernel, formats), sys.argv[11:],
+run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, told_early, touching, traced_in_vain, sliced, machine, replaced, cut, kernel, formats), sys.argv[11:],
           waiting=(leak, traced, by_pages, recorded))
 done()

@@ -450,10 +450,12 @@ static int end_spans(struct sb_session *session)
 
 int sb_session_stop(struct sb_session *session)
 {
+	const uint64_t now_ns = sb_now_ns();
 	int err;
 
-	if (!session->skel->bss->end_ns)
-		session->skel->bss->end_ns = sb_now_ns();
+	/* It may end before its time, of which half is something else then. */
+	if (!session->skel->bss->end_ns || session->skel->bss->end_ns > now_ns)
+		session->skel->bss->end_ns = now_ns;
 	session->has_ended = true;
 	err = sb_session_settle(session);
 	if (!err && session->spans)

@@ -439,6 +439,12 @@ static void show_progress(struct sb_run_sink *sink, struct sb_run *run)
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 }
 
+/* Whether memory that was allocated and is held is the result, but for one that comes from pages. */
+static bool has_none_before_end(const struct sb_run *run)
+{
+	return run->config->views.at[0]->kind->options & SB_VIEW_HELD && !sb_run_shown(run);
+}
+
 /* What could not be written before the end is said, and may be possible later. */
 static int take(struct sb_run_sink *sink, struct sb_run *run)
 {
@@ -447,7 +453,10 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	sb_result_sink_clear(result);
 	if (!run->end_ns) {
 		if (!write_result(result, run, false))
-			sb_info("wrote a snapshot; sampling goes on");
+			sb_info("wrote a snapshot%s; sampling goes on",
+				has_none_before_end(run)
+					? " without any memory, because what is held is looked at when the run ends"
+					: "");
 		return 0;
 	}
 	if (!sb_run_has_samples(run))
