@@ -43,7 +43,8 @@ static inline double sb_weight_chance(double x)
 
 	if (x > 40)
 		return 1;
-	/* By (1 - e^-2h) = (1 - e^-h) (2 - (1 - e^-h)), down to an argument whose series is short. */
+	/* By (1 - e^-2h) = (1 - e^-h) (2 - (1 - e^-h)), down to an argument whose series is
+	 * short. */
 	if (x > 0.0625) {
 		half = sb_weight_chance(x / 2);
 		return half * (2 - half);

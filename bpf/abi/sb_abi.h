@@ -374,8 +374,8 @@ enum sb_scratch_slot {
 #define SB_TICK_CPUS	8192
 
 /*
- * Places of proc_changes[], in which user space counts, at the process's ID modulo this, when it has
- * changed what a map says about a process: core/known.bpf.c.
+ * Places of proc_changes[], in which user space counts, at the process's ID modulo this, when it
+ * has changed what a map says about a process: core/known.bpf.c.
  */
 #define SB_PROC_CHANGES 1024
 

@@ -7,16 +7,18 @@
  * Labels are what a program says about itself for each thread: "vehicle=car". Three formats are
  * read:
  *
- *	OTEL	OpenTelemetry's thread context (OTEP 4947): the thread-local pointer otel_thread_ctx_v1
- *		leads to {trace 16, span 8, valid 1, flags 1, size 2, then (key 1, length 1, value)*}.
- *		A key is a number in the process's own table, which user space reads (OTEP 4719).
- *		The two IDs are labels, too; they are called trace_id and span_id.
- *	CUSTOM	Polar Signals' custom labels, version 1: custom_labels_current_set leads to {storage,
- *		count, capacity}, storage to {key length, key, value length, value}*.
- *	GO	Labels of goroutines (runtime/pprof): the thread-local runtime.tlsg is the address of a
- *		`g`, which leads to the goroutine that the thread runs, and that to its labels: a map of
- *		strings, or since Go 1.24 {storage, count, capacity} with {key, key length, value,
- *		value length}*.
+ *	OTEL	OpenTelemetry's thread context (OTEP 4947): the thread-local pointer
+ *		otel_thread_ctx_v1 leads to {trace 16, span 8, valid 1, flags 1, size 2, then
+ *		(key 1, length 1, value)*}. A key is a number in the process's own table,
+ *		which user space reads (OTEP 4719). The two IDs are labels, too; they are
+ *		called trace_id and span_id.
+ *	CUSTOM	Polar Signals' custom labels, version 1: custom_labels_current_set
+ *		leads to {storage, count, capacity}, storage to {key length, key, value
+ *		length, value}*.
+ *	GO	Labels of goroutines (runtime/pprof): the thread-local runtime.tlsg is the
+ *		address of a `g`, which leads to the goroutine that the thread runs, and that
+ *		to its labels: a map of strings, or since Go 1.24 {storage, count, capacity}
+ *		with {key, key length, value, value length}*.
  */
 #ifndef SB_ABI_LABEL_H
 #define SB_ABI_LABEL_H

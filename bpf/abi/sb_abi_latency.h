@@ -45,8 +45,8 @@ struct sb_call_context {
 /* What is open; key of the map `latency_calls`. */
 struct sb_latency_call {
 	/* A call: the stack pointer of its caller, as it will be after the return; of a goroutine,
-	 * whose stack moves, relative to the end of the stack. A pair of events: the value of --key; 0
-	 * if the thread says which end is meant. */
+	 * whose stack moves, relative to the end of the stack. A pair of events: the value of
+	 * --key; 0 if the thread says which end is meant. */
 	__u64 value;
 	struct sb_latency_caller caller; /* zeros with --key */
 };

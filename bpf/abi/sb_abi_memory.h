@@ -5,8 +5,8 @@
  *
  * A fault is its page and the ID of its owner; an owner is a sample key, which is shipped once
  * (struct sb_event_owner) through the ring `events`. Faults are collected by CPU (struct
- * sb_fault_batch), and go through the ring when a batch is full; user space takes those that are not
- * full, and puts all in order by their times. It has the table of pages.
+ * sb_fault_batch), and go through the ring when a batch is full; user space takes those that are
+ * not full, and puts all in order by their times. It has the table of pages.
  */
 #ifndef SB_ABI_MEMORY_H
 #define SB_ABI_MEMORY_H
@@ -53,8 +53,8 @@ struct sb_fault_batch {
 	struct sb_event_faults event;
 };
 
-/* A process gets a mapping where none is now, or gives memory back: pages that it had there before have
- * gone. */
+/* A process gets a mapping where none is now, or gives memory back: pages that it had there before
+ * have gone. */
 struct sb_event_mapped {
 	struct sb_event hdr;
 	__u64 addr, nr_bytes;

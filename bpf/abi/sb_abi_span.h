@@ -28,8 +28,8 @@ struct sb_span_owner {
 struct sb_open_span {
 	__u64 begin_ns;
 	__u64 seen_ns; /* when a sample found the thread in it for the last time, or begin_ns */
-	/* Of a call: the stack pointer of its caller; of a goroutine, whose stack moves, relative to the
-	 * end of the stack. 0: not a call. */
+	/* Of a call: the stack pointer of its caller; of a goroutine, whose stack moves, relative
+	 * to the end of the stack. 0: not a call. */
 	__u64 sp;
 	__u64 value;   /* of a label: a hash of its value; 0: not of a label */
 	__u32 number;  /* sb_sample_key.span; 0: the thread is in no span */

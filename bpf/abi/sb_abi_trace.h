@@ -31,8 +31,8 @@ enum {
 	SB_EVENT_BEGINS = 1u << 0,
 	SB_EVENT_ENDS = 1u << 1,
 	SB_EVENT_LATER = 1u << 2, /* of a tracepoint: another program takes the stacks */
-	/* Pairs belong to their process, and only what is open at the end is accounted: memory that is
-	 * held. At a call that begins one, the pair begins where the call returns. */
+	/* Pairs belong to their process, and only what is open at the end is accounted: memory that
+	 * is held. At a call that begins one, the pair begins where the call returns. */
 	SB_EVENT_HELD = 1u << 3,
 	/* With SB_EVENT_HELD: memory of the kernel, which another process can give back. */
 	SB_EVENT_OF_KERNEL = 1u << 4,

@@ -15,8 +15,8 @@
  *	rules	two words for each distinct rule of the binary: struct sb_uw_rule. Even word, too.
  *	rows	one word each: rule << 16 | offset of the first byte in the granule, ascending. The
  *		first row of a granule has offset 0. The rows of one granule lie in one chunk.
- *	segs	eight words for each executable mapping of a process: struct sb_uw_seg, ascending, all
- *		of one process in one chunk
+ *	segs	eight words for each executable mapping of a process: struct sb_uw_seg,
+ *		ascending, all of one process in one chunk
  *
  * Chunks and parts are the units of the pool's memory; see the map `uw_pool`.
  */

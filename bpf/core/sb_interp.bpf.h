@@ -120,10 +120,10 @@ static __always_inline void sb_interp_run(__u32 slot)
 }
 
 /*
- * The walkers that the program has, bits 1 << enum sb_runtime_kind, set before load. The verifier does
- * not follow code that is behind a test of the others: most of what it follows is walkers. Up to Linux
- * 6.7 it examines every global function, called or not, so each of them has such a test at its
- * beginning.
+ * The walkers that the program has, bits 1 << enum sb_runtime_kind, set before load. The verifier
+ * does not follow code that is behind a test of the others: most of what it follows is walkers. Up
+ * to Linux 6.7 it examines every global function, called or not, so each of them has such a test at
+ * its beginning.
  */
 extern const volatile __u32 cfg_interp_walkers;
 enum {

@@ -45,8 +45,8 @@ bool sb_io_layer_wants(__u32 dir);
  * @event: enum sb_io_event, the calling program
  * @ret_captured: valid until the next capture of this @event on this CPU. The caller sets
  *	capture.key.object, op and log2_ns each time; `object` and `inode` are the caller's cache of
- *	the last look-up, 0 in a new capture. The time of the capture, capture.now_ns, is that of the
- *	first event; seen_ns is that of this one.
+ *	the last look-up, 0 in a new capture. The time of the capture, capture.now_ns, is that of
+ *	the first event; seen_ns is that of this one.
  *
  * Return: 0; -ENOENT when the task is not asked for or is the idle task, is in no span, or the run
  * is over: *@ret_captured means nothing.

@@ -153,8 +153,8 @@ static __always_inline void sb_start_in_kernel(__u32 slot)
 /*
  * Sample the current task: filters, identity, both stacks, from the registers in sb_start_regs().
  * New stacks are shipped. This is sb_begin() followed by sb_take_stacks() with the sides that the
- * run asks for. @ctx: the program's context, for bpf_get_stack(). @now_ns: the time now; sb_capture()
- * is for programs that have not read the clock.
+ * run asks for. @ctx: the program's context, for bpf_get_stack(). @now_ns: the time now;
+ * sb_capture() is for programs that have not read the clock.
  * Return: 0 and the capture, valid until the next sample in @slot on this CPU, so at least until
  * the program ends; -ENOENT.
  */
@@ -296,10 +296,10 @@ int sb_spent_some(__u64 since_ns);
 __u32 sb_tick_weight(void);
 
 /*
- * Call it once for each tick of this CPU's timer, which comes at @now_ns. Return: the number of ticks since the last
- * one: 1, also if the timer has no period; or more when the timer skipped ticks while the current
- * thread ran: the host did not run the virtual CPU for longer than a period, or interrupts were
- * disabled. In core/thin.bpf.c.
+ * Call it once for each tick of this CPU's timer, which comes at @now_ns. Return: the number of
+ * ticks since the last one: 1, also if the timer has no period; or more when the timer skipped
+ * ticks while the current thread ran: the host did not run the virtual CPU for longer than a
+ * period, or interrupts were disabled. In core/thin.bpf.c.
  */
 __u32 sb_ticks(__u64 now_ns);
 

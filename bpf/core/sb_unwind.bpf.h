@@ -16,9 +16,9 @@
 
 /*
  * For the memo of walks (core/memo.bpf.c). The result of a walk depends only on its registers and
- * on what it reads: a walk that would read the same as an earlier one has the same result. Comparing
- * what the earlier walk read with what is there now takes a fifth of the time of a walk. It often pays,
- * because threads that wait, or do I/O, come to the same places again and again.
+ * on what it reads: a walk that would read the same as an earlier one has the same result.
+ * Comparing what the earlier walk read with what is there now takes a fifth of the time of a walk.
+ * It often pays, because threads that wait, or do I/O, come to the same places again and again.
  *
  * Look the walk up before its first step, when the list of mappings is set (map.segs_word, nr_segs)
  * and the walk stands at the leaf. Return: 1 when the walk is known: stack.id is its result, and no

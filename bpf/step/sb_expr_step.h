@@ -411,7 +411,8 @@ static __always_inline void sb_expr_operand(struct sb_expr_run *run, const struc
 		sb_expr_copy_string(run, run->comm, 2);
 		break;
 	case SB_EXPR_OP_STR_CONTEXT:
-		/* A full array has no zero at its end: one byte more is asked for, and is set to 0. */
+		/* A full array has no zero at its end: one byte more is asked for, and is set to
+		 * 0. */
 		sb_expr_load_string(run, insn->size + 1ull, run->context + at, 0, mem);
 		break;
 	case SB_EXPR_OP_STR_DATA_LOC:

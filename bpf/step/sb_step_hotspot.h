@@ -355,7 +355,8 @@ static __always_inline __u64 hs_in_body(__u64 before, __u64 code, __u64 behind)
 	/* The poll at a return. JDK 16 on: cmp x(%r15),%rsp; ja. */
 	is |= hs_is(code3 & 0x3fffff, 0x273b49);
 	is |= hs_is(code & 0xf0ff, 0x800f) & hs_is(code >> 48 & 0xff, 0xc3);
-	/* Wrappers of native methods: leave; then cmp $0,x(%r15), or test $1,x(%r15), and a jump. */
+	/* Wrappers of native methods: leave; then cmp $0,x(%r15), or test $1,x(%r15), and a
+	 * jump. */
 	is |= hs_is(before >> 56, 0xc9) &
 	      (hs_is(code3 & 0xfffdff, 0x7f8149) | hs_is(code3, 0x47f641));
 	/* Before JDK 16: test %eax,x(%rip); ret */
@@ -451,8 +452,8 @@ static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *
  * SB_HOTSPOT_BELOW_FP below rbp on. @running_bcp: for the leaf, the value of the
  * register HS_REG_BCP, which may be the bytecode pointer; 0 for other frames.
  * Return: its Method, with the index of its bytecode in *@ret_bci and bits that identify the method
- * in *@ret_check; 0: there is no valid Method, and both mean nothing. If w->at[HS_IS_OTHER_WORD] was
- * 0 and is 1 afterwards, @running_bcp belongs to another method.
+ * in *@ret_check; 0: there is no valid Method, and both mean nothing. If w->at[HS_IS_OTHER_WORD]
+ * was 0 and is 1 afterwards, @running_bcp belongs to another method.
  */
 static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const struct sb_walk *walk,
 					     void *mem, __u64 running_bcp, __u64 *ret_bci,
@@ -595,7 +596,8 @@ static __always_inline enum sb_step hs_leave_interp(struct sb_interp_walk *w, st
 	if (sb_interp_push(w, method, bci, check) != SB_STEP_GO_ON)
 		return sb_step_end(walk, SB_STACK_DEPTH);
 #ifdef SB_MACHINE_ARM64
-	/* The frame stands on the part of an interpreted caller's stack that it had not used yet. */
+	/* The frame stands on the part of an interpreted caller's stack that it had not used
+	 * yet. */
 	if (w->at[HS_SENDER_SP_WORD] <= walk->fp)
 		w->at[HS_SENDER_SP_WORD] = walk->fp + 16;
 #endif

@@ -8,15 +8,15 @@
  * or a stub. A leaf is the frame where the sample was taken. Frames are those of x86-64, with x29
  * for rbp, but for this:
  *
- *	- A call leaves the return address in x30. A method that has no frame yet, or no more, has it
- *	  there; so have the stubs that make no frame.
+ *	- A call leaves the return address in x30. A method that has no frame yet, or no more, has
+ *	  it there; so have the stubs that make no frame.
  *	- Frames are made and given up by few instructions, which look the same in all versions
  *	  (MacroAssembler::build_frame, remove_frame, enter, leave), so they are searched for around
  *	  the pc.
- *	- An interpreter frame is reserved at once: its bytecode pointer is at -72 (JDK 8: -56), and
- *	  x29 points to it when all but its sender's sp is there. While it runs, its bytecode pointer
- *	  is in x22. The sender's sp is in x13 (x19 since JDK 19) while a method begins, and in x20
- *	  while it ends.
+ *	- An interpreter frame is reserved at once: its bytecode pointer is at -72 (JDK 8: -56),
+ *	  and x29 points to it when all but its sender's sp is there. While it runs, its bytecode
+ *	  pointer is in x22. The sender's sp is in x13 (x19 since JDK 19) while a method begins, and
+ *	  in x20 while it ends.
  *
  * Sources: src/hotspot of the JDK, cpu/aarch64: frame_aarch64.hpp, macroAssembler_aarch64.cpp,
  * sharedRuntime_aarch64.cpp, templateInterpreterGenerator_aarch64.cpp, interp_masm_aarch64.cpp;
@@ -68,8 +68,8 @@ static __always_inline __u64 hs_a64_is_behind_call(void *mem, __u64 pc)
 }
 
 /*
- * Return: 1 if @pc is a return address in the code cache or in the VM, otherwise 0. It must follow a
- * call. Return addresses in the interpreter are accepted without one, because they are loaded
+ * Return: 1 if @pc is a return address in the code cache or in the VM, otherwise 0. It must follow
+ * a call. Return addresses in the interpreter are accepted without one, because they are loaded
  * directly.
  */
 static __always_inline __u64 hs_is_return(struct sb_interp_walk *w, void *mem, __u64 pc)
@@ -253,7 +253,8 @@ static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk
 		is_made = hs_is_below(walk->fp - walk->sp, SB_HOTSPOT_ADAPTER_BYTES_MAX) &
 			  hs_is_below(record[1] ^ lr, 1);
 		is_made |= hs_is_below(16, (__u64)size + 1) & hs_is_below(record[3] ^ lr, 1);
-		/* Some stubs are called by native code, in libjvm.so or another library, and not by Java. */
+		/* Some stubs are called by native code, in libjvm.so or another library, and not by
+		 * Java. */
 		is = hs_is_return(w, mem, lr) | hs_a64_is_behind_call(mem, lr);
 		is &= 1 ^ (is_made | hs_is_below(lr - blob->addr, blob->size));
 		to_sp = hs_a64_stub_sp(w, walk, mem);

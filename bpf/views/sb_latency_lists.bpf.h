@@ -143,8 +143,9 @@ static __always_inline bool is_returning(const struct call *now, __u64 newest)
 	if (newest == now->value || !now->list.is_of_kernel)
 		return newest == now->value;
 #if defined(__TARGET_ARCH_x86)
-	/* Since Linux 6.14 many functions are hooked by the function graph tracer (commit a3ed4157b7d8),
-	 * whose return_to_handler() saves registers with the stack pointer below them. */
+	/* Since Linux 6.14 many functions are hooked by the function graph tracer (commit
+	 * a3ed4157b7d8), whose return_to_handler() saves registers with the stack pointer below
+	 * them. */
 	return newest - now->value == sizeof(struct sb_regs) + SB_RETURN_BYTES;
 #else
 	/* There it does not save it. */

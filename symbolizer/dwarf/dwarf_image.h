@@ -50,7 +50,8 @@ struct sb_dwarf_image {
  * @budget: charged before anything is read or decompressed; may be NULL
  *
  * Return: 0; -ENODATA (no .debug_info, or another byte order); -EBADMSG (not a regular ELF file, or
- * damaged); -EFBIG (beyond the bound above or the budget); -ENOMEM; others of fstat(2) and pread(2).
+ * damaged); -EFBIG (beyond the bound above or the budget); -ENOMEM; others of fstat(2) and
+ * pread(2).
  */
 int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_budget *budget,
 			struct sb_dwarf_image *ret_image);

@@ -17,9 +17,9 @@
  * executable sections are of code that the linker dropped: it resolved their relocations to 0, 1
  * or -1.
  *
- * Thread: one at a time for each struct sb_dwarf with its files and units. No argument is NULL. What
- * the functions make belongs to the file or the sb_dwarf and goes with it. Where nothing else is
- * said, -EBADMSG: the data are damaged; -EFBIG: a bound or the budget; and out-parameters are
+ * Thread: one at a time for each struct sb_dwarf with its files and units. No argument is NULL.
+ * What the functions make belongs to the file or the sb_dwarf and goes with it. Where nothing else
+ * is said, -EBADMSG: the data are damaged; -EFBIG: a bound or the budget; and out-parameters are
  * undefined after an error.
  */
 #ifndef SB_DWARF_PRIV_H

@@ -61,8 +61,8 @@ int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 
 /* What could not be read of what lookups needed so far. */
 struct sb_dwarf_losses {
-	/* Units of which a part is damaged, or beyond a bound of the reader. What the budget refused is
-	 * not among them: sb_budget_pool counts it. */
+	/* Units of which a part is damaged, or beyond a bound of the reader. What the budget
+	 * refused is not among them: sb_budget_pool counts it. */
 	uint64_t nr_units;
 	uint64_t nr_splits; /* .dwo files that are missing, or that cannot be used */
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a Go function begins and returns, for probes at these instructions. A return probe would write
- * an address of the kernel to the stack, and Go's runtime ends a program in whose stacks it finds one.
- * Machine code is decoded over the whole function, and each boundary is held against what the linker's
- * table says of the same code, so nothing is guessed. Functions of Go 1.18 and newer on x86-64.
+ * Where a Go function begins and returns, for probes at these instructions. A return probe would
+ * write an address of the kernel to the stack, and Go's runtime ends a program in whose stacks it
+ * finds one. Machine code is decoded over the whole function, and each boundary is held against
+ * what the linker's table says of the same code, so nothing is guessed. Functions of Go 1.18 and
+ * newer on x86-64.
  *
  * Sources: cmd/compile/abi-internal.md and cmd/internal/obj/x86/obj6.go (stacksplit) of Go 1.19.
  */
@@ -13,10 +14,11 @@
 #include "base/num.h"
 #include "symbolizer/elf/gopcln.h"
 
-/* Zeroed before use; the caller ends it with sb_vec_release(&returns). All are offsets in the file. */
+/* Zeroed before use; the caller ends it with sb_vec_release(&returns). All are offsets in the
+ * file. */
 struct sb_go_returns {
-	/* Where each call passes once, with the stack pointer at the return address: behind the check
-	 * whether the stack is large enough, which may start the function again. */
+	/* Where each call passes once, with the stack pointer at the return address: behind the
+	 * check whether the stack is large enough, which may start the function again. */
 	uint64_t begin;
 	sb_vec_u64 returns; /* of the `ret` instructions */
 };

@@ -236,8 +236,9 @@ bool sb_reader_is_copy(int fd);
  */
 int sb_reader_fstat(int fd, struct stat *ret_st);
 /*
- * Get another descriptor of the file that is open as @fd or, if @fd is a copy, of the original (O_PATH), for
- * the kernel to find it by /proc/self/fd. It makes no access and cannot block. The caller owns it.
+ * Get another descriptor of the file that is open as @fd or, if @fd is a copy, of the original
+ * (O_PATH), for the kernel to find it by /proc/self/fd. It makes no access and cannot block. The
+ * caller owns it.
  * Return: the descriptor; or a negative errno of fcntl(2), such as -EMFILE.
  */
 int sb_reader_pin(int fd);

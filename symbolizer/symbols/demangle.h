@@ -15,11 +15,11 @@
 
 /*
  * Append the display name of the linker's name @raw to @name. @mode: SB_SYM_DEMANGLE_SHORT leaves
- * parameters out, FULL has them; with OFF the name is @raw unchanged. In the other modes a name that
- * is not mangled stays, but these are dropped: symbol versions (memcpy@@GLIBC_2.14) and suffixes of
- * copies that are the same source function: .cold .localalias .lto_priv.N .llvm.N .__uniq.N.
- * Copies that differ keep their suffix, as in "f [clone .isra.0]" or, if the name was not mangled,
- * "f.isra.0".
+ * parameters out, FULL has them; with OFF the name is @raw unchanged. In the other modes a name
+ * that is not mangled stays, but these are dropped: symbol versions (memcpy@@GLIBC_2.14) and
+ * suffixes of copies that are the same source function: .cold .localalias .lto_priv.N .llvm.N
+ * .__uniq.N. Copies that differ keep their suffix, as in "f [clone .isra.0]" or, if the name was
+ * not mangled, "f.isra.0".
  * Return: 0; -ENOMEM, and a part of the name may have been appended.
  */
 int sb_demangle(const char *raw, enum sb_sym_demangle mode, struct sb_str *name);

@@ -69,8 +69,8 @@ struct sb_kallsyms {
 void sb_kallsyms_release(struct sb_kallsyms *ks);
 
 /*
- * Find the symbol that covers @addr: ask the kernel, if @ks->ask is set, or read the file. *@ret_sym
- * is untouched on error.
+ * Find the symbol that covers @addr: ask the kernel, if @ks->ask is set, or read the file.
+ * *@ret_sym is untouched on error.
  * Return: 0; -ENOENT (there is none); -EACCES (the file or its addresses are hidden from us);
  * -ENODATA (the file is not there, cannot be read, or has no symbols, or there was no file
  * descriptor); -EFBIG (the table is larger than its bound, and @addr is not in the part that
@@ -82,11 +82,11 @@ void sb_kallsyms_release(struct sb_kallsyms *ks);
 int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *ret_sym);
 
 /*
- * Split what the kernel prints for "%pS", "name+0x1d/0x40 [module]", into what *@ret_sym then points
- * to; NULs are written to @text. @addr: what it was printed for.
- * Return: 0; -ENOENT: it is an address, which has no name; -EAGAIN: it is not understood, or it is a
- * mark of the linker, a padding, or the alias for 32-bit programs of an entry point, so that the file
- * may have a better name. *@ret_sym is untouched on error.
+ * Split what the kernel prints for "%pS", "name+0x1d/0x40 [module]", into what *@ret_sym then
+ * points to; NULs are written to @text. @addr: what it was printed for.
+ * Return: 0; -ENOENT: it is an address, which has no name; -EAGAIN: it is not understood, or it is
+ * a mark of the linker, a padding, or the alias for 32-bit programs of an entry point, so that the
+ * file may have a better name. *@ret_sym is untouched on error.
  */
 int sb_kallsyms_split(char *text, uint64_t addr, struct sb_ksym *ret_sym);
 

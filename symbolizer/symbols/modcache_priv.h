@@ -21,7 +21,8 @@ struct sb_cached_module *sb_modcache_find_id(const struct sb_modcache *cache, ui
  */
 int sb_modcache_add_module(struct sb_modcache *cache, struct sb_module *module,
 			   const struct sb_file_stamp *stamp, struct sb_cached_module **ret_module);
-/* Close the modules of which no file is known any more, unless they were used since the last call. */
+/* Close the modules of which no file is known any more, unless they were used since the last
+ * call. */
 void sb_modcache_drop_idle(struct sb_modcache *cache);
 
 /* modcache_files.c */

@@ -97,8 +97,8 @@ void sb_module_drop_table(struct sb_module *mod);
 
 /*
  * Copy @len bytes of the file's contents at virtual address @addr. Return: 0; -EFAULT: no segment
- * of the file has @addr; -EBADMSG: the file ends before; -EFBIG (the budget); others of pread(2). On
- * error @buf is undefined.
+ * of the file has @addr; -EBADMSG: the file ends before; -EFBIG (the budget); others of pread(2).
+ * On error @buf is undefined.
  */
 int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len);
 

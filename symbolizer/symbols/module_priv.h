@@ -64,7 +64,8 @@ struct sb_module {
 	struct sb_symtab *symtab;
 	int symtab_err;
 	enum symbol_source source;
-	/* By number, only of symbols that were looked up: in a big file that is one in a hundred. */
+	/* By number, only of symbols that were looked up: in a big file that is one in a
+	 * hundred. */
 	struct label_cache symbol_labels;
 
 	struct sb_funcs funcs; /* loaded for the first address that no sized symbol covers */

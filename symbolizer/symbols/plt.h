@@ -47,7 +47,8 @@ struct sb_plt_stub {
 	uint32_t idx;	  /* for sb_plt_name() */
 };
 
-/* Return: whether a stub with a name or a resolver covers @addr; if not, *@ret_stub is as before. */
+/* Return: whether a stub with a name or a resolver covers @addr; if not, *@ret_stub is as
+ * before. */
 bool sb_plt_find(const struct sb_plt *plt, uint64_t addr, struct sb_plt_stub *ret_stub);
 
 /*

@@ -31,8 +31,8 @@ struct candidate {
 	bool is_label;
 };
 
-/* The addresses from @start to the start of the next segment belong to the symbol with index @owner,
- * or to none (SB_SYMBOL_NONE). */
+/* The addresses from @start to the start of the next segment belong to the symbol with index
+ * @owner, or to none (SB_SYMBOL_NONE). */
 struct segment {
 	uint64_t start;
 	uint32_t owner;

@@ -61,8 +61,8 @@ struct sb_walk_code {
 
 /* How a walk gets at the process. */
 struct sb_walk_env {
-	/* Find the code at @addr and fill in all of *ret_code, valid until the next call. Return: 1;
-	 * 0 when nothing is mapped there; -ENOMEM. */
+	/* Find the code at @addr and fill in all of *ret_code, valid until the next call. Return:
+	 * 1; 0 when nothing is mapped there; -ENOMEM. */
 	int (*find)(void *arg, uint64_t addr, struct sb_walk_code *ret_code);
 	/* Copy @len bytes of the process at @addr. Return: 0; anything else: not all of them can be
 	 * read. */

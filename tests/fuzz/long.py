@@ -79,7 +79,7 @@ PARSERS = [
     ('numbers, lists, durations', 'num', 'user/base/num.c'),
     ('images of interpreters: functions, relocations', 'attach',
      'user/interp/core/image.c user/interp/core/split_functions.c'),
-    ('machine code', 'attach', 'symbolizer/elf/disasm.c user/interp/core/stub.c'),
+    ('machine code', 'attach', 'symbolizer/elf/disasm_x86.c user/interp/core/stub.c'),
 ]
 RUNTIMES = {
     'hotspot': 'hotspot hotspot_method hotspot_nmethod hotspot_structs',

@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 /*
- * Return: the first index from 0 to @nr - 1 for which the expression @is_before is false; @nr: there
- * is none. @i: what the expression calls the index. The indices for which it is true come first.
+ * Return: the first index from 0 to @nr - 1 for which the expression @is_before is false; @nr:
+ * there is none. @i: what the expression calls the index. The indices for which it is true come
+ * first.
  * Thread: any.
  */
 #define sb_bisect(nr, i, is_before)                       \

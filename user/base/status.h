@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Such a file is read up to here. It has about 1.5 KiB; lists of CPUs and memory nodes make it longer, and
- * supplementary groups, 65,536 of up to 11 bytes. */
+/* Such a file is read up to here. It has about 1.5 KiB; lists of CPUs and memory nodes make it
+ * longer, and supplementary groups, 65,536 of up to 11 bytes. */
 #define SB_STATUS_BYTES_MAX (1u << 20)
 
 /*

@@ -5,8 +5,8 @@
  * together with that of a fault: they are told by their place, not by their mapping, so pages that
  * came without a fault, or with one of another mapping, can be added to a fault beside them.
  * Internal to capture. After -ENOMEM the sums are incomplete, and stay so; `pages` and `before` can
- * be used on. Thread: any, one at a time for each object. Only members that a comment says so of may
- * be NULL.
+ * be used on. Thread: any, one at a time for each object. Only members that a comment says so of
+ * may be NULL.
  */
 #ifndef SB_CAPTURE_ADDUP_H
 #define SB_CAPTURE_ADDUP_H

@@ -72,8 +72,8 @@ void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *
  * words, two for each frame. Names that the thread has not read yet are read on the way, from the
  * processes' memory. @add must not call functions of @watch, whose lock is held; it returns 0 to go
  * on. A stack for which it returns something else is lost, which is counted, and the BPF side ships
- * it again. Return: 0, also if @add returned -ENOMEM; what else it returned first; -ENOMEM. After an
- * error, too, @add was called for each stack. */
+ * it again. Return: 0, also if @add returned -ENOMEM; what else it returned first; -ENOMEM. After
+ * an error, too, @add was called for each stack. */
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of kernel addresses, which a BPF program asks the kernel for (bpf/core/kname.bpf.c). Internal
- * to capture. Thread: the session's. No pointer may be NULL. */
+/* Names of kernel addresses, which a BPF program asks the kernel for (bpf/core/kname.bpf.c).
+ * Internal to capture. Thread: the session's. No pointer may be NULL. */
 #ifndef SB_CAPTURE_KNAME_H
 #define SB_CAPTURE_KNAME_H
 
@@ -10,8 +10,8 @@ struct sampler_bpf;
 struct sb_symbolizer;
 
 /* Before the programs are loaded: have this one loaded, too, if samples have kernel frames (@sides:
- * SB_SIDE_*), and the process has CAP_SYSLOG: without it, kernel frames have no names. Return: 0, or
- * a negative errno of libbpf. */
+ * SB_SIDE_*), and the process has CAP_SYSLOG: without it, kernel frames have no names. Return: 0,
+ * or a negative errno of libbpf. */
 int sb_kname_prepare(struct sampler_bpf *skel, uint32_t sides);
 /* After that: have @sym ask the program, if it was loaded. Before @skel is destroyed, call
  * sb_symbolizer_ask_kernel() with NULL. Return: 0, or a negative errno of making an iterator. */

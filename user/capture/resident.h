@@ -49,7 +49,8 @@ struct sb_page_event {
 	};
 };
 
-/* What came from the BPF side. There can be a million faults, so they are not made larger than they came. */
+/* What came from the BPF side. There can be a million faults, so they are not made larger than they
+ * came. */
 struct sb_page_news {
 	SB_VEC(struct sb_fault_record) faults;
 	SB_VEC(struct sb_page_event) events;
@@ -64,7 +65,8 @@ struct sb_resident_opts {
 	struct sampler_bpf *skel; /* borrowed */
 	uint32_t what;		  /* enum sb_memory_what: what the counts are */
 	uint32_t kinds;		  /* bits 1 << enum sb_memory_kind, only these; 0: all */
-	/* The profile is of the whole run: a count is what changed since the last one, modulo 2^64. */
+	/* The profile is of the whole run: a count is what changed since the last one, modulo
+	 * 2^64. */
 	bool is_summed;
 	/* Weigh what is held by the time since the last look, in byte-seconds. */
 	bool is_of_time;
@@ -89,10 +91,10 @@ int sb_resident_expect(struct sb_resident *resident, uint32_t tgid);
 int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_owner *owners,
 			   size_t nr);
 /*
- * Take faults and events, which are put in the order of their times; then look at processes that are
- * new. @news is changed, and empty afterwards. @until_ns: all news before this time are among these,
- * or were given before; those from there on wait for the next call. Return: 0; -ENOMEM: some may
- * have been lost.
+ * Take faults and events, which are put in the order of their times; then look at processes that
+ * are new. @news is changed, and empty afterwards. @until_ns: all news before this time are among
+ * these, or were given before; those from there on wait for the next call. Return: 0; -ENOMEM: some
+ * may have been lost.
  */
 int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uint64_t until_ns);
 

@@ -74,8 +74,8 @@ void sb_resident_bury(struct sb_resident *resident);
 /* Return: whether what address spaces hold at their end is counted. */
 bool sb_resident_counts_ended(const struct sb_resident *resident);
 /* Count a page that is not resident any more as churn of its owner and of the run, and no longer as
- * held. @is_end: it went because its address space has ended, which is counted, too. The caller removes
- * the page from the table of pages. */
+ * held. @is_end: it went because its address space has ended, which is counted, too. The caller
+ * removes the page from the table of pages. */
 void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page, bool is_end);
 /* Return: whether the window of a page in a space is followed when one in 2^@shift is. */
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,

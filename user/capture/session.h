@@ -134,8 +134,8 @@ int sb_session_hotplug(struct sb_session *session);
  * by the session. */
 int sb_session_slice_fd(const struct sb_session *session);
 /* Attach or detach the programs of a view that is attached in slices of time (slicer.h), for which
- * it may wait some 40 ms; or look at the cost of one with a fallback (tracing.h), and detach it, for
- * which it waits up to 70 ms for each place before Linux 6.10, so that other calls come late.
+ * it may wait some 40 ms; or look at the cost of one with a fallback (tracing.h), and detach it,
+ * for which it waits up to 70 ms for each place before Linux 6.10, so that other calls come late.
  * Return: 0; or a negative errno, with opts->reason unless it came from the timer: there will be no
  * slice any more. */
 int sb_session_slice(struct sb_session *session);

@@ -65,8 +65,8 @@ struct sb_session {
  * `timers`, and are closed with the session. */
 int sb_session_attach_timers(struct sb_session *session);
 
-/* Add the counters of all CPUs to the SB_STAT_MAX elements at @stat, and those of SB_STAT_FAULTS_NS to
- * SB_STAT_RUN_NS as well. Return: 0; or a negative errno of bpf(2), and they are unchanged. */
+/* Add the counters of all CPUs to the SB_STAT_MAX elements at @stat, and those of SB_STAT_FAULTS_NS
+ * to SB_STAT_RUN_NS as well. Return: 0; or a negative errno of bpf(2), and they are unchanged. */
 int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat);
 
 /* session_slices.c: after load, find the view that is attached in slices or until it costs too

@@ -18,8 +18,9 @@
 /* What a trap at a user function takes, with what the programs do not measure of themselves
  * (docs/performance.md). */
 #define SB_TRAP_NS 850ull
-/* Return: what probes have cost programs, in ns of CPU time: their traps and the BPF programs of the
- * run, without those that follow pages. @stat: SB_STAT_MAX sums, as sb_session_sum_stats() gives them. */
+/* Return: what probes have cost programs, in ns of CPU time: their traps and the BPF programs of
+ * the run, without those that follow pages. @stat: SB_STAT_MAX sums, as sb_session_sum_stats()
+ * gives them. */
 static inline uint64_t sb_probe_cost_ns(const uint64_t *stat)
 {
 	return stat[SB_STAT_RUN_NS] - stat[SB_STAT_FAULTS_NS] +

@@ -34,8 +34,8 @@ int sb_targets_apply(const struct sb_targets *targets, uint32_t command_tgid,
  * after the fork hook is attached, so that none is missed, and before any hook that takes samples,
  * so that no helper process is sampled. *ret_nr_left_out, set in any case: processes for which the
  * table of targets has no room; their own descendants are not followed and not counted.
- * Return: 0; -ENOMEM; -EMFILE or -ENFILE; or another negative errno of listing or reading /proc. After
- * an error, the processes that were found until then are in the table of targets. */
+ * Return: 0; -ENOMEM; -EMFILE or -ENFILE; or another negative errno of listing or reading /proc.
+ * After an error, the processes that were found until then are in the table of targets. */
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel,
 			       uint64_t *ret_nr_left_out);
 

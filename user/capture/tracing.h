@@ -48,7 +48,8 @@ void sb_tracing_init(struct sb_tracing *tracing, double allowed,
 /* Look at the cost so far, while calls are traced. Return: whether to go on; if not, detach. */
 bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_reading *now);
 
-/* Give up, after sb_tracing_goes_on() has returned true. @why: SB_TRACING_FULL or SB_TRACING_BLIND. */
+/* Give up, after sb_tracing_goes_on() has returned true. @why: SB_TRACING_FULL or
+ * SB_TRACING_BLIND. */
 void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why);
 
 /* Return: the time to wait before the next look. */

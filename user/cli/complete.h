@@ -6,8 +6,8 @@
  *
  *	KIND N                  what the shell is to complete itself, for all but the first N bytes
  *	of
- *				the word: "files", "directories", "programs", "hosts"; "command": what
- *				follows "--" is a command line; or "none"
+ *				the word: "files", "directories", "programs", "hosts"; "command":
+ *				what follows "--" is a command line; or "none"
  *	WORD[<Tab>DESCRIPTION]	a possible completion of the word; any number of lines
  *
  * All functions add to the answer in @to, and report errors in to->err only, after which they add

@@ -148,8 +148,8 @@ void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figu
  * and what it adds up to; nothing for views that do not follow pages. */
 void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
-/* In report_memory.c: append lines on which source the result is of, by what it cost, what it cannot
- * see, and which option would change it; nothing for a run without view_opts.fallback. */
+/* In report_memory.c: append lines on which source the result is of, by what it cost, what it
+ * cannot see, and which option would change it; nothing for a run without view_opts.fallback. */
 void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,
 		      struct sb_str *list);
 /* In report_memory.c: add to @profile's header what the bytes are, and of what is held, how much is

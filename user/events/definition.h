@@ -70,8 +70,8 @@ int sb_definitions_parse(char *text, const char *path, struct sb_definitions *li
 /* Read and parse the file @path. @list: empty; on error it may have a part of the definitions; the
  * caller releases it in any case. Return: 0; -EINVAL: a line is wrong, or the file has a NUL byte;
  * -EPERM: it is no regular file, or others than root and this user own it or can write it; -EFBIG:
- * it is longer than SB_DEFINITIONS_BYTES_MAX; -ENOMEM; or another negative errno of reading it. @reason is
- * set for each of these, except where parsing runs out of memory. */
+ * it is longer than SB_DEFINITIONS_BYTES_MAX; -ENOMEM; or another negative errno of reading it.
+ * @reason is set for each of these, except where parsing runs out of memory. */
 int sb_definitions_read(const char *path, struct sb_definitions *list, struct sb_reason *reason);
 
 /* Find the definition of a name. @path: of the file that @list was read from, for @reason; not

@@ -13,7 +13,8 @@ struct sb_preset {
 	const char *events[SB_PRESET_EVENTS_MAX]; /* as users spell them; NULL: no more */
 	/* Expressions for what the user does not say with --when, --weight, --value; NULL: none. */
 	const char *when, *weight, *value;
-	/* Expressions that match the ends of pairs, where one begins and where it ends; NULL: none. */
+	/* Expressions that match the ends of pairs, where one begins and where it ends; NULL:
+	 * none. */
 	const char *key, *to_key;
 	const char *until;   /* of --in: the event that ends what its events begin; NULL: none */
 	const char *summary; /* one line for lists */

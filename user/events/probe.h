@@ -55,8 +55,8 @@ struct sb_probe {
 	enum sb_probe_args of_args; /* user: where the function finds its arguments */
 	uint32_t name_idx;	    /* of sb_probes.names: samples of this place are shown by it */
 	char *path;		    /* user, USDT: the file, as we can open it; owned */
-	/* User, USDT: what the kernel is to open, a link below /proc/self/fd: the very file that was read,
-	 * wherever `path` leads to since. Valid as long as the list. */
+	/* User, USDT: what the kernel is to open, a link below /proc/self/fd: the very file that
+	 * was read, wherever `path` leads to since. Valid as long as the list. */
 	char link[SB_PROBE_LINK_BYTES];
 	char *function;	 /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */
 	uint64_t offset; /* kernel: in the function; user, USDT: in the file */
@@ -67,8 +67,9 @@ struct sb_probe {
 	/* A user function that does nothing but jump to another one, if sb_resolving.wants_jumps:
 	 * where that is in the file. 0: it does more, or that was not asked for. */
 	uint64_t jumps_to;
-	/* User, unless places are listed: how many bytes behind its beginning a function can be hooked
-	 * at less cost; and where that misses calls whose first argument is 0. 0: no such place is known. */
+	/* User, unless places are listed: how many bytes behind its beginning a function can be
+	 * hooked at less cost; and where that misses calls whose first argument is 0. 0: no such
+	 * place is known. */
 	uint8_t cheap, cheap_of_pointer;
 	uint64_t semaphore; /* USDT: where in the file the counter of listeners is; 0: none */
 	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */

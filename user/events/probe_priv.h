@@ -25,8 +25,8 @@ struct sb_resolving {
 	bool is_list; /* places are listed, so none is missed */
 	bool is_call; /* the return is hooked, too */
 	bool is_go; /* out, of sb_resolve_user(): the file is a program in Go, with symbols or without */
-	/* sb_probe.jumps_to is to be found, and the caller chooses between cheap and cheap_of_pointer;
-	 * without it, places are at cheap already. User functions only. */
+	/* sb_probe.jumps_to is to be found, and the caller chooses between cheap and
+	 * cheap_of_pointer; without it, places are at cheap already. User functions only. */
 	bool wants_jumps;
 	/* Take a place. @name: of this place, as sb_probes_add() takes it; @probe: its strings are
 	 * borrowed. Return: 0 or a negative errno, with the reason. */

@@ -5,8 +5,9 @@
  *
  * What is in SB_SLOT_RUNTIMES is destroyed together with the address space. The modules of the
  * other slots hold a reference to each address space that they have something about, and empty
- * their slot themselves (capture/uwprocs.c, capture/interpwatch_procs.c, recorder/series_process.c); until
- * then the address space stays. The way of one process through all tables is in capture/README.md.
+ * their slot themselves (capture/uwprocs.c, capture/interpwatch_procs.c,
+ * recorder/series_process.c); until then the address space stays. The way of one process through
+ * all tables is in capture/README.md.
  *
  * An address space is a process between two calls of execve(). It is made when a module asks for
  * it, and dropped when it has ended and nobody holds a reference to it. The registry learns that
@@ -146,8 +147,8 @@ const struct sb_space_key *sb_space_key(const struct sb_space *space);
 void sb_space_set(struct sb_processes *processes, struct sb_space *space, enum sb_space_slot slot,
 		  void *value);
 /*
- * Empty a slot without calling its destructor. Return: the value, now the caller's; NULL: the address
- * space is not known, the slot was empty, or its value is being destroyed.
+ * Empty a slot without calling its destructor. Return: the value, now the caller's; NULL: the
+ * address space is not known, the slot was empty, or its value is being destroyed.
  */
 void *sb_processes_take(struct sb_processes *processes, const struct sb_space_key *key,
 			enum sb_space_slot slot);

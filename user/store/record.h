@@ -79,7 +79,8 @@ int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record 
  * sb_record_time() - when a block was sampled
  * @record: as sb_record_header() accepts it
  * @ret_begin_ms: milliseconds since the epoch
- * @ret_end_ms: milliseconds since the epoch, too; at least a millisecond later, unless record->seconds is 0
+ * @ret_end_ms: milliseconds since the epoch, too; at least a millisecond later, unless
+ * record->seconds is 0
  *
  * A timer begins and ends blocks. Its jitter, less than half a second, is rounded to the period.
  */

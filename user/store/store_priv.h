@@ -89,13 +89,15 @@ bool sb_store_has_writer(const struct sb_store *store);
  */
 uint64_t sb_store_skipped_bytes(const struct sb_store *store, const struct sb_segment *segment);
 
-/* Warn, once for each handle, that kinds of the store are left out: it has more than SB_STORE_KINDS_MAX. */
+/* Warn, once for each handle, that kinds of the store are left out: it has more than
+ * SB_STORE_KINDS_MAX. */
 void sb_store_tell_kinds(struct sb_store *store);
 
 /*
  * Call @fn with the name and the begin of each file of a level, oldest first. @name is valid during
  * the call. The files are listed first, so @fn may add and remove some. Return: 0; a negative
- * errno, -EFBIG for more than SB_STORE_FILES_MAX files; or the first value other than 0 that @fn returned.
+ * errno, -EFBIG for more than SB_STORE_FILES_MAX files; or the first value other than 0 that @fn
+ * returned.
  */
 int sb_store_each_file(const struct sb_store *store, size_t level,
 		       int (*fn)(void *arg, const char *name, int64_t begin_s), void *arg);

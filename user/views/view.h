@@ -80,11 +80,12 @@ struct sb_view_opts {
 	bool is_of_time;	 /* memory: weigh by how long it is held, so that blocks add up */
 };
 
-/* Pieces of memory that are followed at a time; with what is known of each it takes 300 bytes of the kernel's
- * memory. */
+/* Pieces of memory that are followed at a time; with what is known of each it takes 300 bytes of
+ * the kernel's memory. */
 #define SB_HELD_MAX 131072u
 
-/* What ends the tracing of all calls of a run that has two views, of which the second one is by pages. */
+/* What ends the tracing of all calls of a run that has two views, of which the second one is by
+ * pages. */
 enum sb_fallback {
 	SB_FALLBACK_NONE,      /* there is no second one */
 	SB_FALLBACK_IF_COSTLY, /* its cost; or no room for what is held */
@@ -121,7 +122,8 @@ struct sb_view {
 	uint64_t divisor;     /* BPF weight / divisor = weight in the unit: 1000 for ns to us */
 	bool needs_file_object; /* its programs are in the larger of the two BPF objects only */
 	bool follows_pages; /* its samples are page faults, and its counts come from sb_resident */
-	/* The same by pages, for programs whose allocations are not followed; NULL: there is none. */
+	/* The same by pages, for programs whose allocations are not followed; NULL: there is
+	 * none. */
 	const struct sb_view *by_pages;
 	bool counts_ended; /* with follows_pages: what a process held at its end is in the counts */
 	bool is_of_all_threads; /* each thread is in a sample at any time, so 'snap' can use it */

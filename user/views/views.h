@@ -189,9 +189,9 @@ int sb_attach_prepare(const struct sb_attaching *job);
  * a negative errno with @reason; with job->is_again only -ESRCH: the process has ended. */
 int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *reason);
 
-/* Warn of functions that sb_attach() left out since the last call; after it has succeeded. Return: 0;
- * or if all are left out a negative errno with @reason, and without a warning; with job->is_again
- * -ENODATA with a warning. */
+/* Warn of functions that sb_attach() left out since the last call; after it has succeeded. Return:
+ * 0; or if all are left out a negative errno with @reason, and without a warning; with
+ * job->is_again -ENODATA with a warning. */
 int sb_attach_tell(struct sb_attaching *job, struct sb_reason *reason);
 
 /* probes.c, for attach.c and probe_multi.c. */
@@ -205,8 +205,8 @@ bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_prob
 
 /* probe_multi.c, for attach.c: one BPF link attaches a program to many functions. */
 
-/* Return: whether this kernel has such links for functions of @kind, as far as the privileges of the
- * caller show. */
+/* Return: whether this kernel has such links for functions of @kind, as far as the privileges of
+ * the caller show. */
 bool sb_probe_multi_is_there(enum sb_probe_kind kind);
 /* Return: whether the program for the places of @kind may be loaded for links to many places
  * (kprobe_multi, uprobe_multi): such places are in @probes, of the kernel at least two, and each of
@@ -229,8 +229,8 @@ int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, s
  * each place of opts->probes, which live until the run's results are written. prepare() returns 0
  * or a negative errno. attach() and attaches() go by the options of the last prepare(), not by
  * @opts. attach() appends links to @links, which owns them, on failure too, and returns 0, or a
- * negative errno with @reason; when it is called again -ENODATA without: no place is left that can be
- * attached. attaches() returns whether attach() attaches @prog. */
+ * negative errno with @reason; when it is called again -ENODATA without: no place is left that can
+ * be attached. attaches() returns whether attach() attaches @prog. */
 int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_trace_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		    struct sb_reason *reason);
@@ -288,9 +288,9 @@ int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, s
  * sentence, if opts->probes has no places. prepare() comes first; attach() appends links to @links,
  * which owns them, on failure too; attaches() tells whether attach() attaches @prog; settle()
  * returns a program of @skel, never NULL; pending() appends the IDs of stacks that open pairs have,
- * as sb_pending_of_map() does; cannot_thin() returns NULL unless opts->fallback is set; thin() returns @mean * 2^@step, 0 for step 0; unit_of() returns the
- * unit of objects, a constant, with *ret_divisor, if opts->is_of_objects is set, else NULL, and
- * *ret_divisor is untouched. */
+ * as sb_pending_of_map() does; cannot_thin() returns NULL unless opts->fallback is set; thin()
+ * returns @mean * 2^@step, 0 for step 0; unit_of() returns the unit of objects, a constant, with
+ * *ret_divisor, if opts->is_of_objects is set, else NULL, and *ret_divisor is untouched. */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,

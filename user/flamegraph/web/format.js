@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Names and numbers as the picture and the page show them: as label.c, text.c and base/compare.c have them. */
+/* Names and numbers as the picture and the page show them: as label.c, text.c and diff.c have them. */
 
 // What does not show, or reorders what is around it.
 const HIDDEN_CHARS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufffe\uffff]/g;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Comparisons of A with B: as diff.c and base/compare.c have them. */
+/* Comparisons of A with B: as user/flamegraph/diff.c and user/tree/diff.c have them. */
 
 /* Weights in A and B, and the sums of squares of those of their samples. */
 function noPair() {

@@ -308,8 +308,8 @@ struct sb_interp_found {
 };
 /* Call @fn for each runtime that was found in a process, until it returns non-zero. Meanwhile this
  * module and the registry of processes are locked, so @fn must not call functions of either. The
- * struct that @fn gets is valid during the call only. Return: what @fn returned last; 0 if no runtime
- * was found. */
+ * struct that @fn gets is valid during the call only. Return: what @fn returned last; 0 if no
+ * runtime was found. */
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);
 

@@ -57,7 +57,8 @@ struct sb_stub {
 	uint64_t at;	      /* address of the instruction; as all here, of the process */
 	uint64_t target;      /* of a direct call or jump; 0: it is indirect, or a return */
 	uint64_t target_slot; /* the GOT entry of an indirect one; 0: none */
-	/* By number (symbolizer/elf/disasm.h), before the exit; with a return, [0] is the result. */
+	/* By number (symbolizer/elf/disasm.h), before the exit; with a return, [0] is the
+	 * result. */
 	struct sb_stub_value reg[SB_INSN_REGS];
 };
 #define SB_STUB_RESULT 0 /* rax, x0 */
@@ -85,9 +86,9 @@ struct sb_stub_code {
 	uint64_t addr; /* where it lies in the process */
 };
 /* Follow the instructions of the function at the beginning of the copy @code, and call @fn, as
- * sb_stub_follow() does. Jumps out of the copy are not followed. @is_tls is called with @arg and tells
- * whether a call goes to __tls_get_addr(); if it is NULL, no call does. Return: the value with which
- * @fn ended the walk; 0 if @fn did not end it. */
+ * sb_stub_follow() does. Jumps out of the copy are not followed. @is_tls is called with @arg and
+ * tells whether a call goes to __tls_get_addr(); if it is NULL, no call does. Return: the value
+ * with which @fn ended the walk; 0 if @fn did not end it. */
 int sb_stub_follow_code(const struct sb_stub_code *code, sb_stub_fn fn, sb_stub_is_tls_fn is_tls,
 			void *arg);
 /* Return: the name of the function that @stub calls through the PLT or the GOT, valid until the

@@ -127,8 +127,8 @@ uint32_t sb_hotspot_line(const uint8_t *table, size_t len, uint32_t excluded, ui
  * sb_hotspot_excluded(). Return: 0; -EBADMSG: it is cut off or not valid. */
 int sb_hotspot_unsigned5(const uint8_t *bytes, size_t len, size_t *at, uint32_t excluded,
 			 uint32_t *ret);
-/* Return: how many of the lowest byte values never occur in a number that this version of the JDK has
- * encoded as UNSIGNED5: 0 before JDK 20; 1, the byte 0, since then (JDK-8292758). */
+/* Return: how many of the lowest byte values never occur in a number that this version of the JDK
+ * has encoded as UNSIGNED5: 0 before JDK 20; 1, the byte 0, since then (JDK-8292758). */
 static inline uint32_t sb_hotspot_excluded(const struct sb_hotspot *hs)
 {
 	return hs->major >= 20;
