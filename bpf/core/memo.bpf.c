@@ -129,7 +129,7 @@ __noinline int sb_memo_alike(__u32 slot, __u32 first)
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct memo *memo = s ? memo_of(s, slot) : NULL;
 	/* Bits that differ; those of addresses of words that the piece does not have. */
-	__u64 differ = 0, missing = 0, begin, last;
+	__u64 differ = 0, missing = 0, begin, next, last;
 	/* Of 64 bits: Linux 5.15 forgets what a comparison of 32 bits says. */
 	__u64 at = first;
 	__u32 i;
@@ -144,6 +144,10 @@ __noinline int sb_memo_alike(__u32 slot, __u32 first)
 	if (last >= SB_LOG_READS_MAX)
 		return 0;
 	begin = memo->log.at[at].addr & ~SB_LOG_PAIR;
+	/* Registers are saved below the return address, which is read first. */
+	next = memo->log.at[at + 1].addr & ~SB_LOG_PAIR;
+	if (at < last && next < begin)
+		begin = next;
 	missing = !has_piece(s, begin, memo->log.at[last].addr & ~SB_LOG_PAIR);
 	begin = s->log.piece;
 	for (i = 0; i < READS_AT_ONCE; i++) {

@@ -31,6 +31,7 @@ enum { NR_WORDS = 4096, NR_SAMPLES = 20000, DEPTH_MAX = 200 };
 static uint64_t memory[NR_WORDS];
 static const uint32_t zero;
 static uint64_t nr_readable; /* bytes of it */
+static uint32_t nr_reads;
 static struct mm_struct mm;
 static struct task_struct task = { .mm = &mm };
 
@@ -60,6 +61,7 @@ static const struct sb_uw_rule rules[] = {
 enum {
 	NR_RULES = sizeof(rules) / sizeof(rules[0]),
 	ROOT = 1,
+	LOW_FP = 5,
 	SAVES_BX = 9,
 	BY_BX = 11,
 	SIGNAL = 17
@@ -136,6 +138,7 @@ static int read_process(void *dst, uint32_t size, uint64_t addr)
 {
 	uint64_t call = 0xe8000000, at = addr - BASE;
 
+	nr_reads++;
 	if (addr - CODE < 0x1000 && size == sizeof(call)) {
 		memcpy(dst, &call, sizeof(call));
 		return 0;
@@ -454,12 +457,41 @@ static void test_memo_ends(void **state)
 	cfg_memo = false;
 }
 
+/* memo.bpf.c: the words that a walk has read are compared by pieces of the stack, also where the first frame
+ * has saved a register below all else that was read; and each of them is. */
+static void test_memo_reads(void **state)
+{
+	const uint64_t sp = BASE + 1024;
+	const struct sb_regs regs = { .cs = 0x33, .ip = code_of(LOW_FP), .sp = sp };
+	struct sb_scratch *s;
+	uint32_t i;
+
+	cfg_memo = true;
+	memset(memory, 0, sizeof(memory));
+	for (i = 1; i <= 10; i++) {
+		put(sp + 48ull * i - 8, code_of(i < 10 ? LOW_FP : ROOT));
+		put(sp + 48ull * i - 32, i);
+	}
+	assert_int_equal(take(&regs, false)->stack.status, SB_STACK_COMPLETE);
+	nr_reads = 0;
+	assert_int_equal(take(&regs, false)->map.is_known, 1);
+	assert_in_range(nr_reads, 1, 3);
+	for (i = 1; i <= 10; i++) {
+		put(sp + 48ull * i - 32, 0);
+		s = take(&regs, false);
+		assert_int_equal(s->map.is_known, 0);
+		assert_int_equal(s->stack.nr_frames, 11);
+	}
+	cfg_memo = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_random_stacks, setup),
 		cmocka_unit_test_setup(test_each_word, setup),
 		cmocka_unit_test_setup(test_memo_ends, setup),
+		cmocka_unit_test_setup(test_memo_reads, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
