@@ -243,7 +243,7 @@ static __u64 followed(__u64 addr)
 	return (addr & ~SB_FAULT_BITS) | shift;
 }
 
-/* The caller has started the sample in SB_SCRATCH_PAGE. */
+/* The caller has started the sample in SB_SCRATCH_PAGE, of a task that is asked for. */
 static __always_inline void on_fault(void *ctx, __u64 where, __u32 sides)
 {
 	struct sb_capture *capture;
@@ -255,7 +255,7 @@ static __always_inline void on_fault(void *ctx, __u64 where, __u32 sides)
 	if (!last)
 		return;
 	last->owner = 0;
-	if (sb_begin(SB_SCRATCH_PAGE, SB_BEGIN_LATE, &capture))
+	if (sb_begin(SB_SCRATCH_PAGE, SB_BEGIN_LATE | SB_BEGIN_ANYBODY, &capture))
 		return;
 	if (!sb_take_stacks(ctx, SB_SCRATCH_PAGE, sides))
 		owner = take_fault(capture, where);
@@ -270,6 +270,15 @@ static __always_inline bool is_of_nobody(void)
 	const struct task_struct *task = bpf_get_current_task_btf();
 
 	return task->pagefault_disabled || (task->flags & PF_KTHREAD);
+}
+
+/* Asked before a sample is begun, which takes longer: with targets, most faults are of others. */
+static __always_inline bool is_of_others(void)
+{
+	if (sb_is_asked_for())
+		return false;
+	sb_stat_add(SB_STAT_FILTERED, 1);
+	return true;
 }
 
 static __always_inline void on_exception(void *ctx, __u64 addr, __u64 error_code, __u32 sides)
@@ -287,6 +296,8 @@ static __always_inline void on_exception(void *ctx, __u64 addr, __u64 error_code
 		where |= SB_FAULT_PRESENT;
 	last = bpf_map_lookup_elem(&memory_lasts, &zero);
 	if (sides == SB_SIDE_USER && last && take_again(last, where))
+		return;
+	if (is_of_others())
 		return;
 	sb_start_in_kernel(SB_SCRATCH_PAGE);
 	on_fault(ctx, where, sides);
@@ -461,7 +472,7 @@ int memory_counter(struct bpf_perf_event_data *ctx)
 {
 	__u64 where = followed(ctx->addr);
 
-	if (!where || is_of_nobody())
+	if (!where || is_of_nobody() || is_of_others())
 		return 0;
 	sb_start_at(ctx, SB_SCRATCH_PAGE);
 	on_fault(ctx, where, SB_SIDE_USER | SB_SIDE_KERNEL);
