@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/record.h"
 #include "cli/report.h"
+#include "events/allocator.h"
 #include "workers/landlock.h"
 #include "workers/privileges.h"
 
@@ -31,7 +32,10 @@ void sb_report_lowest(const struct sb_run *run, const struct sb_run_figures *fig
 	const struct sb_run_unit *unit = &run->units[figures->view];
 	char every[SB_REPORT_EVERY_BYTES];
 
-	if (stats->weight)
+	if (stats->weight && run->config->views.at[figures->view]->kind->options & SB_VIEW_HELD)
+		snprintf(text, nr_bytes, "one of %llu allocations",
+			 (unsigned long long)(stats->weight / SB_ALLOC_OBJECT));
+	else if (stats->weight)
 		snprintf(text, nr_bytes, "one sample per %s %s",
 			 sb_report_every(unit, stats->weight, every), unit->name);
 	else

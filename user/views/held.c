@@ -133,12 +133,15 @@ const char *sb_held_cannot_thin(const struct sampler_bpf *skel, const struct sb_
 	return opts->fallback ? "each call is traced" : NULL;
 }
 
-/* What is followed is chosen when it is allocated, whatever its size: one of 2^step. */
+/* What is followed is chosen when it is allocated, whatever its size: one of 2^step. So the weight that is returned is
+ * in objects. */
 uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
 		      uint64_t mean)
 {
 	skel->bss->thin_weight = step ? 1ull << step : 0;
+	(void)opts;
+	(void)mean;
 	if (!step)
 		return 0;
-	return (opts->is_of_objects ? SB_ALLOC_OBJECT : mean) << step;
+	return (uint64_t)SB_ALLOC_OBJECT << step;
 }
