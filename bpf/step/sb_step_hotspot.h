@@ -565,11 +565,6 @@ static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct 
 	return sb_step_to(walk, pc, to_sp, fp);
 }
 
-/* How it is called: in BPF it is a global function, which the verifier examines once. */
-#ifndef HS_BETWEEN
-#define HS_BETWEEN(w, walk, mem, size) hs_between(w, walk, mem, size)
-#endif
-
 /*
  * Return: 1 if the incomplete interpreter frame at rbp, whose words hs_interp_frame() left in
  * w->at[], already has its return address in its place; otherwise 0.
@@ -581,6 +576,11 @@ static __always_inline __u64 hs_is_made(struct sb_interp_walk *w, const struct s
 	       hs_is_return(w, mem, w->at[HS_RETURN_WORD]);
 }
 
+#endif
+
+/* How hs_between() is called: in BPF it is a global function, which the verifier examines once. */
+#ifndef HS_BETWEEN
+#define HS_BETWEEN(w, walk, mem, size) hs_between(w, walk, mem, size)
 #endif
 
 /*

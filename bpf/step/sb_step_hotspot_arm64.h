@@ -230,8 +230,8 @@ static __always_inline __u64 hs_a64_stub_sp(struct sb_interp_walk *w, const stru
  * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: neither gives a return address; SB_STEP_END with
  * SB_STACK_BAD_PC.
  */
-static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
-					__s64 size)
+static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk,
+					       void *mem, __s64 size)
 {
 	const struct sb_hotspot_blob *blob =
 		(const struct sb_hotspot_blob *)&walk->signal_frame[HS_BLOB_AT];

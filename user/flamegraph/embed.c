@@ -88,7 +88,7 @@ static int add_header(struct sb_str *line, const struct sb_fg_facts *facts)
 		err = sb_str_addf(line, "%s%s=%s", i ? ";" : "#stackbpf;", fact->key, fact->value);
 	}
 	for (size_t i = 0; i < line->len; i++) {
-		if (line->s[i] >= 0 && line->s[i] <= ' ')
+		if ((unsigned char)line->s[i] <= ' ')
 			line->s[i] = '_';
 	}
 	if (!err && line->len)
