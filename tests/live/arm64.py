@@ -176,7 +176,7 @@ JAVA = {'interpreter': ('-Xint',), 'C1': ('-XX:TieredStopAtLevel=1',), 'C2': ('-
 
 def java():
     for mode, options in JAVA.items():
-        command = ('java', '-XX:-UsePerfData', *options, '-cp', f'{BUILD}/classes', 'Rounds', '/etc/passwd', '/tmp/rounds')
+        command = ('java', '-XX:-UsePerfData', *options, '-cp', f'{BUILD}/vm/classes', 'Rounds', '/etc/passwd', '/tmp/rounds')
         with running(*command, stdout=subprocess.PIPE, text=True) as target:
             target.stdout.readline()
             result = sample(target.pid, '-u')

@@ -57,7 +57,7 @@ def cache():
 
 def is_allowed(suite):
     words = os.environ.get('STACKBPF_SUITES', 'all').replace(',', ' ').split()
-    return not words or 'all' in words or release_of(suite) in words
+    return not words or not {'all', suite, release_of(suite)}.isdisjoint(words)
 
 
 def unpack(suite, packages):
