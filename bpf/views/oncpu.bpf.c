@@ -35,6 +35,25 @@ static __u64 counted(struct bpf_perf_event_data *ctx)
 	return nr;
 }
 
+/* The program that oncpu_enter continues with; user space replaces it while the run goes on. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} oncpu_ticks SEC(".maps");
+
+/*
+ * What timers run when oncpu_tick was loaded without some walkers of interpreters. A program cannot be taken off
+ * a perf event while it is open, but the one that a tail call leads to is replaced from one tick to the next.
+ */
+SEC("?perf_event")
+int oncpu_enter(struct bpf_perf_event_data *ctx)
+{
+	bpf_tail_call(ctx, &oncpu_ticks, 0);
+	return 0;
+}
+
 SEC("?perf_event")
 int oncpu_tick(struct bpf_perf_event_data *ctx)
 {

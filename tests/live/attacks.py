@@ -114,9 +114,9 @@ def is_harmless(call):
     return call[0] == 'open' and call[2] == O_DIRECTORY
 
 
-def attack(what, pid, paths, others=(), tid=None, secrets=()):
+def attack(what, pid, paths, others=(), tid=None, secrets=(), but=()):
     """All calls, in process `pid`. `paths`: files that its user may write; `others`: processes whose memory it tries;
-    `secrets`: files that it must not even read."""
+    `secrets`: files that it must not even read; `but`: calls that are its work."""
     uid = int(status(pid)['Uid'][0])
     for path in paths:
         os.chown(path, uid, -1)
@@ -124,6 +124,7 @@ def attack(what, pid, paths, others=(), tid=None, secrets=()):
         wait_for(lambda: status(victim.pid)['Name'] == ['yes'], 'the victim')
         memory = [f'/proc/{other}/mem' for other in (victim.pid, *others)]
         calls = [*sigtrap(victim.pid), *signals(victim.pid), *descriptors(victim.pid), *ourselves(), *writing([*paths, *memory]), *reading(secrets)]
+        calls = [call for call in calls if call[0] not in but]
         before = [(os.stat(path).st_ino, os.stat(path).st_size, os.stat(path).st_mode) for path in paths]
         results = inject.call_in(pid, calls, tid)
         bad = [f'{call}: {os.strerror(errno) if errno else "done"}' for call, errno in zip(calls, results)
@@ -208,6 +209,14 @@ def session(tmp):
         for name in sorted(set(names) - {'split'}):
             is_hidden(f'below sudo: {name}', names[name])
         refuses('below sudo: stackbpf-write', names['stackbpf-write'][0])
+
+
+def loader(tmp):
+    """The process that loads the walkers of interpreters which the target has not."""
+    env = {**os.environ, 'SUDO_UID': str(USER), 'SUDO_GID': str(USER)}
+    with running(SPLIT) as target, started(BINARY, 'oncpu', '-q', '-p', str(target.pid), ready=is_settled, env=env) as process:
+        attack_any('below sudo: stackbpf-load', process.pid, 'stackbpf-load', [f'{tmp}/theirs'], [process.pid], but=('bpf',))
+        is_hidden('below sudo: stackbpf-load', below(process.pid)['stackbpf-load'])
 
 
 def refuses(what, pid):
@@ -361,5 +370,5 @@ def part(function):
 reason = inject.why_not(BINARY)
 if reason or not shutil.which('setpriv'):
     skip(reason or 'no setpriv')
-run_parts([part(one) for one in (session, debuginfod, record_as_root, record_as_unit, store_user, swapped)], sys.argv[3:])
+run_parts([part(one) for one in (session, loader, debuginfod, record_as_root, record_as_unit, store_user, swapped)], sys.argv[3:])
 done()

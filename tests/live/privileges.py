@@ -102,6 +102,10 @@ def each_view(target):
         with sampling(view, '-q', *args) as process:
             seen = check_tasks(f'{view} {" ".join(args)}', process.pid)
         check({'stackbpf-watch', 'stackbpf-unwind', 'stackbpf-interp'} <= seen, f'{view}: all threads were seen: {seen}')
+    with sampling('oncpu', '-q', *one) as process:
+        loaders = [pid for pid in children(process.pid) if status(f'/proc/{pid}')['Name'] == ['stackbpf-load']]
+        check(len(loaders) == 1, f'one process waits to load programs: {loaders}')
+        check_task('loads', status(f'/proc/{loaders[0]}'), {BPF, PERFMON}, OWN_USERS + process.pid)
 
 
 def sudo_user(tmp):

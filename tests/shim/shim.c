@@ -235,6 +235,11 @@ long bpf_perf_prog_read_value(struct bpf_perf_event_data *ctx, struct bpf_perf_e
 	return 0;
 }
 
+long bpf_tail_call(void *ctx, void *map, __u32 at)
+{
+	return -ENOENT;
+}
+
 __u64 bpf_get_attach_cookie(void *ctx)
 {
 	return shim.attach_cookie;

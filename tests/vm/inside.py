@@ -64,6 +64,7 @@ def is_wanted(what):
 BPF_TESTS = ('test_bpf_core', 'test_bpf_expr', 'test_bpf_unwind_self', 'test_bpf_verifier')
 # Name, programs, parts. Those of --all disturb whoever else is on the machine, so they run nowhere else.
 LIVE_TESTS = {mode: (('io_kernel', (), ('',)),
+                     ('interp_later', ('embed_python',), ('',)),
                      ('record', ('split', BUILD / 'systemd/stackbpf-record.service'), ('kinds_at_once',)))
               for mode in ('few', 'normal', 'some')}
 LIVE_TESTS['normal'] += (('trace', (LIVE.parent / 'programs/traced.c',), ('kernel_functions_at_once',)),)

@@ -124,7 +124,8 @@ int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels)
 }
 
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
-		       struct sb_interp *interp, struct sb_interpwatch **ret_watch)
+		       struct sb_interp *interp, struct sb_walkers *walkers,
+		       struct sb_interpwatch **ret_watch)
 {
 	struct sb_interpwatch *watch = calloc(1, sizeof(*watch));
 	uint32_t i;
@@ -136,6 +137,7 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 	watch->skel = skel;
 	watch->processes = processes;
 	watch->interp = interp;
+	watch->walkers = walkers;
 	pthread_mutex_init(&watch->ring_lock, NULL);
 	sb_cond_init(&watch->is_looked_at);
 	for (i = 0; i < SB_INTERP_CONFS_MAX && !err; i++)

@@ -19,17 +19,20 @@
 
 struct sampler_bpf;
 struct sb_interpwatch;
+struct sb_walkers;
 
 /* Set the sizes of maps and the settings of an open BPF object, before load. @lines: ship positions
  * in frames, too; @labels: read labels of threads, too. Return: 0; or a negative errno of libbpf,
  * and then @skel is not to be loaded. */
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
 /* Start the thread, after load and before sb_privileges_settle() (workers/privileges.h), because it
- * drops its own privileges. @skel, @processes (the same as in @interp) and @interp are borrowed
- * until sb_interpwatch_free(), which the caller calls for *ret_watch. Return: 0; -ENOMEM; or a
+ * drops its own privileges. @skel, @processes (the same as in @interp), @interp and @walkers (NULL: all
+ * are loaded) are borrowed until sb_interpwatch_free(), which the caller calls for *ret_watch. A
+ * process with a runtime whose walker is missing is published when sb_walkers_need() has loaded it. Return: 0; -ENOMEM; or a
  * negative errno of opening the ring or making the thread; *ret_watch is untouched then. */
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
-		       struct sb_interp *interp, struct sb_interpwatch **ret_watch);
+		       struct sb_interp *interp, struct sb_walkers *walkers,
+		       struct sb_interpwatch **ret_watch);
 /* End the thread and free, when no other thread calls functions of @watch any more. Gives back its
  * references to address spaces, so the registry must still be there. Accepts NULL. */
 void sb_interpwatch_free(struct sb_interpwatch *watch);

@@ -63,6 +63,7 @@ struct sb_interpwatch {
 	struct sampler_bpf *skel;	/* borrowed */
 	struct sb_processes *processes; /* borrowed */
 	struct sb_interp *interp;	/* borrowed */
+	struct sb_walkers *walkers;	/* borrowed; NULL: all are loaded */
 	struct sb_server server;
 
 	/* Used by the thread only. */

@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "capture/interpwatch_priv.h"
 #include "capture/thread.h"
+#include "capture/walkers.h"
 #include "symbolizer/process/reader.h"
 #include "views/skel.h"
 #include "workers/privileges.h"
@@ -187,6 +188,22 @@ static void note_cost(struct sb_interpwatch *watch, struct proc_walkers *proc, u
 					  proc->cost_ns < before_ns ? proc->cost_ns : before_ns);
 }
 
+/* Load the walkers that these configurations are for. If that fails, leave out those that have none. */
+static void load_walkers(struct sb_interpwatch *watch, struct sb_interp_confs *confs)
+{
+	uint32_t runtimes = 0, i, nr = 0;
+
+	for (i = 0; i < confs->nr; i++)
+		runtimes |= 1u << confs->conf[i].runtime;
+	if (!sb_walkers_need(watch->walkers, runtimes))
+		return;
+	for (i = 0; i < confs->nr; i++)
+		if (1u << confs->conf[i].runtime & sb_walkers_have(watch->walkers))
+			confs->conf[nr++] = confs->conf[i];
+	__atomic_fetch_add(&watch->stats.nr_refused, confs->nr - nr, __ATOMIC_RELAXED);
+	confs->nr = nr;
+}
+
 /* @since_ns: mappings that were read then or later are new enough; UINT64_MAX: they are read anew. It
  * is not before changed_ns, because the changes so far count as seen. */
 static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64_t since_ns)
@@ -210,6 +227,7 @@ static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64
 			proc->again_ns = AGAIN_NS_MAX;
 		look_at(proc, proc->looked_ns + proc->again_ns);
 	}
+	load_walkers(watch, &confs);
 	give_confs_back(watch, proc);
 	write_confs(watch, proc, &confs);
 	sb_interpwatch_publish(watch, key_of(proc), proc);

@@ -21,6 +21,7 @@
 #include "capture/session_priv.h"
 #include "capture/targets.h"
 #include "capture/unwinder.h"
+#include "capture/walkers.h"
 #include "symbolizer/sb_sym.h"
 #include "views/skel.h"
 #include "views/span.h"
@@ -481,6 +482,7 @@ void sb_session_free(struct sb_session *session)
 	/* First those whose threads call the ones that follow. */
 	sb_unwinder_free(session->unwinder);
 	sb_interpwatch_free(session->interps);
+	sb_walkers_free(session->walkers);
 	sb_collector_free(session->collector);
 	sb_drain_free(session->drain);
 	sb_spans_free(session->spans);

@@ -24,6 +24,7 @@
 #include "capture/session_priv.h"
 #include "capture/targets.h"
 #include "capture/unwinder.h"
+#include "capture/walkers.h"
 #include "events/counter.h"
 #include "symbolizer/sb_sym.h"
 #include "symbolizer/unwind/parser.h"
@@ -283,7 +284,7 @@ static int prepare(struct sb_session *session)
 	if (err)
 		return sb_explain_setting(session->opts.reason, err,
 					  "the lookup of kernel functions");
-	skel->rodata->cfg_interp_walkers = opts->interp ? sb_interp_wanted(opts->interp) : 0;
+	skel->rodata->cfg_interp_walkers = session->walkers_at_start;
 	if (opts->interp)
 		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
 	if (!err && opts->interp)
@@ -345,7 +346,7 @@ static int start_interps(struct sb_session *session)
 	if (!session->opts.interp)
 		return 0;
 	err = sb_interpwatch_new(session->skel, session->opts.processes, session->opts.interp,
-				 &session->interps);
+				 session->walkers, &session->interps);
 	session->asleep.interps = session->interps;
 	session->unwinder_interps =
 		(struct sb_unwinder_interps){ follow_interps, is_plain, on_interp_need, session };
@@ -463,6 +464,28 @@ static int load_programs(struct sb_session *session)
 	return err;
 }
 
+/* Before load: choose the walkers of interpreters that are loaded. */
+static void choose_walkers(struct sb_session *session)
+{
+	struct sb_session_opts *opts = &session->opts;
+
+	session->walkers_at_start = sb_walkers_choose(opts);
+	opts->view_opts.is_replaceable =
+		opts->interp && session->walkers_at_start != sb_interp_wanted(opts->interp);
+}
+
+static int make_walkers(struct sb_session *session)
+{
+	int err = 0;
+
+	if (session->opts.view_opts.is_replaceable)
+		err = sb_walkers_new(&session->opts, session->skel, session->walkers_at_start,
+				     &session->walkers);
+	return err ? sb_explain(session->opts.reason, err,
+				"start the process that loads walkers of interpreters")
+		   : 0;
+}
+
 static int make_resident(struct sb_session *session)
 {
 	struct sb_resident_opts opts = {
@@ -486,8 +509,11 @@ static int load(struct sb_session *session)
 {
 	int err = make_unwinder(session);
 
+	choose_walkers(session);
 	if (!err)
 		err = load_programs(session);
+	if (!err)
+		err = make_walkers(session);
 	if (err)
 		return err;
 	err = sb_kname_start(session->skel, session->opts.symbolizer);

@@ -32,6 +32,8 @@ struct sb_session {
 	struct sb_collector *collector;
 	struct sb_procwatch *procwatch;
 	struct sb_interpwatch *interps; /* NULL: no frames of interpreters */
+	uint32_t walkers_at_start;	/* bits 1 << enum sb_runtime_kind */
+	struct sb_walkers *walkers;	/* NULL: there will be no others */
 	struct sb_unwinder *unwinder;	/* NULL: no unwind tables */
 	struct sb_unwinder_interps unwinder_interps;
 	struct bpf_program *timer, *begin, *settle; /* each of one of the views, or NULL */

@@ -12,13 +12,30 @@ static bool is_counted(const struct sb_view_opts *opts)
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
+	int err = bpf_program__set_autoload(skel->progs.oncpu_tick, true);
+
 	skel->rodata->cfg_oncpu_counts = is_counted(opts);
-	return bpf_program__set_autoload(skel->progs.oncpu_tick, true);
+	if (!err && opts->is_replaceable)
+		return bpf_program__set_autoload(skel->progs.oncpu_enter, true);
+	return err ? err : bpf_map__set_autocreate(skel->maps.oncpu_ticks, false);
 }
 
 static struct bpf_program *timer(struct sampler_bpf *skel)
 {
+	return bpf_program__autoload(skel->progs.oncpu_enter) ? skel->progs.oncpu_enter
+							      : skel->progs.oncpu_tick;
+}
+
+static struct bpf_program *replaceable(struct sampler_bpf *skel, struct bpf_map **ret_place)
+{
+	*ret_place = skel->maps.oncpu_ticks;
 	return skel->progs.oncpu_tick;
+}
+
+/* That is, it calls it. */
+static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
+{
+	return prog == skel->progs.oncpu_tick;
 }
 
 /* A sample of a clock stands for its period, of any other counter for what it has counted. */
@@ -35,4 +52,6 @@ const struct sb_view sb_view_oncpu = {
 	.unit_of = unit_of,
 	.prepare = prepare,
 	.timer = timer,
+	.replaceable = replaceable,
+	.attaches = attaches,
 };

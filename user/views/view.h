@@ -29,6 +29,7 @@ _Static_assert(SB_STAT_MAX <= 64, "sets of them are bits of a word");
 
 struct sampler_bpf;
 struct bpf_link;
+struct bpf_map;
 struct bpf_program;
 struct sb_counter;
 struct sb_probes;
@@ -74,6 +75,7 @@ struct sb_view_opts {
 	const char *value;	 /* the expression that is compiled as sb_probe.value; NULL: none */
 	uint32_t memory_what;	 /* enum sb_memory_what */
 	bool has_command;	 /* the run is of a command; set by the session */
+	bool is_replaceable;	 /* replaceable() will be called; set by the session */
 	uint32_t memory_kinds;	 /* bits 1 << enum sb_memory_kind; 0: all */
 	uint32_t fallback;	 /* enum sb_fallback */
 	bool needs_slices;	 /* allocations of the whole machine, under a limit */
@@ -153,6 +155,12 @@ struct sb_view {
 	int (*prepare)(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 	/* Get the program that a timer on each CPU runs. NULL: no timer. */
 	struct bpf_program *(*timer)(struct sampler_bpf *skel);
+	/*
+	 * Get the program that takes the samples, and the map of programs at whose index 0 another
+	 * one replaces it at once, while timers run it. Before timers are attached, the caller puts the
+	 * program itself there. Only after prepare() with is_replaceable. NULL: it cannot be replaced.
+	 */
+	struct bpf_program *(*replaceable)(struct sampler_bpf *skel, struct bpf_map **ret_place);
 	/*
 	 * Attach programs whose section does not say to what, e.g. one program to many tracepoints.
 	 * Links are appended to @links, on failure too; the caller owns them. All other programs

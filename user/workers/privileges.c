@@ -30,10 +30,10 @@
 /* clang-format off */
 const struct sb_capability sb_capabilities[] = {
 	/* bpf(2): links and iterators; up to Linux 5.18 every command; new maps of unwind tables. */
-	{ CAP_BPF, SB_ROLE_SESSION | SB_ROLE_TABLES, true, "cap_bpf",
+	{ CAP_BPF, SB_ROLE_SESSION | SB_ROLE_TABLES | SB_ROLE_LOADER, true, "cap_bpf",
 	  "BPF programs and maps" },
 	/* Timers and side-band records of CPUs that come online. */
-	{ CAP_PERFMON, SB_ROLE_SESSION, true, "cap_perfmon",
+	{ CAP_PERFMON, SB_ROLE_SESSION | SB_ROLE_LOADER, true, "cap_perfmon",
 	  "perf events, and BPF programs that read kernel memory" },
 	/* /proc/PID/{maps,mem,root,map_files,ns}, process_vm_readv(2). */
 	{ CAP_SYS_PTRACE, ALL, false, "cap_sys_ptrace",
@@ -302,6 +302,17 @@ int sb_privileges_to_signal(int pidfd)
 	if (!err)
 		err = sb_landlock(SB_LANDLOCK_NONE, NULL, true);
 	return err ? err : sb_sandbox_signaller(pidfd);
+}
+
+int sb_privileges_to_load(void)
+{
+	int err;
+
+	sb_privileges_hide();
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	err = keep(SB_ROLE_LOADER);
+	return err ? err : sb_sandbox_loader();
 }
 
 const struct sb_parser_opts sb_privileges_of_parsers = {

@@ -38,6 +38,7 @@ enum sb_privileges_role {
 	SB_ROLE_TABLES = 1u << 1,  /* threads that write to BPF maps */
 	SB_ROLE_READER = 1u << 2,  /* threads that only look at processes */
 	SB_ROLE_COMMAND = 1u << 3, /* the process that forwards signals to a command */
+	SB_ROLE_LOADER = 1u << 4,  /* the process that loads programs later */
 };
 
 /**
@@ -173,6 +174,17 @@ void sb_privileges_hide(void);
  * Return: 0 or a negative errno.
  */
 int sb_privileges_to_signal(int pidfd);
+
+/**
+ * sb_privileges_to_load() - keep nothing but the right to load BPF programs
+ *
+ * For the process that loads a program while a session runs (capture/walkers.h), which is forked by
+ * the session after sb_privileges_begin(), and has its user. It keeps CAP_BPF and CAP_PERFMON, if it
+ * has them, and gets a filter that allows bpf(2), own memory, and to open files for reading.
+ *
+ * Return: 0 or a negative errno.
+ */
+int sb_privileges_to_load(void);
 
 /*
  * For processes that parse files (parser.h), which need nothing: no capability, another user

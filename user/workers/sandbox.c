@@ -59,6 +59,7 @@
 #define READER	 (1u << 10)
 #define SPAWNER	 (1u << 11)
 #define READERS	 (READER | SPAWNER)
+#define LOADER	 (1u << 12) /* loads BPF programs while a session runs: capture/walkers.h */
 
 struct call {
 	int number;
@@ -73,28 +74,29 @@ struct call {
 /* Whatever the arguments are. Calls that an architecture does not have are negative numbers. */
 static const struct call calls[] = {
 	/* What is open already. */
-	CALL(read, ALL | SERVERS | STORER | READER),
+	CALL(read, ALL | SERVERS | STORER | READER | LOADER),
 	CALL(pread64, ALL | PARSERS | READERS),
 	CALL(readv, ALL),
-	CALL(write, ALL | SERVERS | STORER),
+	CALL(write, ALL | SERVERS | STORER | LOADER),
 	CALL(writev, ALL | SERVERS | STORER),
-	CALL(lseek, ALL | SERVERS | STORER | READER),
+	CALL(lseek, ALL | SERVERS | STORER | READER | LOADER),
 	CALL(close, ALL | PARSERS | READERS),
 	CALL(dup, ALL),
 	CALL(getdents64, ALL | SERVERS | STORER | READER),
 	CALL(fadvise64, ALL | SERVERS),
+	CALL(bpf, LOADER),
 	/* Names of files. */
 	CALL(stat, ALL | SERVERS | READER),
 	CALL(lstat, ALL | SERVERS),
 	CALL(fstat, ALL | PARSERS | READERS),
-	CALL(newfstatat, ALL | SERVERS | STORER | READER),
-	CALL(statx, ALL | SERVERS | STORER | READER),
+	CALL(newfstatat, ALL | SERVERS | STORER | READER | LOADER),
+	CALL(statx, ALL | SERVERS | STORER | READER | LOADER),
 	CALL(statfs, ALL),
 	CALL(fstatfs, ALL | READER),
-	CALL(access, ALL),
-	CALL(faccessat, ALL),
-	CALL(faccessat2, ALL),
-	CALL(readlink, ALL),
+	CALL(access, ALL | LOADER),
+	CALL(faccessat, ALL | LOADER),
+	CALL(faccessat2, ALL | LOADER),
+	CALL(readlink, ALL | LOADER),
 	CALL(readlinkat, ALL | READER),
 	CALL(getcwd, ALL),
 	/* Other processes: their memory, to read. */
@@ -136,7 +138,7 @@ static const struct call calls[] = {
 	CALL(getcpu, ALL),
 	CALL(sched_getaffinity, ALL),
 	CALL(sysinfo, ALL | SERVERS),
-	CALL(uname, ALL | SERVERS),
+	CALL(uname, ALL | SERVERS | LOADER),
 	CALL(capget, ALL),
 	/* Signals to us; threads; the end. */
 	CALL(rt_sigaction, ALL | KEEPER | SPAWNER),
@@ -157,7 +159,7 @@ static const struct call calls[] = {
 	/* Connections; answers, which are files in memory. */
 	CALL(accept4, FRONT),
 	CALL(sendfile, FRONT),
-	CALL(memfd_create, SERVERS | READERS),
+	CALL(memfd_create, SERVERS | READERS | LOADER),
 	/* Processes that parse: to make one, which lays down more, and to end it. */
 	CALL(close_range, KEEPER | SPAWNER),
 	CALL(seccomp, KEEPER | SPAWNER),
@@ -193,13 +195,13 @@ static const struct call calls[] = {
 	CALL(mkdir, NETWORK),
 	CALL(mkdirat, NETWORK),
 	CALL(rmdir, NETWORK),
-	CALL(pwrite64, STORER | READER),
+	CALL(pwrite64, STORER | READER | LOADER),
 	CALL(fdatasync, STORER),
-	CALL(ftruncate, STORER | NETWORK | READER),
+	CALL(ftruncate, STORER | NETWORK | READER | LOADER),
 	CALL(utimensat, NETWORK),
 	CALL(flock, NETWORK),
 	CALL(dup2, NETWORK | KEEPER | SPAWNER),
-	CALL(dup3, NETWORK | KEEPER | SPAWNER),
+	CALL(dup3, NETWORK | KEEPER | SPAWNER | LOADER),
 };
 
 /* Calls of which one argument is looked at, or two: those with (argument & mask) == value. */
@@ -222,9 +224,9 @@ struct judged {
 
 static const struct judged judged[] = {
 	/* To read only, and nothing new. */
-	{ SCMP_SYS(openat), ALL | SERVERS | READER,
+	{ SCMP_SYS(openat), ALL | SERVERS | READER | LOADER,
 	  WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
-	{ SCMP_SYS(open), ALL | SERVERS | READER,
+	{ SCMP_SYS(open), ALL | SERVERS | READER | LOADER,
 	  WITHOUT(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	{ SCMP_SYS(open_by_handle_at), ALL, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	/* No code that was not there. */
@@ -591,6 +593,14 @@ int sb_sandbox_storer(void)
 	return err ? err : install(&filter);
 }
 
+int sb_sandbox_loader(void)
+{
+	struct filter filter;
+	int err = compile(LOADER | WORKER, &filter);
+
+	return err ? err : install(&filter);
+}
+
 const char *sb_sandbox_version(void)
 {
 	static char text[32];
@@ -623,6 +633,11 @@ int sb_sandbox_keeper(void)
 }
 
 int sb_sandbox_storer(void)
+{
+	return 0;
+}
+
+int sb_sandbox_loader(void)
 {
 	return 0;
 }

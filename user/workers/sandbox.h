@@ -43,6 +43,8 @@ int sb_sandbox_signaller(int pidfd);
 /* A process that makes others, which inherit the filter: it forbids what no process that samples or
  * records needs, such as execve(2), ptrace(2), mount(2), and allows the rest. */
 int sb_sandbox_starter(void);
+/* The process that loads BPF programs while a session runs. */
+int sb_sandbox_loader(void);
 /* The process of `record` that writes the store, when the store is open. */
 int sb_sandbox_storer(void);
 

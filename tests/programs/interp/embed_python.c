@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A program of another name that has CPython in it: embed_python [late] LIBPYTHON SCRIPT [ARG...]. late: not before it
- * has run for a while, 0.3 s, in late().
+ * A program of another name that has CPython in it: embed_python [late|told] LIBPYTHON SCRIPT [ARG...]. late: not
+ * before it has run for a while, 0.3 s, in late(); told: in told(), until there is something to read on stdin.
  */
 #include <dlfcn.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,12 +15,20 @@ static __attribute__((noinline)) void late(void)
 		;
 }
 
+static __attribute__((noinline)) void told(void)
+{
+	struct pollfd in = { .events = POLLIN };
+
+	while (!poll(&in, 1, 0))
+		;
+}
+
 int main(int argc, char **argv)
 {
 	void *lib;
 
-	if (argc > 1 && !strcmp(argv[1], "late")) {
-		late();
+	if (argc > 1 && (!strcmp(argv[1], "late") || !strcmp(argv[1], "told"))) {
+		*argv[1] == 'l' ? late() : told();
 		argc--;
 		argv++;
 	}

@@ -45,6 +45,8 @@ struct bpf_perf_event_data;
 struct bpf_perf_event_value;
 long bpf_perf_prog_read_value(struct bpf_perf_event_data *ctx, struct bpf_perf_event_value *buf,
 			      __u32 buf_size);
+/* The map has no program: it returns, and the caller goes on. */
+long bpf_tail_call(void *ctx, void *map, __u32 at);
 
 long bpf_get_stack(void *ctx, void *buf, __u32 size, __u64 flags);
 long bpf_get_task_stack(struct task_struct *task, void *buf, __u32 size, __u64 flags);

@@ -76,6 +76,22 @@ uint32_t sb_interp_wanted(const struct sb_interp *interp)
 	return wanted;
 }
 
+uint32_t sb_interp_found_in(struct sb_interp *interp, const struct sb_space_key *key)
+{
+	const struct space *space;
+	uint32_t found = 0;
+	size_t i;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	for (i = 0; space && i < space->nr_found; i++)
+		found |= 1u << space->found[i]->rt.conf.runtime;
+	if (!space || space->is_full)
+		found = UINT32_MAX;
+	pthread_mutex_unlock(&interp->lock);
+	return found;
+}
+
 /* Files without a runtime that are remembered for one process. Others are looked at again. */
 #define PLAIN_MAX 256u
 

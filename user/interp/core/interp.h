@@ -65,6 +65,11 @@ void sb_interp_free(struct sb_interp *interp);
  * no_frames. */
 uint32_t sb_interp_wanted(const struct sb_interp *interp);
 
+/* Return: the runtimes that were found in the process by its last look, bits 1 << enum sb_runtime_kind; those
+ * that have not begun, and those that are not walked, included. UINT32_MAX: there may be more than are
+ * remembered, or it was not looked at. */
+uint32_t sb_interp_found_in(struct sb_interp *interp, const struct sb_space_key *space);
+
 /* What the walkers in the kernel have to know of one process. */
 struct sb_interp_confs {
 	uint32_t nr;
