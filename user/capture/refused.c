@@ -106,7 +106,8 @@ int sb_explain(struct sb_reason *reason, int err, const char *what)
 	}
 	if (err <= -__LIBBPF_ERRNO__START) {
 		libbpf_strerror(err, text, sizeof(text));
-		sb_reason_set(reason, 0, "cannot %s: %s", what, text);
+		sb_reason_set(reason, 0, "cannot %s: %s; -v shows what libbpf says of it", what,
+			      text);
 		return -EIO;
 	}
 	if (err == -EAGAIN) {

@@ -180,7 +180,7 @@ static int examine(uint32_t tgid)
 		return sb_fail(
 			SB_EXIT_FAILED, err,
 			"cannot check process %u, because the helper process that reads other "
-			"processes cannot be started",
+			"processes cannot be started; check ulimit -u and free memory",
 			tgid);
 	/* Without it, it is said below. */
 	(void)sb_parser_new(&sb_privileges_of_parsers, &doctor.parser);

@@ -447,7 +447,7 @@ static int cmd_prune(const struct store_opts *fields)
 		}
 	if (status < 0 && !has_rule)
 		return sb_fail(SB_EXIT_USAGE, 0,
-			       "store: prune needs a limit: --older, --retain or --max-size");
+			       "store: prune needs a limit: give --older, --retain or --max-size");
 	if (status < 0)
 		status = sb_store_args_open(&fields->store, &store);
 	if (status >= 0)

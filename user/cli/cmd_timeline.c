@@ -233,7 +233,7 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 	if (err)
 		return sb_store_args_failed(&fields->store, "timeline", err);
 	if (fields->step_s && timeline->step_s != fields->step_s)
-		sb_warn("blocks of finer resolution have expired: the steps are %" PRIu32 " "
+		sb_warn("blocks of finer resolution have expired, so the steps are %" PRIu32 " "
 			"s long",
 			timeline->step_s);
 	status = sb_store_say_answer(store, ask, &timeline->answer);

@@ -358,7 +358,10 @@ static int parse_long(struct sb_opts *opts, char ***argv)
 		return unknown_long(opts, as);
 	if (!types[row->type].takes_value) {
 		if (value)
-			return sb_opts_fail(opts, "option '%.*s' takes no value", as.len, as.s);
+			return sb_opts_fail(opts,
+					    "option '%.*s' takes no value; leave out '=' "
+					    "and what follows it",
+					    as.len, as.s);
 		return apply(opts, row, as, NULL);
 	}
 	/* Of a value that may be missing, none can follow: it would be the next word's place. */

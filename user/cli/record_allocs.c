@@ -144,16 +144,15 @@ static void tell_own_heaps(const struct sb_alloc_found *found, enum source sourc
 				sb_own_heaps[i].lump);
 		if (!(found->own_heaps >> i & 1))
 			continue;
+		if (source == CALLS_OR_PAGES)
+			sb_info("traced calls do not see %s of %s; if they explain less than half "
+				"of the pages, the source is pages",
+				sb_own_heaps[i].objects, sb_own_heaps[i].name);
 		if (source != CALLS)
-			sb_warn("%s keeps %s in a heap of its own, which %sreuses freed memory "
-				"without a page fault: code whose objects are gone can rank above "
-				"the code that leaks%s",
+			sb_warn("%s keeps %s in a heap of its own, which reuses freed memory "
+				"without a page fault; in pages, code whose objects are gone can "
+				"rank above the code that leaks%s",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects,
-				source == CALLS_OR_PAGES
-					? "traced calls do not see; if these explain "
-					  "less than half of the pages, the source "
-					  "is pages; that heap "
-					: "",
 				sb_own_heaps[i].moves ? ", and the garbage collector, which moves "
 							"objects, can be shown in its place"
 						      : "");

@@ -205,7 +205,8 @@ static int check_spans(const struct sb_record_opts *fields, struct sb_opts *opts
 		return sb_opts_fail(opts, "--slower-than is about the calls of --in; name their "
 					  "function, such as --in c:fsync");
 	if (fields->until)
-		return sb_opts_fail(opts, "--until ends what --in begins; name that event, too");
+		return sb_opts_fail(opts, "--until ends what --in begins; give --in and its "
+					  "event, too");
 	return 0;
 }
 

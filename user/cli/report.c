@@ -535,7 +535,8 @@ static void explain_view(const struct sb_run *run, const struct sb_run_figures *
 {
 	sb_cleanup(sb_str_release) struct sb_str unread = {}, source = {};
 
-	sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
+	sb_err(0, "nothing was sampled: %s; sample longer, or other targets",
+	       run->config->views.at[0]->kind->empty);
 	sb_report_memory_unread(figures, &unread);
 	if (unread.len)
 		sb_info("%s", unread.s);
@@ -605,7 +606,7 @@ void sb_report_empty(const struct sb_run *run)
 	else if (sb_run_has_allow_rule(&run->config->targets))
 		sb_err(0,
 		       "nothing was sampled: no running thread matched the filters, and %llu "
-		       "samples of other threads were skipped",
+		       "samples of other threads were skipped; check the targets",
 		       (unsigned long long)figures.session.stat[SB_STAT_FILTERED]);
 	else
 		sb_err(0,

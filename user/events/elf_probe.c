@@ -83,7 +83,8 @@ static int open_file(struct sb_resolving *to, struct search *ret)
 		to->file_fd = ret->elf->fd;
 	if (err == -ENOEXEC)
 		return sb_reason_set(to->reason, 0,
-				     "event '%s': '%s' is neither a program nor a library (ELF)",
+				     "event '%s': '%s' is neither a program nor a library (ELF); "
+				     "name the file that has the function",
 				     to->text, ret->path),
 		       err;
 	return err ? sb_reason_set(to->reason, err, "event '%s': cannot read '%s'", to->text,

@@ -333,7 +333,9 @@ int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, cons
 	err = name_of(probes, name, &idx);
 	if (!err)
 		err = add_place(probes, to, probe, idx);
-	return err ? sb_reason_set(to->reason, err, "cannot trace '%s'", to->text) : 0;
+	return err ? sb_reason_set(to->reason, err, "cannot keep the places of '%s' to trace",
+				   to->text)
+		   : 0;
 }
 
 static bool is_jumped_to(const struct sb_probes *probes, const struct sb_probe *from)

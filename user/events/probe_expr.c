@@ -260,7 +260,8 @@ static int compile_all(struct sb_probes *probes, const struct texts *texts,
 			find_ends(probes, place);
 	}
 	if (err && !sb_reason_is_set(reason))
-		sb_reason_set(reason, err, "cannot compile the expressions");
+		sb_reason_set(reason, err,
+			      "cannot compile the expressions, such as --when or --key");
 	sb_closep(&to.events_fd);
 	free(to.format);
 	sb_vec_release(&to.fields);

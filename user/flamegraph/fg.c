@@ -346,7 +346,7 @@ static const char *is_other_file(const char *head, size_t len)
 			  "prints its stacks" },
 		{ "\x7f"
 		  "ELF",
-		  "is a program, not stacks" },
+		  "is a program, not stacks; name a file of stacks" },
 	};
 	size_t i;
 

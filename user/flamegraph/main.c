@@ -342,7 +342,7 @@ static int run_extract(const struct args *args)
 	case -ENODATA:
 		sb_err(0,
 		       "cannot extract from '%s', which contains no stacks: it was not drawn by "
-		       "this program or by stackbpf, or with --no-embed",
+		       "this program or by stackbpf, or with --no-embed; draw it again",
 		       path);
 		return EXIT_FAILED;
 	case -EBADMSG:

@@ -170,7 +170,7 @@ static int sample(const struct start *start, struct sb_run_config *config,
 	if (err)
 		sb_reason_set(&run.reason, err,
 			      "cannot pass the last block to the store writer, so up to 10 s of "
-			      "samples are lost");
+			      "samples are lost; messages of the store writer may say why");
 	status = start->recorder->config->report(&run, ended);
 	said.end = run.end;
 	(void)sb_peer_send(control_fd, &said, sizeof(said), NULL, 0);

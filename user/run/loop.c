@@ -313,7 +313,8 @@ static int on_command(struct sb_run *run)
 		return 0;
 	sb_child_free(sb_take(run->child));
 	run->command_status = err == -ENOENT ? SB_RUN_NO_COMMAND : SB_RUN_NO_EXEC;
-	return sb_reason_set(&run->reason, err, "cannot run '%s'", run->config->command[0]);
+	return sb_reason_set(&run->reason, err, "cannot run '%s'; check its path and permissions",
+			     run->config->command[0]);
 }
 
 static int on_child_end(struct sb_run *run)

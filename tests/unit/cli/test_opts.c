@@ -271,7 +271,7 @@ static void test_missing_values(void **state)
 	refused("option '-p' needs a value (LIST), but '-t' follows; "
 		"if that is the value, write it without a space before it",
 		"-p", "-t", "5");
-	refused("option '--lines' takes no value", "--lines=1");
+	refused("option '--lines' takes no value; leave out '=' and what follows it", "--lines=1");
 	assert_int_equal(parse("--title=-x"), 0);
 	assert_string_equal(got.title, "-x");
 }
