@@ -509,7 +509,7 @@ static int kernel_types(void)
 	struct sb_str out = {};
 	uint32_t len;
 	const void *raw = btf__raw_data(kernel_btf, &len);
-	int err = sb_kernel_types(raw, len, kernel_btf, &out);
+	int err = sb_kernel_types(raw, len, kernel_btf, NULL, &out);
 
 	sb_str_release(&out);
 	return err;

@@ -320,6 +320,34 @@ static int write_type(struct writing *to, const struct btf_type *type)
 	return err ? err : write_behind(to, type);
 }
 
+/* Note the ID of the first type of that name, as libbpf takes it. */
+static void find_target(struct sb_kernel_targets *targets, const char *name, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < targets->nr; i++)
+		if (!targets->at[i].id && !strcmp(targets->at[i].name, name))
+			targets->at[i].id = id;
+}
+
+static void find_targets(const struct source *source, struct sb_kernel_targets *targets)
+{
+	const struct btf_type *type;
+	const char *name, *prefix;
+	uint32_t id, kind;
+
+	for (id = 1; id < source->at.nr; id++) {
+		type = type_at(source, id);
+		kind = BTF_INFO_KIND(type->info);
+		if (kind != BTF_KIND_TYPEDEF && kind != BTF_KIND_FUNC)
+			continue;
+		prefix = kind == BTF_KIND_TYPEDEF ? SB_TRACEPOINT_TYPE : SB_ITERATOR_TYPE;
+		name = source->strs + type->name_off;
+		if (!strncmp(name, prefix, strlen(prefix)))
+			find_target(targets, name, id);
+	}
+}
+
 static int write_types(struct writing *to, const struct names *names)
 {
 	const struct source *from = to->from;
@@ -360,7 +388,8 @@ static int write_all(struct writing *to, const struct names *names, struct sb_st
 	return err ? err : sb_str_addn(out, to->strs.s, to->strs.len);
 }
 
-int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object, struct sb_str *out)
+int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object,
+		    struct sb_kernel_targets *targets, struct sb_str *out)
 {
 	struct source source = {};
 	struct names names = {};
@@ -369,6 +398,8 @@ int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object, 
 
 	if (!err)
 		err = find_types(&source);
+	if (!err && targets)
+		find_targets(&source, targets);
 	if (!err)
 		err = find_names(object, &names);
 	if (!err)
@@ -418,14 +449,14 @@ static int load_image(struct image *image)
 	return err;
 }
 
-int sb_kernel_types_write(int fd, const struct btf *object)
+int sb_kernel_types_write(int fd, const struct btf *object, struct sb_kernel_targets *targets)
 {
 	struct image image = {};
 	struct sb_str small = {};
 	int err = load_image(&image);
 
 	if (!err)
-		err = sb_kernel_types(image.at, image.nr_bytes, object, &small);
+		err = sb_kernel_types(image.at, image.nr_bytes, object, targets, &small);
 	if (!err)
 		err = sb_write_all(fd, small.s, small.len);
 	else if (err == -EBADMSG)

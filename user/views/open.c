@@ -100,11 +100,16 @@ static int open_object(struct sampler_bpf *skel, int types_fd)
 	struct bpf_object_open_opts opts = { .sz = sizeof(opts), .btf_custom_path = path };
 	int err;
 
+	err = sb_attach_types_take_over();
+	if (err)
+		return err;
 	if (types_fd < 0)
 		return bpf_object__open_skeleton(skel->skeleton, NULL);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", types_fd);
 	err = bpf_object__open_skeleton(skel->skeleton, &opts);
-	return err ? err : sb_kernel_types_write(types_fd, bpf_object__btf(skel->obj));
+	return err ? err
+		   : sb_kernel_types_write(types_fd, bpf_object__btf(skel->obj),
+					   sb_attach_types_of(skel->obj));
 }
 
 struct sampler_bpf *sb_views_open(const struct sb_views *views, int *ret_types_fd)

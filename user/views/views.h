@@ -347,20 +347,44 @@ const char *sb_io_layer_op_name(uint32_t op);
 struct sb_str;
 struct btf;
 
+/* Types that programs are loaded for: typedefs, one for each tracepoint; functions, one for each iterator. */
+#define SB_TRACEPOINT_TYPE "btf_trace_"
+#define SB_ITERATOR_TYPE   "bpf_iter_"
+struct sb_kernel_targets {
+	size_t nr;
+	struct sb_kernel_target {
+		char name[64];
+		uint32_t id; /* 0: the kernel has no such type */
+	} at[64];
+};
+
 /*
  * Append a BTF to @out that has the structs, unions, enumerations and typedefs of the BTF @all
  * (@nr_bytes) which have a name that one in @object has, too. What follows "___" in a name of
- * @object is not part of it. Any thread.
+ * @object is not part of it. And find the IDs that @targets have in @all; NULL: none. Any thread.
  * Return: 0; -ENOMEM; -EBADMSG: @all is damaged, or has a kind of type that is not known. After an
  * error @out may have a part.
  */
-int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object, struct sb_str *out);
+int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object,
+		    struct sb_kernel_targets *targets, struct sb_str *out);
 /*
  * Write the BTF that sb_kernel_types() makes of the running kernel's to the file @fd, which is
  * empty and stays the caller's; or all types of the kernel if its BTF has types that are not known.
  * Return: 0; -ENOMEM; or a negative errno of reading /sys/kernel/btf/vmlinux or of writing, and the
- * file may have a part.
+ * file may have a part. @targets, with id 0 each, as of sb_kernel_types().
  */
-int sb_kernel_types_write(int fd, const struct btf *object);
+int sb_kernel_types_write(int fd, const struct btf *object, struct sb_kernel_targets *targets);
+
+/* In attach_types.c. */
+
+/*
+ * Look up the types that programs are loaded for in place of libbpf. To be called before the object is opened.
+ * Return: 0; -ENOMEM.
+ */
+int sb_attach_types_take_over(void);
+/* Return: the types for which programs of the open object are loaded, for sb_kernel_types_write(), in a static
+ * buffer; another call overwrites it. Those whose ID is 0 at load are looked up by libbpf. */
+struct bpf_object;
+struct sb_kernel_targets *sb_attach_types_of(const struct bpf_object *object);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The truth are libbpf's answers about all types of this kernel. */
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,10 +94,20 @@ static void test_kernel(void **state)
 	struct btf *all = btf__load_vmlinux_btf(), *wanted = wanted_types(), *some;
 	int fd = memfd_create("types", MFD_CLOEXEC);
 	char path[64];
+	struct sb_kernel_targets targets = {
+		.nr = 3,
+		.at = { { .name = "btf_trace_sched_switch" },
+			{ .name = "bpf_iter_task" },
+			{ .name = "btf_trace_sb_none" } },
+	};
 	size_t i;
 
 	assert_non_null(all);
-	assert_int_equal(sb_kernel_types_write(fd, wanted), 0);
+	assert_int_equal(sb_kernel_types_write(fd, wanted, &targets), 0);
+	assert_int_equal(targets.at[0].id,
+			 libbpf_find_vmlinux_btf_id("sched_switch", BPF_TRACE_RAW_TP));
+	assert_int_equal(targets.at[1].id, libbpf_find_vmlinux_btf_id("task", BPF_TRACE_ITER));
+	assert_int_equal(targets.at[2].id, 0);
 	assert_true(lseek(fd, 0, SEEK_END) < 1 << 20);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	some = btf__parse(path, NULL);
@@ -146,6 +157,7 @@ static struct btf *make_types(void)
 static void test_damaged(void **state)
 {
 	struct btf *types = make_types(), *some;
+	struct sb_kernel_targets targets = { .nr = 1, .at = { { .name = "bpf_iter_none" } } };
 	struct sb_str out = {};
 	const char *whole;
 	uint32_t len, i, bit;
@@ -153,7 +165,7 @@ static void test_damaged(void **state)
 	int err;
 
 	whole = btf__raw_data(types, &len);
-	assert_int_equal(sb_kernel_types(whole, len, types, &out), 0);
+	assert_int_equal(sb_kernel_types(whole, len, types, &targets, &out), 0);
 	some = btf__new(out.s, (uint32_t)out.len);
 	assert_non_null(some);
 	compare_named(types, some, "outer", 3);
@@ -164,7 +176,7 @@ static void test_damaged(void **state)
 	for (i = 0; i < len; i++) {
 		damaged = malloc(i ? i : 1); /* exactly, for sanitizers */
 		memcpy(damaged, whole, i);
-		assert_int_equal(sb_kernel_types(damaged, i, types, &out), -EBADMSG);
+		assert_int_equal(sb_kernel_types(damaged, i, types, &targets, &out), -EBADMSG);
 		free(damaged);
 	}
 	for (bit = 0; bit < len * 8; bit++) {
@@ -172,7 +184,7 @@ static void test_damaged(void **state)
 		memcpy(damaged, whole, len);
 		damaged[bit / 8] ^= (char)(1 << bit % 8);
 		sb_str_clear(&out);
-		err = sb_kernel_types(damaged, len, types, &out);
+		err = sb_kernel_types(damaged, len, types, &targets, &out);
 		assert_true(!err || err == -EBADMSG);
 		free(damaged);
 	}
