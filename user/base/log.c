@@ -110,15 +110,19 @@ static const char *cut_step(char *msg)
 static void put(enum sb_log_level level, int err, char *msg)
 {
 	size_t len = strlen(msg);
-	const char *step = NULL;
-	struct iovec line[9];
-	int nr = 0;
+	const char *steps[2] = {}; /* the message's own, and the usual one */
+	struct iovec line[11];
+	int nr = 0, i;
 
 	if (len && msg[len - 1] == '\n')
 		msg[len - 1] = '\0'; /* libbpf's messages carry their own */
 	neutralize(msg);
-	if (err)
-		step = cut_step(msg) ?: usual_step(err);
+	if (err) {
+		steps[0] = cut_step(msg);
+		/* What lacks memory or descriptors may be well otherwise. */
+		if (!steps[0] || err == -ENOMEM || err == -EMFILE || err == -ENFILE)
+			steps[1] = usual_step(err);
+	}
 	line[nr++] = part(program_name);
 	line[nr++] = part(": ");
 	line[nr++] = part(level_prefix(level));
@@ -127,9 +131,11 @@ static void put(enum sb_log_level level, int err, char *msg)
 		line[nr++] = part(": ");
 		line[nr++] = part(strerror(-err));
 	}
-	if (step) {
+	for (i = 0; i < 2; i++) {
+		if (!steps[i])
+			continue;
 		line[nr++] = part("; ");
-		line[nr++] = part(step);
+		line[nr++] = part(steps[i]);
 	}
 	line[nr++] = part("\n");
 	/* One call, so that messages of two threads do not mix; there is nobody to tell if it fails. */

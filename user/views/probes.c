@@ -117,9 +117,7 @@ int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *prob
 	sb_probe_name(probes, probe->name_idx, name, sizeof(name));
 	if (err == -EMFILE || err == -ENFILE)
 		return sb_reason_set(reason, err,
-				     "cannot trace '%s': each place needs two descriptors; raise "
-				     "'ulimit -n' or trace fewer",
-				     name);
+				     "cannot trace '%s': each place needs two descriptors", name);
 	if (probe->kind == SB_PROBE_PERF && sb_counter_explain(name, err, reason))
 		return -EOPNOTSUPP;
 	if (err == -SB_ENOTSUPP) {

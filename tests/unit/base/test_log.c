@@ -57,6 +57,7 @@ static void test_forms(void **state)
 	assert_int_equal(sb_err(-ENOENT, "cannot open '%s'", "x"), -ENOENT);
 	sb_err(-ENOSPC, "cannot write '%s'", "x; y");
 	sb_err(-ENOSPC, "cannot write '%s'; use 'z'", "x");
+	sb_err(-EMFILE, "cannot write '%s'; use 'z'", "x");
 	assert_int_equal(sb_err(0, "plain; as it is"), 0);
 	assert_string_equal(captured(), "prog: took 5 samples\n"
 					"prog: warning: cannot read '/proc/7/maps'\n"
@@ -64,6 +65,8 @@ static void test_forms(void **state)
 					"prog: cannot write 'x; y': No space left on device; "
 					"delete files, or choose a place on another file system\n"
 					"prog: cannot write 'x': No space left on device; use 'z'\n"
+					"prog: cannot write 'x': Too many open files; use 'z'; "
+					"raise the limit: ulimit -n\n"
 					"prog: plain; as it is\n");
 }
 
