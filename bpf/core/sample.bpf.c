@@ -387,57 +387,64 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	return 0;
 }
 
-static int add_key(void *generation, const struct sb_capture *capture)
+/* Return: 0; -EEXIST: the key is there meanwhile; another negative errno: there is no room. */
+static int add_key(void *generation, const struct sb_capture *capture, __u64 weight,
+		   __u64 nr_samples)
 {
-	struct sb_count count = { .first_ns = capture->now_ns };
+	struct sb_count count = { .weight = weight,
+				  .nr_samples = nr_samples,
+				  .first_ns = capture->now_ns,
+				  .last_ns = capture->now_ns };
 	int err = bpf_map_update_elem(generation, &capture->key, &count, BPF_NOEXIST);
 
-	if (err && err != -EEXIST)
-		return err;
 	if (!err && __sync_fetch_and_add(&nr_keys, 1) + 1 == cfg_counts_nudge)
 		sb_event_nudge();
-	return 0;
+	return err;
 }
 
-/* Return: NULL: the sample is lost, which is counted; *ret_err: why. */
-static __always_inline struct sb_count *count_of(const struct sb_capture *capture, int *ret_err)
+/* Return: 0; a negative errno: the sample is lost, which is counted. */
+static __always_inline int add_up(const struct sb_capture *capture, __u64 weight, __u64 nr_samples)
 {
 	__u32 zero = 0;
 	void *generation = bpf_map_lookup_elem(&counts, &zero);
 	struct sb_count *count;
+	int err = 0;
 
 	/* One call for each, because then the verifier knows the kind of map and inlines the lookup. */
 	if (generation)
 		count = bpf_map_lookup_elem(generation, &capture->key);
 	else
 		count = bpf_map_lookup_elem(&counts_first, &capture->key);
-	if (count)
-		return count;
-	if (!generation)
-		generation = &counts_first;
-	*ret_err = add_key(generation, capture);
-	if (!*ret_err) {
-		count = bpf_map_lookup_elem(generation, &capture->key);
-		if (count)
-			return count;
-		*ret_err = -E2BIG; /* user space has drained it just now */
+	if (!count) {
+		if (!generation)
+			generation = &counts_first;
+		err = add_key(generation, capture, weight, nr_samples);
+		if (!err)
+			return 0;
+		if (err == -EEXIST) {
+			count = bpf_map_lookup_elem(generation, &capture->key);
+			err = -E2BIG; /* or user space has drained it just now */
+		}
 	}
-	sb_stat_add(*ret_err == -EBUSY ? SB_STAT_COUNTS_BUSY : SB_STAT_COUNTS_FULL, 1);
-	__sync_fetch_and_add(&view_lost[capture->key.view % SB_VIEWS_MAX], 1);
-	return NULL;
+	if (!count) {
+		sb_stat_add(err == -EBUSY ? SB_STAT_COUNTS_BUSY : SB_STAT_COUNTS_FULL, 1);
+		__sync_fetch_and_add(&view_lost[capture->key.view % SB_VIEWS_MAX], 1);
+		return err;
+	}
+	__sync_fetch_and_add(&count->weight, weight);
+	if (nr_samples) {
+		__sync_fetch_and_add(&count->nr_samples, nr_samples);
+		count->last_ns = capture->now_ns;
+	}
+	return 0;
 }
 
 __hidden int sb_account(const struct sb_capture *capture, __u64 weight)
 {
-	struct sb_count *count;
-	int err = 0;
+	int err = add_up(capture, weight, 1);
 
-	count = count_of(capture, &err);
-	if (!count)
+	if (err)
 		return err;
-	__sync_fetch_and_add(&count->weight, weight);
-	__sync_fetch_and_add(&count->nr_samples, 1);
-	count->last_ns = capture->now_ns;
 	if (!first_sample_ns)
 		first_sample_ns = capture->now_ns;
 	sb_stat_add(SB_STAT_SAMPLES, 1);
@@ -446,12 +453,7 @@ __hidden int sb_account(const struct sb_capture *capture, __u64 weight)
 
 __hidden void sb_account_more(const struct sb_capture *capture, __u64 weight)
 {
-	struct sb_count *count;
-	int err = 0;
-
-	count = count_of(capture, &err);
-	if (count)
-		__sync_fetch_and_add(&count->weight, weight);
+	add_up(capture, weight, 0);
 }
 
 /* Global (not __hidden): the verifier looks at it once, not once for each caller. By slot: up to 6.1, a
