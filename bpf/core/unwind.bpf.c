@@ -64,6 +64,36 @@ struct {
 	__type(value, struct sb_uw_bin);
 } uw_bins SEC(".maps");
 
+/*
+ * Rules that walks of the timer have found lately, on this CPU. A search reads about ten cache lines
+ * of lists and tables, which a timer finds cold, and most callers stand behind calls that were
+ * sampled before. A list of mappings says for each address which rule it has, and always the same
+ * one, because the list holds its binaries. Its number is given to another list only after
+ * SB_UWPOOL_REST_NS (user/capture/uwpool.h), and what is remembered counts for one epoch, which is
+ * less.
+ */
+#define RULES_AT_ONCE 64u /* in one element; a power of two */
+#define RULES_PLACES  512u
+
+struct found_rule {
+	__u64 addr;
+	__u32 segs_word; /* of the list */
+	__u32 epoch;
+	struct sb_uw_rule rule;
+	__u64 reserved; /* so that none is in two cache lines */
+};
+
+struct found_rules {
+	struct found_rule at[RULES_AT_ONCE];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1); /* set before load: RULES_PLACES / RULES_AT_ONCE */
+	__type(key, __u32);
+	__type(value, struct found_rules);
+} uw_rules SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SB_UW_PROCS_MAX);
@@ -372,6 +402,33 @@ static int find_rule(const struct sb_uw_bin *bin, __u64 elf_addr, struct sb_uw_r
 	return 0;
 }
 
+/* Return: where the rule for @addr is if it was found lately; NULL: this slot remembers none. */
+static struct found_rule *rule_place(const struct sb_scratch *s, __u32 slot, __u64 addr)
+{
+	__u64 mixed = sb_hash_word(s->map.segs_word, addr) >> 32;
+	__u32 which = mixed / RULES_AT_ONCE % (RULES_PLACES / RULES_AT_ONCE);
+	struct found_rules *rules;
+
+	if (!cfg_last || slot != SB_SCRATCH_TIMER)
+		return NULL;
+	rules = bpf_map_lookup_elem(&uw_rules, &which);
+	sb_opaque(mixed);
+	return rules ? &rules->at[mixed & (RULES_AT_ONCE - 1)] : NULL;
+}
+
+/* Return: whether @found is the rule for @addr, which becomes the walk's then. */
+static bool take_rule(struct sb_scratch *s, const struct found_rule *found, __u64 addr)
+{
+	if (found->addr != addr || found->segs_word != s->map.segs_word ||
+	    found->epoch != sb_unwind_epoch(s))
+		return false;
+	s->map.rule = found->rule;
+	/* Generated code has no rules, so the mapping that was found last is not that of @addr. */
+	if (s->map.seg_flags)
+		s->map.begin = s->map.end = s->map.seg_flags = 0;
+	return true;
+}
+
 /*
  * The rule for the address of the walk becomes the walk's; FP_CHAIN where there is none.
  * Return: 0, or -ENOENT: the address lies in no mapping; -EAGAIN: the binary has no table yet.
@@ -379,6 +436,7 @@ static int find_rule(const struct sb_uw_bin *bin, __u64 elf_addr, struct sb_uw_r
 __noinline int sb_unwind_find_rule(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
+	struct found_rule *found;
 	struct sb_uw_bin *bin;
 	__u32 now_s;
 	__u64 addr;
@@ -389,6 +447,9 @@ __noinline int sb_unwind_find_rule(__u32 slot)
 	s->map.rule.cfa = SB_UW_CFA_FP_CHAIN;
 	if (!s->map.nr_segs)
 		return -ENOENT;
+	found = rule_place(s, slot, addr);
+	if (found && take_rule(s, found, addr))
+		return 0;
 	if ((addr < s->map.begin || addr >= s->map.end) && sb_unwind_find_seg(slot))
 		return -ENOENT;
 	if (s->map.seg_flags & SB_UW_SEG_ANON)
@@ -401,7 +462,12 @@ __noinline int sb_unwind_find_rule(__u32 slot)
 	now_s = s->capture.now_ns >> 30;
 	if (bin->used_s != now_s)
 		bin->used_s = now_s;
-	find_rule(bin, addr - s->map.bias, &s->map.rule);
+	if (!find_rule(bin, addr - s->map.bias, &s->map.rule) && found) {
+		found->addr = addr;
+		found->segs_word = s->map.segs_word;
+		found->epoch = sb_unwind_epoch(s);
+		found->rule = s->map.rule;
+	}
 	return 0;
 }
 

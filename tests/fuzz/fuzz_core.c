@@ -163,6 +163,7 @@ static void forget(void)
 	shim_map_clear(&memos);
 	shim_map_clear(&last_walks);
 	shim_map_clear(&this_walks);
+	shim_map_clear(&uw_rules);
 	shim_map_clear(&uw_procs);
 	shim_map_clear(&uw_asked);
 	shim_map_clear(&uw_needs);

@@ -58,6 +58,9 @@ static inline void shim_core_maps(uint32_t ring_bytes)
 					    sizeof(uint32_t), sizeof(struct last_walk),
 					    LAST_PLACES });
 	SHIM_MAP(this_walks);
+	shim_map_add((struct shim_map_def){ &uw_rules, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t),
+					    sizeof(struct found_rules),
+					    RULES_PLACES / RULES_AT_ONCE });
 	SHIM_MAP(uw_bins);
 	SHIM_MAP(uw_procs);
 	SHIM_MAP(uw_asked);

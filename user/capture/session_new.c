@@ -41,6 +41,8 @@
 #define MEMOS_PER_SLOT	      128u
 /* Threads whose last walk is remembered for each CPU: core/last.bpf.c. */
 #define LAST_WALKS	      32u
+/* RULES_PLACES / RULES_AT_ONCE of core/unwind.bpf.c: 16 KB for each CPU. */
+#define FOUND_RULES	      8u
 /* Programs that a run can go without: see sb_view_do_without(). The object is opened again for each
  * one. */
 #define NR_WITHOUT_MAX	      4u
@@ -165,12 +167,16 @@ static int prepare_memos(struct sb_session *session)
 	return bpf_map__set_max_entries(session->skel->maps.memos, nr ? MEMOS_PER_SLOT * nr : 1);
 }
 
-/* Timers see most frames of a thread again. */
+/* Timers see most frames of a thread again, and most callers in others. */
 static int prepare_last_walks(struct sb_session *session)
 {
 	bool has_timer = slots_of(&session->opts.views) & (1u << SB_SCRATCH_TIMER);
+	int err;
 
 	session->skel->rodata->cfg_last = has_timer;
+	err = bpf_map__set_max_entries(session->skel->maps.uw_rules, has_timer ? FOUND_RULES : 1);
+	if (err)
+		return err;
 	return bpf_map__set_max_entries(session->skel->maps.last_walks, has_timer ? LAST_WALKS : 1);
 }
 

@@ -438,6 +438,35 @@ static void test_each_word(void **state)
 	}
 }
 
+/* core/unwind.bpf.c: a rule that was found serves other threads, too, until the epoch ends, but no
+ * other list of mappings. */
+static void test_found_rules(void **state)
+{
+	uint32_t bin = BIN;
+	struct sb_uw_bin *table = bpf_map_lookup_elem(&uw_bins, &bin);
+	struct sb_regs regs = lay_eight();
+	struct sb_stack_id id;
+
+	shim.pid_tgid = (uint64_t)TGID << 32 | 100;
+	assert_int_equal(take(&regs, true)->stack.status, SB_STACK_COMPLETE);
+	id = sb_scratch_get(SB_SCRATCH_TIMER)->capture.key.ustack;
+	table->state = SB_UW_BIN_ABSENT;
+	assert_true(take(&regs, false)->map.is_raw);
+	shim.pid_tgid++;
+	assert_false(take(&regs, true)->map.is_raw);
+	assert_memory_equal(&sb_scratch_get(SB_SCRATCH_TIMER)->capture.key.ustack, &id, sizeof(id));
+	map_list(1);
+	table = bpf_map_lookup_elem(&uw_bins, &(uint32_t){ BIN + 1 });
+	table->state = SB_UW_BIN_ABSENT;
+	shim.pid_tgid++;
+	assert_true(take(&regs, true)->map.is_raw);
+	map_list(0);
+	assert_false(take(&regs, true)->map.is_raw);
+	shim.pid_tgid++;
+	shim.now_ns += 2000000000;
+	assert_true(take(&regs, true)->map.is_raw);
+}
+
 /* memo.bpf.c: a walk is not remembered until another list may have the number of the one that it went by. */
 static void test_memo_ends(void **state)
 {
@@ -490,6 +519,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_random_stacks, setup),
 		cmocka_unit_test_setup(test_each_word, setup),
+		cmocka_unit_test_setup(test_found_rules, setup),
 		cmocka_unit_test_setup(test_memo_ends, setup),
 		cmocka_unit_test_setup(test_memo_reads, setup),
 	};
