@@ -287,20 +287,25 @@ struct sb_event_process {
 
 /* Counters of the BPF side; index in `stats`. Every way to lose something has its own. */
 enum sb_stat {
+	/* Those of nearly every sample, which share one or two cache lines. */
 	SB_STAT_SAMPLES,       /* samples taken and accounted */
 	SB_STAT_FILTERED,      /* events of tasks that were not asked for (idle included) */
+	SB_STAT_RUN_NS,	       /* time spent in our programs */
+	SB_STAT_CFI_FRAMES,    /* frames found by unwind tables */
+	SB_STAT_FP_FRAMES,     /* frames found by frame pointer, where there was no rule */
+	SB_STAT_SAME_FRAMES,   /* frames that stood as at the thread's last sample */
+	SB_STAT_INTERP_FRAMES, /* frames found of interpreters */
+	SB_STAT_KNOWN,	       /* user stacks taken from the memo of an earlier walk */
+	/* Others. */
 	SB_STAT_COUNTS_FULL,   /* samples lost: no room for a new key */
 	SB_STAT_COUNTS_BUSY,   /* samples lost: the interrupted code had the map locked */
 	SB_STAT_RING_FULL,     /* stacks not shipped: ring full; retried at their next sample */
 	SB_STAT_SEEN_FULL,     /* stacks shipped again, because the table of seen ones is full */
 	SB_STAT_KSTACK_ERR,    /* kernel stacks that the kernel refused to give */
-	SB_STAT_RUN_NS,	       /* time spent in our programs */
 	SB_STAT_FORK_FULL,     /* children not followed: the table of targets is full */
 	SB_STAT_RAW,	       /* stacks shipped raw, to be unwound by user space */
 	SB_STAT_RAW_LIMIT,     /* stacks not shipped raw, over budget: SB_STACK_NO_TABLE */
 	SB_STAT_RAW_FULL,      /* stacks not shipped raw, because the ring was full */
-	SB_STAT_FP_FRAMES,     /* frames found by frame pointer, where there was no rule */
-	SB_STAT_CFI_FRAMES,    /* frames found by unwind tables */
 	SB_STAT_NEEDS_FULL,    /* requests for tables lost: ring full; they are repeated */
 	SB_STAT_OBJECT_FULL,   /* objects not shipped: ring full; retried at their next sample */
 	SB_STAT_TASK_FULL,     /* waits and calls lost: no memory for the state of a thread */
@@ -312,12 +317,10 @@ enum sb_stat {
 	SB_STAT_VMA_BUSY,     /* page faults lost: the mappings of the process were being changed */
 	SB_STAT_FAULT_ANON,   /* page faults left out: in memory without a file */
 	SB_STAT_UNSEEN,	      /* threads that came to a CPU without a trace: see sched.bpf.c */
-	SB_STAT_KNOWN,	      /* user stacks taken from the memo of an earlier walk */
 	SB_STAT_URING_FULL,   /* io_uring requests lost: no room for more in flight */
 	SB_STAT_URING_UNSEEN, /* io_uring requests lost: the kernel did not say how they ended */
 	SB_STAT_URING_UNNAMED, /* results of io_uring without their request */
 	SB_STAT_KERNEL_BUSY, /* reads and writes of kernel threads lost: another was being sampled */
-	SB_STAT_INTERP_FRAMES, /* frames found of interpreters */
 	SB_STAT_INTERP_FULL, /* interpreter stacks not shipped: ring full; retried at their next sample */
 	SB_STAT_LABELS_FULL, /* sets of labels not shipped: ring full; retried at their next sample */
 	SB_STAT_LABELS_CUT,	/* labels left out or cut: too long or too many */
@@ -342,7 +345,6 @@ enum sb_stat {
 	SB_STAT_SPANS_EXITED,	/* spans in which their thread ended */
 	SB_STAT_FAULTS_FULL,	/* page faults lost: the ring was full */
 	SB_STAT_PROBE_HITS, /* times that a program came to a probe in a file, of the targets or not */
-	SB_STAT_SAME_FRAMES, /* frames that stood as at the thread's last sample */
 	SB_STAT_FAULTS_NS, /* time spent where pages are followed, which user space adds to SB_STAT_RUN_NS */
 	SB_STAT_MAX,
 };

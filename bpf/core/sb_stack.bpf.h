@@ -98,10 +98,21 @@ struct sb_interp_record {
 	struct sb_interp_walk walk;
 };
 
+/* The timer of a CPU, which fires at multiples of its period from some time on: core/thin.bpf.c. */
+struct sb_tick_grid {
+	__u64 from_ns;	   /* of its first tick */
+	__u64 nr;	   /* periods since then that have been accounted for */
+	__u64 weight;	   /* of a tick, when the grid began */
+	__u64 nr_switches; /* of the thread at the last tick */
+	__u32 tid;	   /* of that thread */
+	__u32 reserved;
+};
+
 /* The record of one CPU and slot. */
 struct sb_scratch {
 	struct sb_capture capture;
-	struct sb_regs regs; /* where the user stack starts */
+	struct sb_tick_grid grid; /* SB_SCRATCH_TIMER. Next to what each tick writes */
+	struct sb_regs regs;	  /* where the user stack starts */
 	struct sb_walk walk;
 	struct sb_walk_map map;
 	struct sb_read_log log;

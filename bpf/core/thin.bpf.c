@@ -5,6 +5,7 @@
  * the settings: user/capture/thinning.h.
  */
 #include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_stack.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
 
 /* Of so many short programs one is measured. */
@@ -31,22 +32,6 @@ struct {
 	__type(value, __u32);
 } spent_turns SEC(".maps");
 
-/* The timer of a CPU, which fires at multiples of its period from some time on. */
-struct tick_grid {
-	__u64 from_ns;	   /* of its first tick */
-	__u64 nr;	   /* periods since then that have been accounted for */
-	__u64 weight;	   /* of a tick, when the grid began */
-	__u64 nr_switches; /* of the thread at the last tick */
-	__u32 tid;	   /* of that thread */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tick_grid);
-} tick_grids SEC(".maps");
-
 __hidden __u32 sb_tick_weight(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -56,7 +41,7 @@ __hidden __u32 sb_tick_weight(void)
 }
 
 /* Whether the current thread has run on this CPU without a break since the last tick. */
-static bool is_same_run(struct tick_grid *grid)
+static bool is_same_run(struct sb_tick_grid *grid)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
 	__u64 nr_switches = task->nvcsw + task->nivcsw;
@@ -76,13 +61,15 @@ static bool is_same_run(struct tick_grid *grid)
  */
 __hidden __u32 sb_ticks(__u64 now_ns)
 {
-	__u32 zero = 0, weight = sb_tick_weight(), nr_ticks = 1;
-	struct tick_grid *grid = bpf_map_lookup_elem(&tick_grids, &zero);
+	__u32 weight = sb_tick_weight(), nr_ticks = 1;
+	struct sb_scratch *s = sb_scratch_get(SB_SCRATCH_TIMER);
 	__u64 nr, period_ns = cfg_tick_ns * weight;
+	struct sb_tick_grid *grid;
 	bool is_same;
 
-	if (!grid || !period_ns)
+	if (!s || !period_ns)
 		return 1;
+	grid = &s->grid;
 	is_same = is_same_run(grid);
 	if (!is_same || grid->weight != weight) {
 		grid->weight = weight;

@@ -23,7 +23,6 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	shim_reset();
 	SHIM_MAP(stats);
 	SHIM_MAP(spent_turns);
-	SHIM_MAP(tick_grids);
 	SHIM_MAP(oncpu_counted);
 	SHIM_MAP(target_tgids);
 	SHIM_MAP(scratch);
