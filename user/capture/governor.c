@@ -4,6 +4,9 @@
 #include "base/time.h"
 
 #define WINDOW_NS_MIN	 (300ull * SB_NS_PER_MS)
+/* A burst: so much time at the limit, and no more CPU time; as in tracing.c. */
+#define BURST_S		 5.0
+#define BURST_NS_MAX	 (200.0 * SB_NS_PER_MS)
 #define CALM		 0.7 /* of the limit: what would come back has to fit in with room to spare */
 #define BPF_ROOM_MIN	 0.25 /* of the limit: our own time takes no more from BPF's room */
 #define REREAD_MIN	 0.25 /* of the limit: less is no reason to read processes more seldom */
@@ -69,8 +72,7 @@ static double room(const struct sb_governor *governor, double own, uint32_t step
 		   governor->opts.limit * BPF_ROOM_MIN);
 }
 
-/* Throttle. Both of the last two windows cost at least @bpf and @own. Return: whether a step was
- * taken. */
+/* Throttle, by what @bpf and @own cost. Return: whether a step was taken. */
 static bool lower(struct sb_governor *governor, double bpf, double own)
 {
 	double expected = bpf;
@@ -111,8 +113,9 @@ static bool judge_jump(struct sb_governor *governor, double bpf)
 	jump = &governor->jumps[governor->nr_jumps - 1];
 	if (jump->saved > 0)
 		return false;
-	jump->saved = jump->before / max(bpf, 1e-9);
-	if (bpf <= jump->before * HELPED)
+	jump->saved = governor->opts.is_exact ? (double)(1u << (governor->step - jump->from))
+					      : jump->before / max(bpf, 1e-9);
+	if (governor->opts.is_exact || bpf <= jump->before * HELPED)
 		return false;
 	governor->step_max = jump->from;
 	governor->nr_futile = governor->nr_futile_wanted;
@@ -162,17 +165,19 @@ static void account(struct sb_governor *governor, uint64_t ns, double bpf, doubl
 		governor->step_max = governor->opts.step_max;
 }
 
-static void decide(struct sb_governor *governor, double bpf, double own, uint64_t ns)
+/* @is_burst: then the window counts alone. */
+static void decide(struct sb_governor *governor, double bpf, double own, uint64_t ns, bool is_burst)
 {
-	double bpf_least = min(bpf, governor->bpf_before);
+	double bpf_least = is_burst ? bpf : min(bpf, governor->bpf_before);
 	double own_least = min(own, governor->own_before);
 
 	if (governor->nr_windows == 1 && judge_jump(governor, bpf))
 		return;
-	if (governor->nr_windows < 2)
+	if (governor->nr_windows < 2 && !is_burst)
 		return;
 	if (bpf_least + own_least > governor->opts.limit) {
-		if (lower(governor, bpf_least, own_least)) {
+		/* Two windows say that it is too much, the last one by how much: storms grow. */
+		if (lower(governor, governor->opts.is_exact ? bpf : bpf_least, own_least)) {
 			governor->nr_calm = 0;
 			return;
 		}
@@ -215,14 +220,31 @@ static void be_thrifty(struct sb_governor *governor, double own, double reread, 
 	}
 }
 
+static double nr_cpus_of(const struct sb_governor_reading *reading)
+{
+	return reading->nr_cpus ? reading->nr_cpus : 1;
+}
+
+bool sb_governor_is_burst(const struct sb_governor *governor, const struct sb_governor_reading *now)
+{
+	const struct sb_governor_reading *last = &governor->last;
+	const double limit = governor->opts.limit * nr_cpus_of(now);
+	const double room_ns = min(limit * BURST_S * (double)SB_NS_PER_SEC, BURST_NS_MAX);
+
+	return limit > 0 && governor->opts.is_exact && now->now_ns > last->now_ns &&
+	       (double)(now->bpf_ns - last->bpf_ns) >
+		       limit * (double)(now->now_ns - last->now_ns) + room_ns;
+}
+
 uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor_reading *now)
 {
 	const struct sb_governor_reading *last = &governor->last;
 	uint64_t ns = now->now_ns - last->now_ns;
-	double all = (double)ns * (now->nr_cpus ? now->nr_cpus : 1);
+	double all = (double)ns * nr_cpus_of(now);
+	bool is_burst = sb_governor_is_burst(governor, now);
 	double bpf, own, reread;
 
-	if (now->now_ns <= last->now_ns || ns < WINDOW_NS_MIN)
+	if (now->now_ns <= last->now_ns || (ns < WINDOW_NS_MIN && !is_burst))
 		return governor->step;
 	bpf = (double)(now->bpf_ns - last->bpf_ns) / all;
 	own = (double)(now->own_ns - last->own_ns) / all;
@@ -230,7 +252,7 @@ uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor
 	governor->last = *now;
 	account(governor, ns, bpf, own);
 	if (governor->opts.limit > 0) {
-		decide(governor, bpf, own, ns);
+		decide(governor, bpf, own, ns, is_burst);
 		be_thrifty(governor, own, reread, ns);
 	}
 	governor->bpf_before = bpf;

@@ -6,7 +6,10 @@
  * thinning.h. Not thread-safe. No pointer may be NULL.
  *
  * The rules: - It throttles when two windows in a row (of about a second) are over the limit. A
- * single peak, such as the unwind tables at the start of a run, is ignored. - Time in BPF is
+ * single peak, such as the unwind tables at the start of a run, is ignored. A burst is not, if each
+ * step is known to halve the time in BPF (is_exact): when that has taken five seconds' worth of the
+ * limit, or 0.2 s of CPU time, above the limit within one window, it throttles before the window is
+ * over. - Time in BPF is
  * proportional to the number of samples. CPU time of the process is so only in part, because names
  * and tables are made once. So own time reduces what is left of the limit for BPF, but to no less
  * than a quarter: sampling less does not save what sampling does not cost. Own time does not count
@@ -16,7 +19,8 @@
  * processes again whose mappings change, these are read half as often, down to an eighth (thrift).
  * Samples are not affected. - A step that did not reduce the cost by at least a tenth is taken
  * back: the cost is then that of looking at each event, sampled or not. It is tried again after 8
- * windows, then 16, up to 64. - It goes back the way it came when the cost is low enough for what
+ * windows, then 16, up to 64. With is_exact, no step is taken back for that: the load has grown. -
+ * It goes back the way it came when the cost is low enough for what
  * was saved to fit in again. Each time that was wrong, it waits twice as long before the next
  * attempt. So the limit is exceeded for two seconds at a time, less and less often, and the rate
  * does not oscillate.
@@ -35,6 +39,7 @@ struct sb_governor_opts {
 	uint32_t step_max;     /* up to SB_GOVERNOR_STEPS_MAX; 0: the run cannot be throttled */
 	uint32_t jump_max;     /* most steps at once; 0: one */
 	uint32_t own_step_max; /* CPU time of the process causes no step beyond this one */
+	bool is_exact;	       /* each step is known to halve the time in BPF */
 };
 
 /* Sums that only grow. Each may begin at any value; only differences count. */
@@ -83,9 +88,14 @@ struct sb_governor {
 void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opts *opts,
 		      const struct sb_governor_reading *now);
 
+/* Return: whether the window has become a burst, for which sb_governor_step() need not wait until the
+ * window is as long as it should be. Nothing changes. */
+bool sb_governor_is_burst(const struct sb_governor *governor,
+			  const struct sb_governor_reading *now);
+
 /*
- * End a window. Call it about once a second; a window of less than 0.3 s is not judged, but becomes
- * part of the next, and the step stays. @now is copied.
+ * End a window. Call it about once a second, and when there is a burst; any other window of less
+ * than 0.3 s is not judged, but becomes part of the next, and the step stays. @now is copied.
  * Return: the step to use from now on, 0 to opts.step_max; governor->thrift is set, too. Each step
  * halves the samples; 0 is the rate that was asked for.
  */

@@ -144,7 +144,8 @@ int sb_session_slice(struct sb_session *session);
  * once a second, from sb_session_start() to sb_session_stop().
  * @means: for each of opts->views, in their order, the sum of the weights so far, as they came in
  *	batches, divided by the number of samples; 0 when there was no sample yet. Looked at only
- *	while the view is not throttled
+ *	while the view is not throttled. NULL, between these calls: throttle only if the cost has become a
+ *	burst (governor.h)
  */
 void sb_session_govern(struct sb_session *session, const uint64_t *means);
 /* Before a snapshot: account for waits that are not over, up to now, and look at the pages that are

@@ -164,6 +164,7 @@ void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns)
 		.limit = thinning->opts.limit,
 		.jump_max = TIMER_JUMP_MAX,
 	};
+	bool has_events = false;
 	size_t i;
 
 	for (i = 0; i < thinning->opts.views->nr; i++) {
@@ -171,9 +172,14 @@ void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns)
 
 		if (thinned->step_max && opts.step_max < thinned->nr_before + thinned->step_max)
 			opts.step_max = thinned->nr_before + thinned->step_max;
-		if (thinned->step_max && !has_timer(thinned))
-			opts.jump_max = VIEW_JUMP_MAX;
+		if (thinned->step_max && !has_timer(thinned)) {
+			opts.is_exact =
+				thinned->view->thins_exactly && (opts.is_exact || !has_events);
+			has_events = true;
+		}
 	}
+	if (has_events)
+		opts.jump_max = opts.is_exact ? VIEW_STEPS_MAX : VIEW_JUMP_MAX;
 	opts.own_step_max =
 		thinning->opts.is_freq_asked ? steps_before_timers(thinning) : opts.step_max;
 	sb_governor_init(&thinning->governor, &opts, &now);
@@ -211,18 +217,21 @@ void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *rati
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means)
 {
 	const struct sb_governor_reading now = read_cost(thinning, bpf_ns);
-	uint32_t step = sb_governor_step(&thinning->governor, &now), mine;
+	uint32_t step, mine;
 	size_t i;
 
-	sb_debug("cost of a window: %.2f %% of the machine; step %u",
-		 100 * thinning->governor.stats.last, step);
+	if (!means && !sb_governor_is_burst(&thinning->governor, &now))
+		return;
+	step = sb_governor_step(&thinning->governor, &now);
+	sb_debug("cost of a window: %.2f %% of the machine, %.2f in BPF; step %u",
+		 100 * thinning->governor.stats.last, 100 * thinning->governor.bpf_before, step);
 	for (i = 0; i < thinning->nr_rations; i++)
 		sb_ration_set_thrift(thinning->rations[i], thinning->governor.thrift);
 	for (i = 0; i < thinning->opts.views->nr; i++) {
 		struct sb_thinned *thinned = &thinning->views[i];
 
 		if (!thinned->step)
-			thinned->mean = means[i] ? means[i] : 1;
+			thinned->mean = means && means[i] ? means[i] : 1;
 		mine = step_of(thinned, step);
 		if (mine != thinned->step)
 			apply(thinning, thinned, mine);

@@ -98,7 +98,8 @@ void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *rati
  * sb_thinning_start(). @bpf_ns: time in BPF programs so far, in ns, summed over all CPUs. @means:
  * for each view, in the order of opts.views, the mean weight of its samples so far, in the BPF
  * side's unit; 0 when there was no sample yet; not kept. That of a view that is throttled is not
- * looked at. */
+ * looked at. NULL: the window has not come to its end, and ends only if it is a burst
+ * (governor.h). */
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means);
 
 /* Get the figures so far of the view with index @view in opts.views, which is not checked. What the

@@ -175,6 +175,15 @@ static int on_tick(struct sb_run *run)
 	return err;
 }
 
+/* Much is waiting, so it may be time to throttle before the next tick. */
+static int on_much(struct sb_run *run)
+{
+	int err = sb_run_drain(run);
+
+	sb_session_govern(run->session, NULL);
+	return err;
+}
+
 /* For signal handlers, which have no argument of ours. */
 static void (*on_give_up)(int sig);
 
@@ -344,7 +353,7 @@ static int handle(struct sb_run *run, uint64_t what)
 	case SINK:
 		return run->sink->on_readable(run->sink, run);
 	case SESSION:
-		return sb_run_drain(run);
+		return on_much(run);
 	case CPUS:
 		return sb_session_hotplug(run->session);
 	case SLICE:

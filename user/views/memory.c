@@ -154,7 +154,8 @@ static const char *const trim[] = { "bpf_trampoline_*",	  "bpf_trace_run*",
 		.losses = 1ull << SB_STAT_FAULTS_FULL, .prefix = "memory_", .divisor = 1, \
 		.follows_pages = true, .counts_ended = ends, .unit_of = unit_of,          \
 		.op_name = op_name, .trim = trim, .check = check, .prepare = prepare,     \
-		.attach = attach, .attaches = attaches, .nests = nests, .thin = thin      \
+		.attach = attach, .attaches = attaches, .nests = nests, .thin = thin,     \
+		.thins_exactly = true                                                     \
 	}
 
 const struct sb_view sb_view_memory = BY_PAGES(memory, true);

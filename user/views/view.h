@@ -203,6 +203,8 @@ struct sb_view {
 	 */
 	uint64_t (*thin)(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
 			 uint64_t mean);
+	/* Each step of thin() halves what the programs of the view cost, whatever the load is. */
+	bool thins_exactly;
 	/* After prepare(): why the view cannot be throttled, the end of a sentence; it returns NULL
 	 * when it can. NULL: it can if it has thin() or timer(). */
 	const char *(*cannot_thin)(const struct sampler_bpf *skel, const struct sb_view_opts *opts);

@@ -303,6 +303,57 @@ static void test_windows(void **state)
 	assert_int_equal(sb_governor_step(&play.governor, &play.now), 1);
 }
 
+/* A load that takes a whole CPU is looked at each 50 ms. Return: the looks until it is throttled; 100: it is not. */
+static uint32_t looks_until_throttled(struct play *play)
+{
+	const uint64_t look_ns = 50 * SB_NS_PER_MS;
+	uint32_t nr = 0;
+
+	while (nr < 100 && !play->governor.step) {
+		nr++;
+		play->now.now_ns += look_ns;
+		play->now.bpf_ns += look_ns;
+		if (sb_governor_is_burst(&play->governor, &play->now))
+			sb_governor_step(&play->governor, &play->now);
+	}
+	return nr;
+}
+
+static void test_burst(void **state)
+{
+	struct play play;
+
+	begin(&play, 10, 10);
+	assert_int_equal(looks_until_throttled(&play), 100);
+	begin(&play, 10, 10);
+	play.governor.opts.is_exact = true;
+	/* 200 ms, and what the limit allows meanwhile; then five halves of 25 % of the machine. */
+	assert_int_equal(looks_until_throttled(&play), 5);
+	assert_int_equal(play.governor.step, 5);
+
+	/* What goes on for ten more seconds is no burst any more. */
+	begin(&play, 10, 10);
+	play.governor.opts.is_exact = true;
+	play.now.now_ns += SB_NS_PER_SEC / 4;
+	play.now.bpf_ns += SB_NS_PER_SEC / 4;
+	assert_true(sb_governor_is_burst(&play.governor, &play.now));
+	play.now.now_ns += 10 * SB_NS_PER_SEC;
+	assert_false(sb_governor_is_burst(&play.governor, &play.now));
+}
+
+/* The load grows fourfold while it is throttled: no step was in vain. */
+static void test_exact(void **state)
+{
+	struct play play;
+
+	begin(&play, 10, 10);
+	play.governor.opts.is_exact = true;
+	seconds(&play, 2, &(struct load){ .sampled = 0.02 });
+	assert_int_equal(play.step, 1);
+	seconds(&play, 3, &(struct load){ .sampled = 0.08 });
+	assert_int_equal(play.step, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,7 +363,8 @@ int main(void)
 		cmocka_unit_test(test_thrift),		cmocka_unit_test(test_futile),
 		cmocka_unit_test(test_costly_way_back), cmocka_unit_test(test_cannot),
 		cmocka_unit_test(test_windows),		cmocka_unit_test(test_startup),
-		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_asked),		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_exact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
