@@ -14,6 +14,7 @@
  *	image.c		a file as a process maps it
  *	memory.c	reading a process's memory
  *	outside.c	the kernel's walkers, run in user space for threads that sleep
+ *	go_heap.c	the heap profile that programs of Go keep; it stands alone
  *	labels.c	labels of threads; label_keys.c reads the names of their keys
  *
  * A frame is a struct sb_interp_frame, two numbers without a name. A segment is a run of frames

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A bucket is {next, allnext, typ, hash, size, nstk}, then nstk return addresses, then four sets of
+ * {allocs, frees, alloc_bytes, free_bytes}. The first set is what runtime/pprof writes: sums as of
+ * the end of a mark phase, with the frees of the sweep that followed. The others are of collections
+ * that go on. That this is so is proved by each bucket: its hash is one of its stack and size, and
+ * its bytes are its objects times its size.
+ *
+ * The list is linked by `allnext`, newest first. A bucket stays where it is for as long as the
+ * program runs, and none of its words changes but the sums.
+ */
+#include "interp/core/go_heap.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "interp/core/image_priv.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/gopcln.h"
+#include "symbolizer/process/procfs.h"
+
+/* Files of a process that are looked at. That of the program itself is among the first. */
+#define FILES_MAX 32u
+
+struct bucket {
+	uint64_t next, allnext, typ, hash, size, nstk;
+};
+
+struct sums {
+	uint64_t allocs, frees, alloc_bytes, free_bytes;
+};
+
+#define TYPE_MEMORY 1u
+#define NR_SUMS	    4u
+
+struct search {
+	uint32_t tgid, nr_files;
+	uint64_t last_ino;
+	enum sb_go_heap_state state;
+	struct sb_go_heap_places places;
+};
+
+SB_DEFINE_CLEANUP(struct sb_image_file, sb_image_file_free)
+
+static bool is_symbol(struct sb_image *image, const char *name, uint64_t *ret_addr)
+{
+	return !sb_image_symbol(image, name, ret_addr, NULL);
+}
+
+static enum sb_go_heap_state look_at_program(struct sb_image *image, uint32_t tgid,
+					     struct sb_go_heap_places *ret_places)
+{
+	const struct sb_memory memory = { .tgid = tgid };
+	struct sb_go_heap_places places = {};
+	uint64_t disabled, rate;
+	uint8_t is_disabled = 0;
+
+	if (!sb_image_elf(image)->is_64)
+		return SB_GO_HEAP_UNKNOWN;
+	places.is_flagged = is_symbol(image, "runtime.mProfCycle", &places.cycle);
+	if (!is_symbol(image, "runtime.mbuckets", &places.buckets) ||
+	    !is_symbol(image, "runtime.MemProfileRate", &places.rate) ||
+	    /* Before Go 1.19. */
+	    (!places.is_flagged && !is_symbol(image, "runtime.mProf", &places.cycle)))
+		return SB_GO_HEAP_STRIPPED;
+	/* Since Go 1.17. */
+	if (is_symbol(image, "runtime.disableMemoryProfiling", &disabled) &&
+	    sb_memory_u8(&memory, disabled, &is_disabled))
+		return SB_GO_HEAP_UNREADABLE;
+	if (is_disabled)
+		return SB_GO_HEAP_NOT_LINKED;
+	if (sb_memory_u64(&memory, places.rate, &rate))
+		return SB_GO_HEAP_UNREADABLE;
+	*ret_places = places;
+	return rate ? SB_GO_HEAP_READ : SB_GO_HEAP_OFF;
+}
+
+/* Look at a file until one is a program of Go. Return: 0; -ECANCELED, when that is so. */
+static int look_at_file(void *arg, const struct sb_maps_line *line)
+{
+	sb_cleanup(sb_image_file_freep) struct sb_image_file *file = NULL;
+	sb_cleanup(sb_closep) int fd = -1;
+	struct search *search = arg;
+	struct sb_image image;
+	uint64_t addr;
+
+	if (!line->is_exec || sb_map_kind(line->path, line->path_len) != SB_MAP_FILE ||
+	    line->ino == search->last_ino)
+		return 0;
+	search->last_ino = line->ino;
+	if (search->nr_files++ == FILES_MAX)
+		return -ECANCELED;
+	fd = sb_procfs_open_line(search->tgid, line);
+	if (fd < 0 || sb_image_file_new(fd, "", &file) || !sb_gopcln_is_there(file->elf) ||
+	    !sb_elf_offset_to_addr(file->elf, line->pgoff, &addr))
+		return 0;
+	image = (struct sb_image){ .file = file, .bias = line->start - addr };
+	search->state = look_at_program(&image, search->tgid, &search->places);
+	return -ECANCELED;
+}
+
+enum sb_go_heap_state sb_go_heap_find(uint32_t tgid, struct sb_go_heap_places *ret_places)
+{
+	struct search search = { .tgid = tgid, .state = SB_GO_HEAP_NOT_GO };
+
+	/* What cannot be read is not known to be Go. */
+	(void)sb_procfs_code(tgid, look_at_file, &search);
+	if (search.state == SB_GO_HEAP_READ)
+		*ret_places = search.places;
+	return search.state;
+}
+
+void sb_go_heap_release(struct sb_go_heap *heap)
+{
+	sb_vec_release(&heap->buckets);
+	sb_vec_release(&heap->frames);
+	sb_index_release(&heap->by_addr);
+}
+
+/* stkbucket() of mprof.go. */
+static uint64_t hash_of(const uint64_t *frames, size_t nr, uint64_t size)
+{
+	uint64_t hash = 0;
+	size_t i;
+
+	for (i = 0; i <= nr; i++) {
+		hash += i < nr ? frames[i] : size;
+		hash += hash << 10;
+		hash ^= hash >> 6;
+	}
+	hash += hash << 3;
+	return hash ^ hash >> 11;
+}
+
+static uint64_t hash_addr(uint64_t addr)
+{
+	return sb_hash(&addr, sizeof(addr), 0);
+}
+
+/* Add a bucket that was not seen before. Return: 0 or a negative errno, when nothing was added. */
+static int add_bucket(struct sb_go_heap *heap, const struct sb_memory *memory, uint64_t addr,
+		      const struct bucket *at)
+{
+	struct sb_go_bucket bucket = {
+		.addr = addr,
+		.size = at->size,
+		.first = (uint32_t)heap->frames.nr,
+		.nr = (uint32_t)at->nstk,
+	};
+	uint64_t *frames;
+	int err;
+
+	if (heap->buckets.nr == SB_GO_HEAP_BUCKETS_MAX ||
+	    heap->frames.nr + at->nstk > SB_GO_HEAP_FRAMES_MAX)
+		return -E2BIG;
+	err = sb_vec_reserve(&heap->frames, heap->frames.nr + at->nstk);
+	if (err)
+		return err;
+	frames = heap->frames.at + bucket.first;
+	err = at->nstk ? sb_memory_read(memory, frames, at->nstk * sizeof(*frames),
+					addr + sizeof(*at))
+		       : 0;
+	if (!err && hash_of(frames, at->nstk, at->size) != at->hash)
+		err = -EBADMSG;
+	if (!err)
+		err = sb_vec_push(&heap->buckets, bucket);
+	if (err)
+		return err;
+	err = sb_index_add(&heap->by_addr, hash_addr(addr), (uint32_t)heap->buckets.nr - 1);
+	if (err) {
+		heap->buckets.nr--;
+		return err;
+	}
+	heap->frames.nr += at->nstk;
+	return 0;
+}
+
+/* Return: the number of the bucket, or SB_INDEX_NONE. */
+static uint32_t find_bucket(const struct sb_go_heap *heap, uint64_t addr)
+{
+	sb_index_each(it, &heap->by_addr, hash_addr(addr))
+		if (heap->buckets.at[it.id].addr == addr)
+			return it.id;
+	return SB_INDEX_NONE;
+}
+
+/* Find or add the bucket at @addr, in the look that goes on. Return: 0 or a negative errno. */
+static int meet(struct sb_go_heap *heap, const struct sb_memory *memory, uint64_t addr,
+		uint64_t *ret_next, uint32_t *ret_number)
+{
+	uint32_t number = find_bucket(heap, addr);
+	struct sb_go_bucket *known;
+	struct bucket at;
+	int err = addr % sizeof(addr) ? -EBADMSG : sb_memory_read(memory, &at, sizeof(at), addr);
+
+	if (err)
+		return err;
+	if (at.typ != TYPE_MEMORY || at.nstk > SB_GO_HEAP_DEPTH_MAX)
+		return -EBADMSG;
+	if (number == SB_INDEX_NONE) {
+		err = add_bucket(heap, memory, addr, &at);
+		number = (uint32_t)heap->buckets.nr - 1;
+	}
+	if (err)
+		return err;
+	known = &heap->buckets.at[number];
+	if (known->nr_looks == heap->nr_looks)
+		return -ELOOP;
+	if (known->nr != at.nstk || known->size != at.size)
+		return -EBADMSG;
+	known->nr_looks = heap->nr_looks;
+	*ret_next = at.allnext;
+	*ret_number = number;
+	return 0;
+}
+
+/* Read the sums of a bucket. *@nr_odd: incremented if they cannot be; one can be changing. */
+static int read_use(const struct sb_memory *memory, const struct sb_go_bucket *bucket,
+		    struct sb_go_use *ret_use, uint32_t *nr_odd)
+{
+	struct sums sums[NR_SUMS];
+	int err = sb_memory_read(memory, sums, sizeof(sums),
+				 bucket->addr + sizeof(struct bucket) +
+					 bucket->nr * sizeof(uint64_t));
+	size_t i;
+
+	if (err)
+		return err;
+	*nr_odd += sums->alloc_bytes != sums->allocs * bucket->size || sums->frees > sums->allocs;
+	ret_use->objects = sums->frees < sums->allocs ? sums->allocs - sums->frees : 0;
+	ret_use->freed = sums->frees;
+	for (i = 0, ret_use->allocated = 0; i < NR_SUMS; i++)
+		ret_use->allocated += sums[i].allocs;
+	return 0;
+}
+
+static int read_list(struct sb_go_heap *heap, const struct sb_memory *memory, uint64_t addr,
+		     struct sb_go_look *look)
+{
+	uint32_t number, nr_odd = 0;
+	int err = sb_vec_fit(&look->use, heap->buckets.nr, 0);
+
+	while (addr && !err) {
+		err = meet(heap, memory, addr, &addr, &number);
+		if (!err)
+			err = sb_vec_fit(&look->use, (size_t)number + 1, 0);
+		if (!err)
+			err = read_use(memory, &heap->buckets.at[number], &look->use.at[number],
+				       &nr_odd);
+	}
+	return !err && nr_odd > 1 + look->use.nr / 8 ? -EBADMSG : err;
+}
+
+int sb_go_heap_look(struct sb_go_heap *heap, const struct sb_memory *memory,
+		    struct sb_go_look *look)
+{
+	sb_cleanup(sb_freep) struct sb_memory_recent *recent = calloc(1, sizeof(*recent));
+	struct sb_memory by_page = *memory;
+	uint32_t cycle;
+	uint64_t head;
+	int err;
+
+	if (!recent)
+		return -ENOMEM;
+	by_page.recent = recent;
+	heap->nr_looks++;
+	look->use.nr = 0;
+	err = sb_memory_u64(memory, heap->places.rate, &look->rate);
+	err = err ?: sb_memory_u32(memory, heap->places.cycle, &cycle);
+	err = err ?: sb_memory_u64(memory, heap->places.buckets, &head);
+	if (err)
+		return err;
+	look->cycle = cycle >> heap->places.is_flagged;
+	return read_list(heap, &by_page, head, look);
+}
+
+double sb_go_heap_bytes(double nr, uint64_t size, uint64_t rate)
+{
+	const double bytes = nr * (double)size;
+
+	return rate > 1 && size ? bytes / (1 - exp(-(double)size / (double)rate)) : bytes;
+}
