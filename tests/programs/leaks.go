@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
-// leaks NR [PIECE]: as leaks.c. Pieces are slices of PIECE bytes.
+// leaks NR [PIECE]: as leaks.c. Pieces are slices of PIECE bytes. With leaks_profile.go beside it, a line of input that is
+// not empty is the file to write Go's heap profile to.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 )
 
 var piece = 1000
+var profile func(path string)
 var kept [][]byte
 var account [8]int
 
@@ -74,7 +76,11 @@ func main() {
 	fmt.Println("ready")
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		work(nr)
+		if in.Text() != "" {
+			profile(in.Text())
+		} else {
+			work(nr)
+		}
 		for _, number := range account {
 			fmt.Print(number, " ")
 		}

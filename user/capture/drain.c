@@ -357,6 +357,11 @@ int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident)
 	return err;
 }
 
+int sb_drain_add_count(struct sb_drain *drain, const struct sb_batch_count *count)
+{
+	return sb_vec_push(&drain->taken.counts, *count);
+}
+
 uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view)
 {
 	const struct sb_intake *taken = &drain->taken;

@@ -82,6 +82,8 @@ int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
  * run, before sb_drain_batch(). Return: 0; -ENOMEM: faults or counts are missing from the batch,
  * and a second call does not bring them. */
 int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident);
+/* Add a count to the last run's, before sb_drain_batch(). Return: 0; -ENOMEM: it was not added. */
+int sb_drain_add_count(struct sb_drain *drain, const struct sb_batch_count *count);
 /* Return: the sum of the weights of the last run's counts that are of the view with index @view. */
 uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view);
 /* Remove the counts of all other views from the batch, before sb_drain_batch(). */

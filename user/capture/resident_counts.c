@@ -236,7 +236,7 @@ static int count_ended(struct sb_resident *resident)
 
 		nr = owner->ended - owner->ended_said;
 		owner->ended_said = owner->ended;
-		if (!nr)
+		if (!nr || resident->spaces.at[owner->space].is_left)
 			continue;
 		key = owner->key;
 		key.op = SB_MEMORY_OP_ENDED;
@@ -258,16 +258,26 @@ static int count_unaccounted(struct sb_resident *resident)
 		if (!space->is_used || space->is_expected)
 			continue;
 		key.op = SB_MEMORY_OP_UNACCOUNTED;
-		nr = change(resident, space->sums.unaccounted, &space->said);
+		nr = change(resident, space->is_left ? 0 : space->sums.unaccounted, &space->said);
 		if (nr)
 			err = push(resident, &key, nr, space->look_ns);
 	}
 	return err;
 }
 
+void sb_resident_leave(struct sb_resident *resident, uint32_t tgid)
+{
+	size_t i;
+
+	for (i = 1; i < resident->spaces.nr; i++)
+		resident->spaces.at[i].is_left |= resident->spaces.at[i].key.tgid == tgid;
+}
+
 /* Return: the pages of an owner that are asked for. */
 static uint64_t pages_of(const struct sb_resident *resident, const struct owner *owner)
 {
+	if (resident->spaces.at[owner->space].is_left)
+		return 0;
 	switch (resident->opts.what) {
 	case SB_MEMORY_SWAPPED:
 		return owner->swapped;

@@ -32,6 +32,7 @@ struct space {
 	bool is_expected; /* its key has no start and no exec_id yet */
 	bool is_known;	  /* `before` was read, or could not be */
 	bool is_read;	  /* `runs` is complete */
+	bool is_left;	  /* sb_resident_leave() */
 	uint32_t nr_owners;
 	uint64_t start_ticks;	  /* 0: not known */
 	uint64_t look_ns;	  /* of the last look */

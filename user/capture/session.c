@@ -244,17 +244,29 @@ static int begin_at_once(struct sb_session *session)
 	return seed_existing(session);
 }
 
-/* Which pages the targets have when the run begins. Others are looked at when they first fault. */
-static int expect_residents(struct sb_session *session)
+/* What the targets have when the run begins: pages, and objects of Go. Pages of others are looked at when they first
+ * fault. */
+static int expect_held(struct sb_session *session)
 {
 	const struct sb_targets *targets = session->opts.targets;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < targets->tgids.nr && !err; i++)
-		if ((targets->tgids.at[i].rule & (SB_RULE_ALLOW | SB_RULE_AT_EXEC)) ==
-		    SB_RULE_ALLOW)
-			err = sb_resident_expect(session->resident, targets->tgids.at[i].pid);
+	for (i = 0; i < targets->tgids.nr && !err; i++) {
+		const uint32_t tgid = targets->tgids.at[i].pid, rule = targets->tgids.at[i].rule;
+		const bool is_new = rule & SB_RULE_AT_EXEC;
+
+		if (!(rule & SB_RULE_ALLOW))
+			continue;
+		if (session->resident && !is_new)
+			err = sb_resident_expect(session->resident, tgid);
+		if (session->goheap && !err)
+			err = sb_goheap_expect(session->goheap, tgid, is_new);
+		/* It has counts also if it has no page fault that would announce it. */
+		if (session->goheap && !is_new && !err)
+			err = sb_symbolizer_seed_unknown(session->opts.symbolizer, sb_now_ns(),
+							 &tgid, 1);
+	}
 	return err ? sb_reason_set(session->opts.reason, err,
 				   "cannot count the pages that the targets have already")
 		   : 0;
@@ -279,8 +291,7 @@ int sb_session_start(struct sb_session *session)
 	err = session->begin ? begin_by_iterator(session) : begin_at_once(session);
 	if (err)
 		return err;
-	if (session->resident)
-		err = expect_residents(session);
+	err = expect_held(session);
 	if (err)
 		return err;
 	sb_thinning_add_ration(&session->thinning, sb_symbolizer_ration(session->opts.symbolizer));
@@ -358,6 +369,10 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 		return err;
 	if (session->has_ended && session->opts.view_opts.fallback)
 		choose_source(session);
+	if (session->goheap)
+		err = sb_goheap_counts(session->goheap, session->drain, sb_session_shown(session));
+	if (err)
+		return err;
 	sb_rawstacks_clear(&session->asleep.raw);
 	sb_drain_batch(session->drain, &session->batch);
 	if (session->interps)
@@ -380,6 +395,8 @@ int sb_session_settle(struct sb_session *session)
 
 	if (err)
 		return sb_explain(session->opts.reason, err, "look at the pages of processes");
+	if (session->goheap && !is_open)
+		sb_goheap_look(session->goheap, session->resident);
 	return has_given_up || is_open ? 0 : iterate(session, session->settle, NULL);
 }
 
@@ -487,6 +504,7 @@ void sb_session_free(struct sb_session *session)
 	sb_drain_free(session->drain);
 	sb_spans_free(session->spans);
 	sb_resident_free(session->resident);
+	sb_goheap_free(session->goheap);
 	sb_symbolizer_ask_kernel(session->opts.symbolizer, NULL, NULL);
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);
@@ -588,6 +606,8 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 		sb_spans_stats(session->spans, &ret_stats->spans);
 	if (session->resident && of->follows_pages)
 		sb_resident_stats(session->resident, &ret_stats->resident);
+	if (session->goheap)
+		sb_goheap_stats(session->goheap, &ret_stats->goheap);
 	ret_stats->nr_lost = lost_of_view(session, view, ret_stats);
 	ret_stats->nr_asleep = session->asleep.nr;
 	ret_stats->nr_asleep_lost = session->asleep.nr_lost;

@@ -22,6 +22,7 @@
 #include "bpf/abi/sb_abi.h"
 #include "capture/batch.h"
 #include "capture/drain.h"
+#include "capture/goheap.h"
 #include "capture/interpwatch.h"
 #include "capture/procwatch.h"
 #include "capture/resident.h"
@@ -207,6 +208,7 @@ struct sb_session_stats {
 	struct sb_tracing_stats tracing;   /* zero without view_opts.fallback */
 	struct sb_spans_stats spans;	   /* zero without spans */
 	struct sb_resident_stats resident; /* zero unless the view follows pages */
+	struct sb_goheap_stats goheap;	   /* zero without view_opts.has_own_profiles */
 };
 /* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never,
  * if the view has none. @view is not checked. @wall_ns: duration of the run. The strings are valid

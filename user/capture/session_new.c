@@ -511,6 +511,17 @@ static int make_resident(struct sb_session *session)
 	return follows ? sb_resident_new(&opts, &session->resident) : 0;
 }
 
+static int make_goheap(struct sb_session *session)
+{
+	const struct sb_goheap_opts opts = {
+		.is_of_growth = session->opts.view_opts.memory_what == SB_MEMORY_OLD,
+		.is_summed = session->opts.is_summed,
+	};
+
+	return session->opts.view_opts.has_own_profiles ? sb_goheap_new(&opts, &session->goheap)
+							: 0;
+}
+
 static int load(struct sb_session *session)
 {
 	int err = make_unwinder(session);
@@ -535,6 +546,8 @@ static int load(struct sb_session *session)
 	if (err)
 		return sb_explain(session->opts.reason, err, "allocate memory for spans");
 	err = make_resident(session);
+	if (!err)
+		err = make_goheap(session);
 	if (err)
 		return sb_explain(session->opts.reason, err, "allocate memory for pages");
 	err = sb_session_prepare_slices(session);

@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "capture/asleep.h"
+#include "capture/goheap.h"
 #include "capture/resident.h"
 #include "capture/session.h"
 #include "capture/slicer.h"
@@ -43,6 +44,7 @@ struct sb_session {
 	sb_vec_link timers;
 	sb_vec_u32 timer_cpus;	      /* the CPU of each of `timers` */
 	struct sb_resident *resident; /* NULL: no view follows pages */
+	struct sb_goheap *goheap;     /* NULL: no target keeps a profile of its own heap */
 	struct sb_spans *spans;	      /* NULL: samples are not restricted to spans */
 	struct sb_thinning thinning;
 	struct sb_slices slices;

@@ -152,6 +152,10 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
  * cannot see, and which option would change it; nothing for a run without view_opts.fallback. */
 void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,
 		      struct sb_str *list);
+/* In report_goheap.c: append to @list, for each program of Go, whether its own heap profile is the source, and if not,
+ * why; nothing for a run without view_opts.has_own_profiles. */
+void sb_report_own_profiles(const struct sb_run *run, const struct sb_run_figures *figures,
+			    struct sb_str *list);
 /* In report_memory.c: add to @profile's header what the bytes are, and of what is held, how much is
  * accounted for; nothing for views that do not follow pages. Return: 0 or -ENOMEM. */
 int sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,

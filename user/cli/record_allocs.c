@@ -131,8 +131,20 @@ static const char *why_not(const struct sb_record_opts *opts, const struct sb_vi
 /* What a result is of. */
 enum source { CALLS, PAGES, CALLS_OR_PAGES };
 
-/* What the source cannot see, for each runtime of the targets. */
-static void tell_own_heaps(const struct sb_alloc_found *found, enum source source)
+/* Return: whether there is a runtime whose programs can keep a profile of their heap. */
+static bool has_profiles(const struct sb_alloc_found *found)
+{
+	size_t i;
+
+	for (i = 0; sb_own_heaps[i].name; i++)
+		if (found->own_heaps >> i & 1 && sb_own_heaps[i].profiles)
+			return true;
+	return false;
+}
+
+/* What the source cannot see, for each runtime of the targets. @has_profiles: profiles of heaps are read. */
+static void tell_own_heaps(const struct sb_alloc_found *found, enum source source,
+			   bool has_profiles)
 {
 	size_t i;
 
@@ -144,6 +156,13 @@ static void tell_own_heaps(const struct sb_alloc_found *found, enum source sourc
 				sb_own_heaps[i].lump);
 		if (!(found->own_heaps >> i & 1))
 			continue;
+		if (has_profiles && sb_own_heaps[i].profiles) {
+			sb_info("%s keeps %s in a heap of its own; of programs that keep a profile "
+				"of it, the source is that profile, and of others pages, where code "
+				"whose objects are gone can rank above the code that leaks",
+				sb_own_heaps[i].name, sb_own_heaps[i].objects);
+			continue;
+		}
 		if (source == CALLS_OR_PAGES)
 			sb_info("traced calls do not see %s of %s; if they explain less than half "
 				"of the pages, the source is pages",
@@ -191,7 +210,7 @@ static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *
 		sb_info("the functions of '%s'%s are probed, which costs programs about %s",
 			found->file, more, kind->options & SB_VIEW_HELD ? COST_FOLLOW : COST_ALLOC);
 	if (found->source == SB_ALLOC_FUNCTIONS)
-		tell_own_heaps(found, CALLS);
+		tell_own_heaps(found, CALLS, false);
 	tell_skipped(found);
 }
 
@@ -213,7 +232,7 @@ static void trace_first(const struct sb_record_opts *opts, const struct sb_alloc
 		", as long as that is less than %.4g %% of all CPUs (--max-overhead); after that, "
 		"the source is pages",
 		found->file, opts->run.overhead_max_ppm / 1e4);
-	tell_own_heaps(found, CALLS_OR_PAGES);
+	tell_own_heaps(found, CALLS_OR_PAGES, view_opts->has_own_profiles);
 	tell_skipped(found);
 }
 
@@ -234,6 +253,7 @@ static int go_by_pages(struct sb_record_opts *opts, const struct sb_alloc_found 
 		return -EINVAL;
 	}
 	view_opts->memory_what = view->kind->is_of_growth ? SB_MEMORY_OLD : SB_MEMORY_HELD;
+	view_opts->has_own_profiles = !is_machine && has_profiles(found);
 	if (is_allocator && !is_machine && sb_views_add(&opts->run.views, view)) {
 		trace_first(opts, found, view_opts);
 		return 0;
@@ -247,7 +267,7 @@ static int go_by_pages(struct sb_record_opts *opts, const struct sb_alloc_found 
 			       " (--max-overhead off allows it)"
 			     : "no allocator that is known was found",
 		view->kind->is_of_growth ? " for more than half of it" : "");
-	tell_own_heaps(found, PAGES);
+	tell_own_heaps(found, PAGES, view_opts->has_own_profiles);
 	return 0;
 }
 

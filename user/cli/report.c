@@ -419,6 +419,7 @@ static const struct {
 	{ "spans: ", sb_report_span_lines },
 	{ "", sb_report_interp_lines },
 	{ "", sb_report_source },
+	{ "", sb_report_own_profiles },
 	{ "", add_growth },
 	{ "", add_slices },
 	{ "", add_probe_cost },
@@ -533,7 +534,7 @@ static void explain_targets(const struct sb_run *run)
 /* Its view says why. What could not be read may be another reason. */
 static void explain_view(const struct sb_run *run, const struct sb_run_figures *figures)
 {
-	sb_cleanup(sb_str_release) struct sb_str unread = {}, source = {};
+	sb_cleanup(sb_str_release) struct sb_str unread = {}, source = {}, profiles = {};
 
 	sb_err(0, "nothing was sampled: %s; sample longer, or other targets",
 	       run->config->views.at[0]->kind->empty);
@@ -543,6 +544,9 @@ static void explain_view(const struct sb_run *run, const struct sb_run_figures *
 	sb_report_source(run, figures, &source);
 	if (source.len)
 		report_rows("", &source);
+	sb_report_own_profiles(run, figures, &profiles);
+	if (profiles.len)
+		report_rows("", &profiles);
 }
 
 /* What to do about lost samples. Of some causes it is only known that they happen. */

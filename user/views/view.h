@@ -78,8 +78,10 @@ struct sb_view_opts {
 	bool is_replaceable;	 /* replaceable() will be called; set by the session */
 	uint32_t memory_kinds;	 /* bits 1 << enum sb_memory_kind; 0: all */
 	uint32_t fallback;	 /* enum sb_fallback */
-	bool needs_slices;	 /* allocations of the whole machine, under a limit */
-	bool is_of_time;	 /* memory: weigh by how long it is held, so that blocks add up */
+	/* What programs hold can be had from profiles of their own, in place of a view by pages. */
+	bool has_own_profiles;
+	bool needs_slices; /* allocations of the whole machine, under a limit */
+	bool is_of_time;   /* memory: weigh by how long it is held, so that blocks add up */
 };
 
 /* Pieces of memory that are followed at a time; with what is known of each it takes 300 bytes of

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""leak and heap of programs of Go, by the profile that these keep themselves, beside what that says in the programs' own words.
+
+go_heap.py STACKBPF LEAKS_GO LEAKS_PROFILE_GO [PART...]
+"""
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from live import Result, check, done, need_root, run_parts, sampling, skip, stackbpf, wait_for
+
+need_root()
+if not shutil.which('go'):
+    skip('there is no go')
+BINARY, SOURCE, PROFILE = sys.argv[1:4]
+WORK = tempfile.TemporaryDirectory()
+SHARES = {'much': 0.6, 'some': 0.3, 'little': 0.1}
+
+
+def built(name, *args):
+    path = f'{WORK.name}/{name}'
+    subprocess.run(['go', 'build', '-o', path, *args], check=True)
+    return path
+
+
+PROGRAM = built('leaks', SOURCE, PROFILE)
+
+
+class Leaking:
+    """A program that leaks all the time, beside ten times as much that comes and goes."""
+
+    def __init__(self, path, rate):
+        self.process = subprocess.Popen([path, '500'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, 'RATE': str(rate)})
+        self.process.stdout.readline()
+        self.pid = str(self.process.pid)
+        self.ends = False
+        self.said = []
+        self.worker = threading.Thread(target=self._work)
+
+    def ask(self, line):
+        self.process.stdin.write(line + '\n')
+        self.process.stdin.flush()
+        return self.process.stdout.readline().split()
+
+    def _work(self):
+        while not self.ends:
+            words = [int(word) for word in self.ask('')]
+            self.said.append((time.monotonic(), sum(words[0:6:2])))
+            time.sleep(0.02)
+
+    def leaked(self, since, until):
+        """Bytes between two times."""
+        at = [max((kept for when, kept in self.said if when <= end), default=0) for end in (since, until)]
+        return at[1] - at[0]
+
+    def in_use(self):
+        """By function, in bytes, as the program's own profile and pprof have it."""
+        path = f'{WORK.name}/heap.pb.gz'
+        self.ask(path)
+        text = subprocess.run(['go', 'tool', 'pprof', '-sample_index=inuse_space', '-unit=b', '-top', '-cum', PROGRAM, path],
+                              capture_output=True, text=True, check=True).stdout
+        return {name: int(bytes) for bytes, name in re.findall(r'(\d+)B +[\d.]+% +main\.(\w+)\n', text)}
+
+
+@contextlib.contextmanager
+def leaking(path=PROGRAM, rate=16384):
+    target = Leaking(path, rate)
+    try:
+        target.ask('')
+        target.worker.start()
+        yield target
+    finally:
+        target.ends = True
+        target.worker.join()
+        target.process.kill()
+        target.process.communicate()
+
+
+def said_by(result):
+    return ' '.join(result.err.replace('stackbpf:', '').split())
+
+
+def ran(view, target, seconds=6):
+    with sampling(BINARY, view, '-p', target.pid) as run:
+        began = time.monotonic()
+        time.sleep(seconds)
+    target.ends = True
+    target.worker.join()
+    return run.result, began, said_by(run.result)
+
+
+def of(result, name):
+    return sum(weight for stack, weight in result.stacks.items() if f'main.{name}' in stack)
+
+
+def are_shares(parts):
+    return sum(parts.values()) and all(abs(parts[name] / sum(parts.values()) - share) < 0.02 for name, share in SHARES.items())
+
+
+def leak():
+    """The three functions that leak, with what they leak, and nothing else."""
+    with leaking() as target:
+        result, began, said = ran('leak', target)
+    parts = {name: of(result, name) for name in SHARES}
+    check('which samples one allocation in 16384 bytes' in said, f'the source is told: {said}')
+    check(are_shares(parts) and of(result, 'churn') < 0.02 * result.total and 'main.much' in max(result.stacks, key=result.stacks.get),
+          f'the leak is first: {result.stacks}, {said}')
+    early = float(re.search(r'allocated in the first ([\d.]+) s and has outlived', said)[1])
+    truth = target.leaked(began, began + early)
+    check(1.5 <= early <= 4 and abs(sum(parts.values()) / truth - 1) < 0.25, f'so much: {parts} of {truth} in {early} s')
+    check('a minute' in result.err, f'with its growth: {said}')
+
+
+def heap():
+    """What came and is in use, as the program tells itself."""
+    with leaking() as target:
+        result, _, said = ran('heap', target)
+        held = target.in_use()
+    parts = {name: of(result, name) for name in SHARES}
+    check('source: Go\'s own heap profile' in said and 'after the last garbage collection' in said, f'the source is told: {said}')
+    check(are_shares(parts) and are_shares({name: held[name] for name in SHARES}), f'in use: {result.stacks}, {held}')
+    check(sum(parts.values()) <= 1.05 * sum(held[name] for name in SHARES), f'no more than there is: {parts}, {held}')
+
+
+def command():
+    """Of a program that the run starts, all that it holds came in the run."""
+    path = f'{WORK.name}/command.folded'
+    run = subprocess.Popen([BINARY, 'heap', '-t', '4', '--max-overhead=1', '-o', path, '--', PROGRAM, '500'], stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, 'RATE': '16384'})
+    run.stdin.write('\n' * 12)
+    run.stdin.flush()
+    said = [run.stdout.readline() for _ in range(13)][-1]
+    wait_for(lambda: os.path.exists(path), 'the result')
+    err = run.communicate()[1]
+    with open(path, encoding='utf-8') as file:
+        result = Result(0, file.read(), err)
+    kept = sum(int(word) for word in said.split()[0:6:2])
+    parts = {name: of(result, name) for name in SHARES}
+    # What came since the last collection, after which the heap may double, is not seen.
+    check(are_shares(parts) and 0.4 * kept < sum(parts.values()) < 1.1 * kept, f'a command: {parts} of {kept}, {err}')
+
+
+def without():
+    """Why there is no profile, for each way of not having one; the source is pages then."""
+    for path, rate, why in ((built('plain', SOURCE), 16384, 'nothing in the program refers to runtime.MemProfile; import net/http/pprof'),
+                            (built('stripped', '-ldflags=-s', SOURCE, PROFILE), 16384, 'the program has no symbols that say where it is'),
+                            (PROGRAM, 0, 'has set runtime.MemProfileRate to 0')):
+        with leaking(path, rate) as target:
+            result, _, said = ran('leak', target, 2)
+        check('Go\'s own heap profile is not the source:' in said and why in said and result.stacks, f'{why}: {said}')
+
+
+def idle():
+    """Without a collection nothing is known of what came: pages are the source."""
+    with leaking() as target:
+        target.ends = True
+        target.worker.join()
+        result = stackbpf(BINARY, 'leak', '-t', '2', '-p', target.pid)
+    check('too few garbage collections ended in the run' in said_by(result), f'idle: {result.err}')
+
+
+run_parts((leak, heap, command, without, idle), sys.argv[4:])
+done()

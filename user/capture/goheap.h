@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What programs of Go hold, by the heap profile that they keep themselves (interp/core/go_heap.h).
+ * It is looked at when the run begins, about once a second, and at its end; the difference makes
+ * counts, in place of those of the process's pages. Of a stack and a size of objects it is known
+ * only how many are in use, not which of them: what came in the run is how much that has grown. For
+ * `leak` it is the growth that was there at each look of the run's second half.
+ *
+ * Processes that are not targets by number, or whose profile cannot be used, are left to pages.
+ *
+ * Internal to capture, but for the figures. Thread: the session's. No pointer may be NULL unless a
+ * contract says so.
+ */
+#ifndef SB_CAPTURE_GOHEAP_H
+#define SB_CAPTURE_GOHEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi/sb_abi.h"
+#include "interp/core/go_heap.h"
+
+struct sb_drain;
+struct sb_goheap;
+struct sb_resident;
+
+/* Processes that are followed. Each has up to 16 looks at its buckets, of 24 bytes: 34 MiB at the
+ * most. */
+#define SB_GOHEAP_PROCESSES_MAX 16u
+
+struct sb_goheap_opts {
+	bool is_of_growth; /* count what came in the first half of the run */
+	bool is_summed;	   /* a count is what changed since the last one, modulo 2^64 */
+};
+
+/* Make it; the caller ends *ret_goheap with sb_goheap_free(). Return: 0; -ENOMEM: *ret_goheap is
+ * untouched. */
+int sb_goheap_new(const struct sb_goheap_opts *opts, struct sb_goheap **ret_goheap);
+/* Free it. Accepts NULL. */
+void sb_goheap_free(struct sb_goheap *goheap);
+
+/*
+ * Follow a process from now on; once for each. @is_new: it has yet to call execve(), and all that
+ * it holds then came in the run. Return: 0, also if it is no program of Go, or there is no room for
+ * it; -ENOMEM.
+ */
+int sb_goheap_expect(struct sb_goheap *goheap, uint32_t tgid, bool is_new);
+/* Look at all processes, because counts are wanted: sb_goheap_counts() makes them, after the next
+ * drain. Those that are told by their profile from now on leave @resident. */
+void sb_goheap_look(struct sb_goheap *goheap, struct sb_resident *resident);
+/* Add the counts of the last sb_goheap_look() to the drain's last batch, with their stacks, unless
+ * an earlier call did; then look at the processes again, if it is time. @view: the number of the
+ * view to count for. Return: 0; -ENOMEM: some are missing. */
+int sb_goheap_counts(struct sb_goheap *goheap, struct sb_drain *drain, uint32_t view);
+
+struct sb_goheap_stats {
+	uint32_t nr; /* programs of Go that were followed */
+	struct sb_goheap_process {
+		uint32_t tgid;
+		char comm[SB_COMM_LEN];
+		enum sb_go_heap_state state; /* READ: the process is told by its profile */
+		uint64_t rate;		     /* of the last look */
+		uint64_t nr_cycles; /* collections that ended between the first and the last look */
+		uint64_t early_ns;  /* the part of the run that is_of_growth counts */
+	} at[SB_GOHEAP_PROCESSES_MAX];
+	uint32_t nr_left_out; /* targets beyond these, which may be programs of Go */
+};
+/* Get the figures: of the last sb_goheap_look(). */
+void sb_goheap_stats(const struct sb_goheap *goheap, struct sb_goheap_stats *ret_stats);
+
+#endif
