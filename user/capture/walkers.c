@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/peer.h"
+#include "base/time.h"
 #include "capture/session.h"
 #include "capture/targets.h"
 #include "capture/thread.h"
@@ -26,8 +27,10 @@
 #include "views/views.h"
 #include "workers/privileges.h"
 
-/* Targets that are looked at one after the other before the start. */
+/* Targets that are looked at one after the other before the start, and for how long. One look can take as long as a
+ * reader is waited for (symbolizer/process/reader.h). */
 #define TARGETS_MAX 16u
+#define LOOKS_NS    (500 * SB_NS_PER_MS)
 /* The object has 70 maps. */
 #define FDS_MAX	    256
 
@@ -55,6 +58,7 @@ uint32_t sb_walkers_choose(const struct sb_session_opts *opts)
 	const uint32_t wanted = opts->interp ? sb_interp_wanted(opts->interp) : 0;
 	const struct sb_targets *targets = opts->targets;
 	struct sb_interp_confs confs;
+	const uint64_t begin_ns = sb_now_ns();
 	uint32_t chosen = 0;
 	size_t i;
 
@@ -65,7 +69,8 @@ uint32_t sb_walkers_choose(const struct sb_session_opts *opts)
 		const struct sb_space_key space = { .tgid = targets->tgids.at[i].pid };
 
 		/* One that is just starting is about to map more. */
-		if (sb_interp_look(opts->interp, &space, &confs))
+		if (sb_interp_look(opts->interp, &space, &confs) ||
+		    sb_now_ns() - begin_ns > LOOKS_NS)
 			return wanted;
 		chosen |= sb_interp_found_in(opts->interp, &space);
 	}
