@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The mappings of one generation (procgen.c), as the events of processes (procmaps.c) change them.
- * Internal to these two files. No pointer is NULL. Thread: one at a time for each struct
- * sb_procmaps.
+ * The mappings of one generation (procgen.c), which is an address space: a process between two
+ * calls of execve(). The events of processes (procmaps.c) change them. Internal to these two files.
+ * No pointer is NULL. Thread: one at a time for each struct sb_procmaps.
  */
 #ifndef SB_PROCMAPS_PRIV_H
 #define SB_PROCMAPS_PRIV_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The state of resident.h: resident.c takes the faults, resident_look.c looks at the pages, and
- * resident_counts.c makes counts of both. Thread: the session's. The number of a space, below, is
- * that of one in use, and is not checked. No pointer is NULL. */
+ * resident_counts.c makes counts of both. Thread: the session's. A space is what is known of one
+ * address space; its number, below, is its index in resident->spaces, and is that of one in use,
+ * which is not checked. No pointer is NULL. */
 #ifndef SB_CAPTURE_RESIDENT_PRIV_H
 #define SB_CAPTURE_RESIDENT_PRIV_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state of a session. session_new.c makes it, session.c runs it, session_cpus.c has its
- * timers. Internal to session*.c. Thread: the session's. No pointer is NULL. */
+/* The state of a session. session_new.c makes it, session.c runs it, session_cpus.c has its timers,
+ * and session_slices.c attaches probes for a part of the time only. Internal to session*.c. Thread:
+ * the session's. No pointer is NULL. */
 #ifndef SB_CAPTURE_SESSION_PRIV_H
 #define SB_CAPTURE_SESSION_PRIV_H
 

@@ -55,10 +55,10 @@ void sb_uwprocs_free(struct sb_uwprocs *procs);
 /*
  * Serve a request for a process (need->tgid, start_ns, exec_id; start_ns 0: that which has the tgid
  * now): read its mappings and publish them. Files are opened through the process; tables are not
- * built. Return: 0; -EAGAIN when it was
- * read just now: call sb_uwprocs_reread(); -ESRCH when there is no such process; -ENOMEM; or
- * another negative errno, of reading /proc or of opts.publish(), when nothing was published. An
- * older list is unpublished if the mappings cannot be read, except for -ENOMEM.
+ * built. Return: 0; -EAGAIN when it was read just now: call sb_uwprocs_reread(); -ESRCH when there
+ * is no such process; -ENOMEM; or another negative errno, of reading /proc or of opts.publish(),
+ * when nothing was published. An older list is unpublished if the mappings cannot be read, except
+ * for -ENOMEM.
  */
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 /*

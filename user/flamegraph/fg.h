@@ -86,10 +86,9 @@ int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
  * Read a whole stream. The format (folded with one count or two, SystemTap .bt, perf script) is
  * recognised by its first bytes. Several streams are merged. Lines that are not valid are counted
  * and left out. @fd is read to its end and not closed; if it is non-blocking, this waits for data.
- * Return: 0,
- * also if all lines were left out; -EINVAL if it is not text, or has two weights in a line and the
- * streams before one, or the other way round, and sb_fg_complaint() says so, and nothing was added;
- * -ENOMEM; another error of reading, and the lines before it were added.
+ * Return: 0, also if all lines were left out; -EINVAL if it is not text, or has two weights in a
+ * line and the streams before one, or the other way round, and sb_fg_complaint() says so, and
+ * nothing was added; -ENOMEM; another error of reading, and the lines before it were added.
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 

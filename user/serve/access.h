@@ -56,8 +56,7 @@ int sb_access_check_host(const struct sb_access *access, const struct sb_http_re
 			 const char **ret_why);
 /* Return: whether @query, the part of an address behind "?", has a parameter "token" with the right
  * token; false, too, if it has none. Percent signs are not decoded: no token contains what would be
- * encoded. access->token is
- * not NULL. */
+ * encoded. access->token is not NULL. */
 bool sb_access_query_has_token(const struct sb_access *access, struct sb_http_text query);
 
 #endif

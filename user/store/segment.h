@@ -155,9 +155,9 @@ struct sb_segment_time {
  *
  * Blocks may be appended in any order of time; in segment->blocks those that begin later move up by
  * one index, which nr_sorts does not count. Return: 0; -EFBIG: the file would exceed
- * SB_SEGMENT_BYTES_MAX or SB_SEGMENT_BLOCKS_MAX; -E2BIG
- * beyond SB_RECORD_BYTES_MAX; -ENOSPC and other errors of I/O; -ENOMEM. On error the file is as
- * before, and the entries of the dictionary are written with the next block.
+ * SB_SEGMENT_BYTES_MAX or SB_SEGMENT_BLOCKS_MAX; -E2BIG beyond SB_RECORD_BYTES_MAX; -ENOSPC and
+ * other errors of I/O; -ENOMEM. On error the file is as before, and the entries of the dictionary
+ * are written with the next block.
  */
 int sb_segment_append(struct sb_segment *segment, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_segment_sums *sums);
