@@ -18,6 +18,9 @@
 #include "views/skel.h"
 #include "workers/privileges.h"
 
+/* More than libbpf opens at a time to find out what the kernel can do. */
+#define FDS_LEFT 8
+
 /* What libbpf complained of first: it is what failed, the rest follows from it. */
 static struct {
 	libbpf_print_fn_t next;
@@ -135,6 +138,25 @@ int sb_explain_setting(struct sb_reason *reason, int err, const char *what)
 			     what);
 }
 
+/*
+ * Whether descriptors have run out. libbpf finds out by small programs and types what the kernel can do, and takes a lack
+ * of descriptors then for a lack of the kernel: so some must be left.
+ */
+static bool lacks_fds(void)
+{
+	int fds[FDS_LEFT], nr;
+	bool lacks = false;
+
+	for (nr = 0; nr < FDS_LEFT && !lacks; nr++) {
+		fds[nr] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+		lacks = fds[nr] < 0 && errno == EMFILE;
+	}
+	while (nr--)
+		if (fds[nr] >= 0)
+			close(fds[nr]);
+	return lacks;
+}
+
 /* "libbpf: prog 'oncpu_tick': BPF program load failed: ...", "libbpf: map 'counts': failed to create: ..." */
 static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -142,13 +164,8 @@ static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
 	int had = errno;
 	va_list again;
 
-	if (level == LIBBPF_WARN && !heard.lacks_fd) {
-		int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-
-		heard.lacks_fd = fd < 0 && errno == EMFILE;
-		if (fd >= 0)
-			close(fd);
-	}
+	if (level == LIBBPF_WARN && !heard.lacks_fd)
+		heard.lacks_fd = lacks_fds();
 	if (level == LIBBPF_WARN && !heard.kind[0] && strstr(fmt, "failed")) {
 		va_copy(again, ap);
 		vsnprintf(line, sizeof(line), fmt, again);
