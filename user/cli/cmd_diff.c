@@ -177,7 +177,8 @@ static int read_files(struct sides *sides, const sb_vec_str *paths)
 
 	if (sb_streq(paths->at[SB_TREE_A], "-") && sb_streq(paths->at[SB_TREE_B], "-"))
 		return sb_fail(SB_EXIT_USAGE, 0,
-			       "diff: standard input ('-') can be only one of A and B");
+			       "diff: standard input ('-') can be only one of A and B; name a "
+			       "file");
 	for (side = 0; side < SB_TREE_NR && status < 0; side++)
 		status = read_side(sides, side, paths->at[side]);
 	return status;

@@ -409,7 +409,9 @@ static int say_error(struct export *export, int err, const struct sb_export_stat
 			  "it (Debian: libcurl4)");
 		break;
 	case -EBUSY:
-		sb_err(0, "export: another process is sending the same data to '%s' already",
+		sb_err(0,
+		       "export: another process is sending the same data to '%s' already; stop "
+		       "it first",
 		       state->to);
 		break;
 	case -EAGAIN:

@@ -189,7 +189,7 @@ static int check(struct sb_record_opts *opts, bool has_screen)
 	if (opts->every_ns < EVERY_NS_MIN)
 		sb_err(0, "top: --every must be at least 100ms");
 	else if (opts->window_ns < opts->every_ns)
-		sb_err(0, "top: --window is shorter than --every");
+		sb_err(0, "top: --window is shorter than --every; choose a longer one");
 	else if (opts->window_ns / opts->every_ns > SB_TOP_SLOTS_MAX)
 		sb_err(0, "top: --window must be at most %u times --every", SB_TOP_SLOTS_MAX);
 	else if (has_screen && opts->run.command)

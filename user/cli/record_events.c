@@ -131,7 +131,7 @@ int sb_record_span_label(const char *in, const char *until, const char **ret_key
 	else if (until)
 		sb_reason_set(reason, 0,
 			      "--until does not go with --in label:KEY, whose spans end when the "
-			      "thread's label changes");
+			      "thread's label changes; leave out --until");
 	else
 		*ret_key = key;
 	return *ret_key ? 0 : -EINVAL;

@@ -50,7 +50,7 @@ static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, con
 static int take_command(struct sb_record_opts *fields, struct sb_opts *opts)
 {
 	if (opts->tail && !*opts->tail)
-		return sb_opts_fail(opts, "the command after '--' is missing");
+		return sb_opts_fail(opts, "the command after '--' is missing; append it");
 	if (opts->tail && fields->shell_command)
 		return sb_opts_fail(opts, "-c and '--' both name a command; use only one of "
 					  "them");
@@ -162,7 +162,8 @@ static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
 	struct sb_reason reason = {};
 
 	if (fields->run.view_opts.slowest && fields->value)
-		return sb_opts_fail(opts, "--slowest and --value cannot be used together");
+		return sb_opts_fail(opts, "--slowest and --value cannot be used together; leave "
+					  "one out");
 	if (sb_record_check_pairs(&events, sb_record_opt_is_for("from", opts->command), &reason))
 		return sb_opts_fail(opts, "%s", reason.text);
 	return 0;
@@ -230,12 +231,13 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 	if (fields->run.targets.follow_children && !fields->run.command &&
 	    !fields->run.targets.tgids.nr)
 		return sb_opts_fail(opts, "-s follows the child processes of -p or of a "
-					  "command, but neither was given");
+					  "command, but neither was given; leave it out, or add "
+					  "one");
 	for (i = 0; fields->run.targets.follow_children && i < fields->run.targets.tgids.nr; i++)
 		if (fields->run.targets.tgids.at[i].rule == SB_RULE_ALLOW)
 			fields->run.targets.tgids.at[i].rule |= SB_RULE_FOLLOW;
 	if (fields->run.unwind_bytes > UNWIND_MAX)
-		return sb_opts_fail(opts, "--unwind-memory: the limit is 1G");
+		return sb_opts_fail(opts, "--unwind-memory: the limit is 1G; choose less");
 	if (fields->run.view_opts.max_ns &&
 	    fields->run.view_opts.max_ns < fields->run.view_opts.min_ns)
 		return sb_opts_fail(opts, "--max is shorter than --min, so no event could "

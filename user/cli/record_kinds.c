@@ -78,8 +78,10 @@ static int check_options(const struct sb_record_opts *opts, const struct sb_reco
 	struct sb_reason why = {};
 
 	if (missing)
-		sb_reason_set(reason, 0, "%s:%u: '%s' cannot be recorded with %s", path_of(opts),
-			      definition->line, kind->name, missing);
+		sb_reason_set(reason, 0,
+			      "%s:%u: '%s' cannot be recorded with %s; leave that "
+			      "out",
+			      path_of(opts), definition->line, kind->name, missing);
 	else if (sb_record_check_pairs(&events, view->options & SB_VIEW_PAIRS, &why))
 		sb_reason_set(reason, 0, "%s:%u: '%s': %s", path_of(opts), definition->line,
 			      kind->name, why.text);

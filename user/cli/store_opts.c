@@ -189,7 +189,7 @@ static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *a
 		return;
 	sb_ask_print_time(answer->from_s, from);
 	sb_ask_print_time(answer->to_s, to);
-	sb_warn("blocks of finer resolution have expired: the result covers %s to %s, which "
+	sb_warn("blocks of finer resolution have expired, so the result covers %s to %s, which "
 		"is more than requested",
 		from, to);
 }

@@ -294,7 +294,7 @@ static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const cha
 		sb_reason_set(
 			search->to->reason, 0,
 			"event '%s': the offset is beyond the end of the function, which has %llu "
-			"bytes",
+			"bytes; choose a smaller one",
 			search->to->text, (unsigned long long)sym->st_size);
 		return -EINVAL;
 	}
@@ -406,7 +406,9 @@ static int tell_refused(const struct search *search)
 			search->nr_refused, search->refused, search->why_refused);
 		return 0;
 	}
-	sb_reason_set(to->reason, 0, "event '%s': the returns of '%s' cannot be probed: %s",
+	sb_reason_set(to->reason, 0,
+		      "event '%s': the returns of '%s' cannot be probed: %s; trace "
+		      "only where it begins",
 		      to->text, search->refused, search->why_refused);
 	return -EOPNOTSUPP;
 }

@@ -303,8 +303,10 @@ int sb_event_parse(const char *text, struct sb_event_spec *ret_spec, struct sb_r
 		if (!sb_streq(prefixes[i].word, fields.at[0]))
 			continue;
 		if (fields.nr - 1 < prefixes[i].min || fields.nr - 1 > prefixes[i].max) {
-			sb_reason_set(reason, 0, "the event '%s' is not spelled like '%s'", text,
-				      prefixes[i].example);
+			sb_reason_set(reason, 0,
+				      "the event '%s' is not spelled like '%s'; see "
+				      "stackbpf-trace(8)",
+				      text, prefixes[i].example);
 			return -EINVAL;
 		}
 		ret_spec->kind = prefixes[i].kind;

@@ -192,7 +192,7 @@ static void test_command(void **state)
 	assert_null(got.run.command[3]);
 	assert_true(got.run.targets.follow_children);
 	assert_int_equal(parse("-a", "--", "sleep", "1"), 0);
-	refused("the command after '--' is missing", "--");
+	refused("the command after '--' is missing; append it", "--");
 	refused("-c and '--' both name a command; use only one of them", "-c", "x", "--", "y");
 	refused("option '-t' needs a value: DUR", "-t", "--", "y");
 }
@@ -294,8 +294,9 @@ static void test_contradictions(void **state)
 {
 	refused("-a samples the whole machine; leave out -a or the other targets", "-a", "-p", "1");
 	assert_int_equal(parse("-a", "-p", "!1"), 0);
-	refused("-s follows the child processes of -p or of a command, but neither was given", "-s",
-		"-n", "x");
+	refused("-s follows the child processes of -p or of a command, but neither was given; "
+		"leave it out, or add one",
+		"-s", "-n", "x");
 }
 
 static void test_help_stops(void **state)
