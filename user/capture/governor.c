@@ -76,7 +76,7 @@ static double room(const struct sb_governor *governor, double own, uint32_t step
 static bool lower(struct sb_governor *governor, double bpf, double own)
 {
 	double expected = bpf;
-	uint32_t step = governor->step;
+	uint32_t step = governor->step, from, stride;
 
 	while (expected > room(governor, own, step) && step < governor->step_max &&
 	       step < governor->step + governor->opts.jump_max) {
@@ -90,10 +90,14 @@ static bool lower(struct sb_governor *governor, double bpf, double own)
 	    governor->nr_calm_wanted < NR_CALM_MAX)
 		governor->nr_calm_wanted *= 2;
 	governor->nr_since_back = 0;
-	governor->jumps[governor->nr_jumps++] = (struct sb_governor_jump){
-		.from = governor->step,
-		.before = bpf,
-	};
+	/* Where it is known what each step saves, it goes back step by step. */
+	stride = governor->opts.is_exact ? 1 : step - governor->step;
+	for (from = governor->step; from < step; from += stride)
+		governor->jumps[governor->nr_jumps++] = (struct sb_governor_jump){
+			.from = from,
+			.before = bpf,
+			.saved = governor->opts.is_exact ? 2 : 0,
+		};
 	change(governor, step);
 	return true;
 }
@@ -113,9 +117,8 @@ static bool judge_jump(struct sb_governor *governor, double bpf)
 	jump = &governor->jumps[governor->nr_jumps - 1];
 	if (jump->saved > 0)
 		return false;
-	jump->saved = governor->opts.is_exact ? (double)(1u << (governor->step - jump->from))
-					      : jump->before / max(bpf, 1e-9);
-	if (governor->opts.is_exact || bpf <= jump->before * HELPED)
+	jump->saved = jump->before / max(bpf, 1e-9);
+	if (bpf <= jump->before * HELPED)
 		return false;
 	governor->step_max = jump->from;
 	governor->nr_futile = governor->nr_futile_wanted;

@@ -352,6 +352,9 @@ static void test_exact(void **state)
 	assert_int_equal(play.step, 1);
 	seconds(&play, 3, &(struct load){ .sampled = 0.08 });
 	assert_int_equal(play.step, 3);
+	/* It becomes a third: one step of the last two is taken back. */
+	seconds(&play, 50, &(struct load){ .sampled = 0.026 });
+	assert_int_equal(play.step, 2);
 }
 
 int main(void)
