@@ -10,12 +10,18 @@
  *	spaces.c	processes that are remembered, and what is kept of those that are not
  *	names.c		names of frames
  *	anchors.c	where the loops of interpreters are; what a process runs
- *	runtime.h	the interface of one runtime; bpf/abi/sb_runtimes.def lists all runtimes
- *	image.c		a file as a process maps it
- *	memory.c	reading a process's memory
+ *	runtime.h	the interface of one runtime; table.c has all of them
+ *	files.c		files that processes map, each of which is examined once for runtimes
+ *	image.c		such a file, as a process maps it; split_functions.c finds the second part
+ *			of functions that the compiler has split
+ *	stub.c		what a short function does, read from its machine code
+ *	threads.c	how a libc stores thread-specific data
+ *	memory.c	reading a process's memory; pages.c reads many pages at once
+ *	lua_text.c	names of functions and files, for LuaJIT and PUC Lua
  *	outside.c	the kernel's walkers, run in user space for threads that sleep
  *	go_heap.c	the heap profile that programs of Go keep; it stands alone
- *	labels.c	labels of threads; label_keys.c reads the names of their keys
+ *	labels.c	labels of threads; label_keys.c reads the names of their keys, label_go.c
+ *			finds those of goroutines
  *
  * A frame is a struct sb_interp_frame, two numbers without a name. A segment is a run of frames
  * from one entry of the interpreter by C code to the next; an anchor is a range of machine code,
