@@ -298,7 +298,7 @@ void sb_goheap_look(struct sb_goheap *goheap, struct sb_resident *resident)
 		look_at(process);
 		decide(process, goheap->opts.is_of_growth);
 		if (process->is_source)
-			sb_resident_leave(resident, process->key.tgid);
+			sb_resident_leave(resident, process->key.tgid, &process->key);
 	}
 	goheap->is_looking = true;
 }
@@ -318,10 +318,9 @@ struct span {
 
 /* What has become of the samples of a bucket. */
 struct change {
-	double part;   /* of those that came before the use was looked at: those that count */
-	double in_use; /* at the least */
-	double grown;  /* by so much, at the least */
-	double freed;  /* by each collection, on average */
+	double part;  /* of those that came before the use was looked at: those that count */
+	double grown; /* by so much, at the least */
+	double freed; /* by each collection, on average */
 };
 
 static struct change change_of(const struct process *process, size_t bucket,
@@ -345,7 +344,6 @@ static struct change change_of(const struct process *process, size_t bucket,
 	}
 	return (struct change){
 		.part = span->has_half && came > early ? early / came : 1,
-		.in_use = (double)least,
 		.grown = (double)least - (double)first.objects,
 		.freed = nr_cycles ? ((double)end.freed - (double)half.freed) / (double)nr_cycles
 				   : 0,
@@ -371,15 +369,30 @@ static int compare_ratios(const void *a, const void *b)
 	return (one->ratio > other->ratio) - (one->ratio < other->ratio);
 }
 
+/* Return: the bytes in use at look @i. */
+static double in_use_at(const struct process *process, size_t i)
+{
+	double bytes = 0;
+	size_t bucket;
+
+	for (bucket = 0; bucket < process->heap.buckets.nr; bucket++)
+		bytes += weight_of(process, bucket,
+				   (double)use_at(&process->looks[i], bucket).objects);
+	return bytes;
+}
+
 /*
  * Floating garbage: what is allocated while the collector marks is in use when it is done, whether
  * or not something still refers to it, and the next collection frees it. So code that keeps nothing
  * has objects in use. The larger the heap is, the longer marking takes, and the more they are: such
- * code seems to leak when other code does. As a part of what one collection frees, floating garbage
- * is about the same for all code: allocations during the marking, divided by those between two
- * collections. Most of what is freed has not lived longer than that, so this part is the median of
- * all buckets, by bytes. It would be at most 1, because the next collection frees it; but in a heap
- * that grows, that one can free more than those before, so that the bound is higher.
+ * code seems to leak when other code does.
+ *
+ * As a part of what one collection frees, this growth is about the same for all code that keeps
+ * nothing, because it is that of the allocations during the marking, divided by those between two
+ * collections. Code that keeps objects grows by more, and a cache that is full by less. So the part
+ * is the lower quartile of all buckets, by the bytes that are freed. As the next collection frees
+ * it, it is at most 1, and 2 because in a heap that grows this one can free more than those before;
+ * of that, the part by which the heap has grown.
  *
  * Set span->floating. Return: 0; -ENOMEM.
  */
@@ -387,6 +400,8 @@ static int find_floating(const struct process *process, struct span *span)
 {
 	sb_cleanup(sb_freep) struct ratio *ratios =
 		calloc(process->heap.buckets.nr + 1, sizeof(*ratios));
+	const double before = in_use_at(process, 0), now = in_use_at(process, span->from);
+	const double max = now > before ? FLOATING_MAX * (1 - before / now) : 0;
 	double sum = 0;
 	size_t i, nr = 0;
 
@@ -397,14 +412,14 @@ static int find_floating(const struct process *process, struct span *span)
 
 		if (change.freed <= 0)
 			continue;
-		ratios[nr].ratio = change.in_use / change.freed;
+		ratios[nr].ratio = change.grown > 0 ? change.grown / change.freed : 0;
 		ratios[nr].bytes = weight_of(process, i, change.freed);
 		sum += ratios[nr++].bytes;
 	}
 	qsort(ratios, nr, sizeof(*ratios), compare_ratios);
-	for (i = 0, sum /= 2; i < nr && sum > ratios[i].bytes; i++)
+	for (i = 0, sum /= 4; i < nr && sum > ratios[i].bytes; i++)
 		sum -= ratios[i].bytes;
-	span->floating = i < nr && ratios[i].ratio < FLOATING_MAX ? ratios[i].ratio : FLOATING_MAX;
+	span->floating = i < nr && ratios[i].ratio < max ? ratios[i].ratio : max;
 	return 0;
 }
 

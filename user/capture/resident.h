@@ -112,9 +112,12 @@ int sb_resident_look(struct sb_resident *resident);
 int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,
 		       size_t *ret_nr);
 
-/* Leave a process to another source: from now on its pages are in the figures only. What counts had of them is taken
- * back by the next ones, if opts->is_summed. */
-void sb_resident_leave(struct sb_resident *resident, uint32_t tgid);
+/*
+ * Leave a process to another source: from now on its pages are in the figures only. What counts had
+ * of them is taken back by the next ones, if opts->is_summed. @key: its start_ns and exec_id are set
+ * to those of the process, if it has had a page fault.
+ */
+void sb_resident_leave(struct sb_resident *resident, uint32_t tgid, struct sb_sample_key *key);
 
 /* Append the IDs of stacks that later counts can reference; some are zero, or there twice. Return:
  * 0; -ENOMEM, and some may be missing. */

@@ -265,12 +265,21 @@ static int count_unaccounted(struct sb_resident *resident)
 	return err;
 }
 
-void sb_resident_leave(struct sb_resident *resident, uint32_t tgid)
+void sb_resident_leave(struct sb_resident *resident, uint32_t tgid, struct sb_sample_key *key)
 {
 	size_t i;
 
-	for (i = 1; i < resident->spaces.nr; i++)
-		resident->spaces.at[i].is_left |= resident->spaces.at[i].key.tgid == tgid;
+	for (i = 1; i < resident->spaces.nr; i++) {
+		struct space *space = &resident->spaces.at[i];
+
+		if (space->key.tgid != tgid)
+			continue;
+		space->is_left = true;
+		if (space->is_ended || space->is_expected)
+			continue;
+		key->start_ns = space->key.start_ns;
+		key->exec_id = space->key.exec_id;
+	}
 }
 
 /* Return: the pages of an owner that are asked for. */

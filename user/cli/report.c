@@ -198,6 +198,20 @@ static double percent_shown(uint64_t part, uint64_t whole)
 	return (double)(uint64_t)(10 * sb_report_percent(part, whole)) / 10;
 }
 
+/* What samples are of. */
+static const char *event_of(const struct sb_view *view, const struct sb_run_figures *figures)
+{
+	const struct sb_goheap_stats *stats = &figures->session.goheap;
+	uint32_t i, nr = 0;
+
+	for (i = 0; i < stats->nr; i++)
+		nr += stats->at[i].state == SB_GO_HEAP_READ;
+	if (!nr || !view->follows_pages)
+		return sb_view_event(view);
+	return nr == figures->resolve.nr_processes ? "sampled allocations"
+						   : "pages and sampled allocations";
+}
+
 /* The first line: how much there is, and what it is worth. */
 static void add_result(const struct sb_run *run, const struct sb_run_figures *figures,
 		       struct sb_str *line)
@@ -207,9 +221,9 @@ static void add_result(const struct sb_run *run, const struct sb_run_figures *fi
 	if (run->config->views.nr > 1 && !run->config->view_opts.fallback)
 		(void)sb_str_addf(line, "%s: ", view->kind->name);
 	(void)sb_str_addf(line, "%llu %s", (unsigned long long)figures->nr_samples,
-			  sb_view_event(view));
+			  event_of(view, figures));
 	/* One is "1 sample"; what has two nouns stays as it is. */
-	if (figures->nr_samples == 1 && line->len && !strchr(sb_view_event(view), ' ') &&
+	if (figures->nr_samples == 1 && line->len && !strchr(event_of(view, figures), ' ') &&
 	    line->s[line->len - 1] == 's')
 		line->s[--line->len] = '\0';
 	/* Where there is no result they are not kept. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,12 +41,16 @@ static void test_lowest(void **state)
 	static const struct {
 		uint64_t divisor, weight;
 		const char *text;
+		bool is_held;
 	} cases[] = {
 		{ 1000, 8, "one sample per 0.008 objects" },
 		{ 1000, 999, "one sample per 0.999 objects" },
 		{ 1000, 8000, "one sample per 8 objects" },
 		{ 1, 1ull << 40, "one sample per 1099511627776 objects" },
+		{ 1, 8000, "one of 8 allocations", true },
 	};
+	struct sb_view view = {};
+	struct sb_run_config config = { .views = { .at = { &view }, .nr = 1 } };
 	static struct sb_run run;
 	static struct sb_run_figures figures;
 	char text[64];
@@ -53,6 +58,8 @@ static void test_lowest(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		run.config = &config;
+		view.kind = cases[i].is_held ? SB_VIEW_KIND(heap) : SB_VIEW_KIND(offcpu);
 		run.units[0].name = "objects";
 		run.units[0].divisor = cases[i].divisor;
 		figures.session.thinning.weight = cases[i].weight;
