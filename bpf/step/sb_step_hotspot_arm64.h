@@ -243,8 +243,8 @@ static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct 
 	__u64 whole = walk->sp + (__u64)size - 16;
 
 	walk->uses |= SB_WALK_USES_LR;
+	is = hs_is_return(w, mem, lr);
 	if (is_interp) {
-		is = hs_is_return(w, mem, lr);
 		to_sp = hs_a64_interp_sp(w, walk, mem, lr);
 	} else {
 		record[0] = record[1] = record[2] = record[3] = 0;
@@ -255,7 +255,7 @@ static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct 
 		is_made |= hs_is_below(16, (__u64)size + 1) & hs_is_below(record[3] ^ lr, 1);
 		/* Some stubs are called by native code, in libjvm.so or another library, and not by
 		 * Java. */
-		is = hs_is_return(w, mem, lr) | hs_a64_is_behind_call(mem, lr);
+		is |= hs_a64_is_behind_call(mem, lr);
 		is &= 1 ^ (is_made | hs_is_below(lr - blob->addr, blob->size));
 		to_sp = hs_a64_stub_sp(w, walk, mem);
 	}
