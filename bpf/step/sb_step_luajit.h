@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Walker of LuaJIT 2.1 on x86-64. The interpreter is one function in assembler. Its frame on the
- * native stack (the "C frame", lj_frame.h: CFRAME_*) has 80 bytes and holds the lua_State that
- * runs in it:
+ * Walker of LuaJIT 2.1. The interpreter is one function in assembler. Its frame on the native stack
+ * (the "C frame", lj_frame.h: CFRAME_*) holds the lua_State that runs in it. On x86-64 it has 80
+ * bytes; of arm64 sb_step_luajit_arm64.h tells:
  *
  *	sp +  8	number of results wanted (GC64; otherwise +16); negative: no Lua frame belongs to it
  *	   + 16	lua_State (GC64; otherwise +24, 32 bits)
@@ -73,9 +73,21 @@ enum sb_luajit_at {
 };
 
 enum {
+#ifdef SB_MACHINE_ARM64
+	SB_LUAJIT_CFRAME_BYTES = 208,
+	SB_LUAJIT_CFRAME_PREV = 0,
+	SB_LUAJIT_CFRAME_L = 16,
+	SB_LUAJIT_CFRAME_PC = 8,
+	SB_LUAJIT_CFRAME_RESULTS = 40,
+	SB_LUAJIT_CFRAME_FP = 192,
+#else
 	SB_LUAJIT_CFRAME_BYTES = 80,
 	SB_LUAJIT_CFRAME_PREV = 32,
+	SB_LUAJIT_CFRAME_L = 16, /* and the next two: GC64 */
+	SB_LUAJIT_CFRAME_PC = 24,
+	SB_LUAJIT_CFRAME_RESULTS = 8,
 	SB_LUAJIT_CFRAME_RBX = 56,
+#endif
 	SB_LUAJIT_EXIT_STATE = 256, /* bytes of registers that the exit of a trace saves */
 	SB_LUAJIT_TFUNC = 8,	    /* GCobj.gct */
 	SB_LUAJIT_CONT_FFI_CALLBACK = 1,
@@ -237,7 +249,60 @@ static __always_inline enum sb_step sb_luajit_begin(struct sb_interp_walk *w, vo
 	return sb_interp_end(w, SB_STACK_COMPLETE); /* SB_INTERP_BY_NATIVE: never called */
 }
 
-#ifdef SB_MACHINE_X86
+/* Return: whether @base is the base of a function's frame on the stack of @l. */
+static __always_inline int sb_luajit_is_base(struct sb_interp_walk *w, void *mem, __u64 l,
+					     __u64 base)
+{
+	const struct sb_luajit_conf *conf = sb_luajit_conf(w);
+	__u64 limits[2] = {}, func;
+	__u32 header;
+
+	if ((base & 7) || sb_interp_read(w, mem, limits, sizeof(limits), l + conf->l_stack_limits))
+		return 0;
+	if (!conf->is_gc64) {
+		limits[1] = limits[0] >> 32;
+		limits[0] = (__u32)limits[0];
+	}
+	if (base <= limits[1] + 8 || base > limits[0] + 2048)
+		return 0;
+	func = sb_luajit_ptr(w, mem, base - (conf->is_gc64 ? 16 : 8));
+	header = sb_interp_u32(w, mem, func + conf->f_header);
+	return (header >> 8 & 0xff) == SB_LUAJIT_TFUNC;
+}
+
+/*
+ * Push a placeholder for the generated code where @walk stands, which runs in the innermost frame
+ * of the lua_State @l. The functions that are inlined there are known from the trace. Nothing is
+ * pushed while a trace is entered or left.
+ *
+ * at[SB_LUAJIT_L] must still be the lua_State of the segment before: if it is not @l, sets
+ * at[SB_LUAJIT_FRAME] to the innermost frame of @l, so that sb_luajit_first() is not needed. With
+ * the placeholder, sets at[SB_LUAJIT_TRACE], which must be 0 before, and at[SB_LUAJIT_TRACE_PC].
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH in w->status.
+ */
+static __always_inline enum sb_step sb_luajit_push_trace(struct sb_interp_walk *w,
+							 struct sb_walk *walk, void *mem, __u64 l)
+{
+	const struct sb_luajit_conf *conf = sb_luajit_conf(w);
+	__u64 g = sb_luajit_ptr(w, mem, l + conf->l_global);
+	__u64 base = sb_luajit_ptr(w, mem, g + conf->g_jit_base);
+	__u32 trace = sb_interp_u32(w, mem, g + conf->g_vmstate);
+
+	if (w->at[SB_LUAJIT_L] != l) {
+		if (!base) /* leaving it: the frame is written back */
+			base = sb_luajit_ptr(w, mem, l + conf->l_base);
+		w->at[SB_LUAJIT_FRAME] = base - 8;
+	}
+	if (!base || (__s32)trace <= 0)
+		return SB_STEP_GO_ON;
+	w->at[SB_LUAJIT_TRACE] = trace;
+	w->at[SB_LUAJIT_TRACE_PC] = walk->pc;
+	return sb_interp_push(w, sb_lua_obj(SB_LUA_TRACE, g, 0), walk->pc, trace);
+}
+
+#ifdef SB_MACHINE_ARM64
+#include "bpf/step/sb_step_luajit_arm64.h"
+#else
 
 #define SB_LUAJIT_SCAN_WORDS 16
 
@@ -305,27 +370,6 @@ static __always_inline __u64 sb_luajit_by_dispatch(struct sb_interp_walk *w, str
 	return cf > walk->sp && cf - walk->sp < 4096 ? cf : 0;
 }
 
-/* Return: whether @base is the base of a function's frame on the stack of @l. */
-static __always_inline int sb_luajit_is_base(struct sb_interp_walk *w, void *mem, __u64 l,
-					     __u64 base)
-{
-	const struct sb_luajit_conf *conf = sb_luajit_conf(w);
-	__u64 limits[2] = {}, func;
-	__u32 header;
-
-	if ((base & 7) || sb_interp_read(w, mem, limits, sizeof(limits), l + conf->l_stack_limits))
-		return 0;
-	if (!conf->is_gc64) {
-		limits[1] = limits[0] >> 32;
-		limits[0] = (__u32)limits[0];
-	}
-	if (base <= limits[1] + 8 || base > limits[0] + 2048)
-		return 0;
-	func = sb_luajit_ptr(w, mem, base - (conf->is_gc64 ? 16 : 8));
-	header = sb_interp_u32(w, mem, func + conf->f_header);
-	return (header >> 8 & 0xff) == SB_LUAJIT_TFUNC;
-}
-
 /*
  * Find the innermost frame of @l. The caller has found that @walk stands in the interpreter's
  * native frame. The interpreter keeps base and next instruction in registers (rdx, rbx) and writes
@@ -357,36 +401,6 @@ static __always_inline void sb_luajit_first(struct sb_interp_walk *w, struct sb_
 		w->at[SB_LUAJIT_PC] &= conf->ptr_mask;
 	}
 	w->at[SB_LUAJIT_FRAME] = base - 8;
-}
-
-/*
- * Push a placeholder for the generated code where @walk stands, which runs in the innermost frame
- * of the lua_State @l. The functions that are inlined there are known from the trace. Nothing is
- * pushed while a trace is entered or left.
- *
- * at[SB_LUAJIT_L] must still be the lua_State of the segment before: if it is not @l, sets
- * at[SB_LUAJIT_FRAME] to the innermost frame of @l, so that sb_luajit_first() is not needed. With
- * the placeholder, sets at[SB_LUAJIT_TRACE], which must be 0 before, and at[SB_LUAJIT_TRACE_PC].
- * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH in w->status.
- */
-static __always_inline enum sb_step sb_luajit_push_trace(struct sb_interp_walk *w,
-							 struct sb_walk *walk, void *mem, __u64 l)
-{
-	const struct sb_luajit_conf *conf = sb_luajit_conf(w);
-	__u64 g = sb_luajit_ptr(w, mem, l + conf->l_global);
-	__u64 base = sb_luajit_ptr(w, mem, g + conf->g_jit_base);
-	__u32 trace = sb_interp_u32(w, mem, g + conf->g_vmstate);
-
-	if (w->at[SB_LUAJIT_L] != l) {
-		if (!base) /* leaving it: the frame is written back */
-			base = sb_luajit_ptr(w, mem, l + conf->l_base);
-		w->at[SB_LUAJIT_FRAME] = base - 8;
-	}
-	if (!base || (__s32)trace <= 0)
-		return SB_STEP_GO_ON;
-	w->at[SB_LUAJIT_TRACE] = trace;
-	w->at[SB_LUAJIT_TRACE_PC] = walk->pc;
-	return sb_interp_push(w, sb_lua_obj(SB_LUA_TRACE, g, 0), walk->pc, trace);
 }
 
 /*
@@ -500,6 +514,8 @@ static __always_inline int sb_luajit_is_whole(struct sb_interp_walk *w, struct s
 	       (walk->sp == w->at[SB_LUAJIT_CFRAME] || sb_luajit_cframe(w, mem, l) == walk->sp);
 }
 
+#endif
+
 /*
  * Begin to walk the frames of the C frame at[SB_LUAJIT_CF], which was found. at[SB_LUAJIT_L] is
  * still that of the segment before, or 0; with at[SB_LUAJIT_IS_JIT] a frame that stands for the
@@ -526,6 +542,8 @@ static __always_inline enum sb_step sb_luajit_enter(struct sb_interp_walk *w, st
 	at[SB_LUAJIT_L] = at[SB_LUAJIT_THIS_L];
 	return step;
 }
+
+#ifdef SB_MACHINE_X86
 
 /*
  * Find the C frame of the native frame where @walk stands, and set w->has_steps if step() is to be
@@ -566,11 +584,24 @@ static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, s
 }
 
 #else
-/* On other machines no frame is found. Return: SB_STEP_FP_CHAIN. */
+
+/* As above; the C frame is found by the frame pointer, also from generated code and helpers. */
 static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						     void *mem)
 {
-	return SB_STEP_FP_CHAIN;
+	__u64 *at = w->at, pc = sb_walk_key(walk), record[2] = {};
+
+	at[SB_LUAJIT_IS_VM] = pc >= w->conf.hook_begin && pc < w->conf.hook_end;
+	if (!sb_luajit_find_cframe(w, walk, mem))
+		return at[SB_LUAJIT_IS_VM] ? sb_luajit_enter_or_leave(w, walk, mem)
+					   : SB_STEP_FP_CHAIN;
+	w->has_steps = sb_luajit_enter(w, walk, mem) == SB_STEP_GO_ON;
+	if (at[SB_LUAJIT_IS_VM])
+		return SB_STEP_FP_CHAIN; /* by the table */
+	if (SB_STEP_READ(mem, record, sizeof(record), walk->fp))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	walk->mark = 0;
+	return sb_step_to(walk, sb_code_addr(walk, record[1]), walk->fp + 16, record[0]);
 }
 #endif
 

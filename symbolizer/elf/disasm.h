@@ -48,6 +48,7 @@ struct sb_insn {
 	uint8_t reg;	/* source or destination */
 	uint8_t base;	/* base register of the memory operand, or SB_INSN_NO_BASE */
 	bool is_mem;	/* there is a memory operand: base + disp */
+	bool is_pair;	/* arm64: two registers, the other one with what is behind */
 	bool has_index; /* plus an index register, which is scaled unless `index` names it */
 	uint8_t index;	/* arm64: that register if it is not scaled; else SB_INSN_NO_BASE */
 	bool is_fs;	/* relative to the thread pointer: FS, or on arm64 itself what is loaded */

@@ -93,6 +93,7 @@ static bool take_pair(uint32_t word, struct sb_insn *insn)
 		return false;
 	insn->kind = word & 1u << 22 ? SB_INSN_LOAD : SB_INSN_STORE;
 	insn->nr_bytes = word >> 31 ? 8 : 4;
+	insn->is_pair = true;
 	insn->disp = how == 1 ? 0 : signed_bits(word, 15, 7) * insn->nr_bytes;
 	return true;
 }

@@ -3,7 +3,7 @@
 """Complete stacks of C and of interpreters on arm64, under emulation: shares and ends of stacks, no counts. Run by the
 suite vm.
 
-arm64.py STACKBPF BUILD [PART...]       PART: native, python, perl, lua, ruby, php, node, java; all of them by default
+arm64.py STACKBPF BUILD [PART...]       PART: native, python, java, or one of SCRIPTS; all of them by default
 """
 import collections
 import os
@@ -146,6 +146,8 @@ def python():
 SCRIPTS = {
     'perl': (('perl', '-e', PERL), 'Perl_runops_standard', 'main::'),
     'lua': (('lua5.4', '-e', LUA), 'lua_pcallk', ''),
+    'luajit': (('luajit', '-joff', '-e', LUA), 'lua_pcall', ''),
+    'luajit-compiled': (('luajit', '-e', LUA), 'lua_pcall', ''),
     'ruby': (('ruby', '--disable-gems', '-e', RUBY), 'rb_vm_exec', 'Object#'),
     'php': (('php8.2', '-n', '-r', PHP), 'execute_ex', ''),
     'node': (('node', '-e', NODE), 'node::Start', ''),

@@ -34,8 +34,6 @@ VIEWS = {
     'io governed': ('io', *GOVERNED),
 }
 ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing
-ON_ARM64 = ('native', 'python', 'perl', 'ruby', 'lua', 'php', 'node', 'java')
-NOT_ON_ARM64 = 'on arm64 this runtime shows its C functions only (interpreters.md)'
 OF_DISK = ('io cache', 'io block', 'io fsync')
 NO_TABLES = 'its frames are linked by frame pointers: generated code has no unwind tables'
 NO_C_FRAMES = 'its frames are found by walking through C functions, which have no frame pointers in this distribution'
@@ -56,8 +54,6 @@ def is_governed(view):
 
 def cannot(view, unwinder, interp):
     """Why there is nothing to be seen."""
-    if platform.machine() == 'aarch64' and interp not in ON_ARM64:
-        return NOT_ON_ARM64
     if unwinder == 'dwarf' and interp == 'node':
         return NO_TABLES
     if view in OF_DISK and not os.path.exists('/dev/vda'):
@@ -95,5 +91,6 @@ MODES = {
     'arm64': [(FEW, each(('dwarf', 'fp'), 'oncpu', 'offcpu', 'wall') +
                each(('dwarf',), *[view for view in OTHER_VIEWS if view not in ('oncpu', 'offcpu', 'wall')]) +
                each(('auto',), *GOVERNED_VIEWS)),
-              (('lua', 'php', 'ruby'), each(('dwarf',), 'oncpu'))],
+              (('lua', 'luajit', 'php', 'ruby'), each(('dwarf',), 'oncpu')),
+              (('java',), each(('auto',), 'oncpu', 'offcpu', 'io'))],
 }

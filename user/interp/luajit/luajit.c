@@ -80,9 +80,9 @@ const struct sb_luajit_layout sb_luajit_gc32 = {
 static const struct sb_luajit_conf conf_gc64 = {
 	.ptr_mask = (1ull << 47) - 1,
 	.is_gc64 = 1,
-	.cf_l = 16,
-	.cf_pc = 24,
-	.cf_results = 8,
+	.cf_l = SB_LUAJIT_CFRAME_L,
+	.cf_pc = SB_LUAJIT_CFRAME_PC,
+	.cf_results = SB_LUAJIT_CFRAME_RESULTS,
 	.l_global = 16,
 	.l_base = 32,
 	.l_cframe = 80,
@@ -128,8 +128,8 @@ static int load_function(struct sb_runtime *rt, const char *name, struct functio
 
 static int next_insn(const struct function *function, size_t *at, struct sb_insn *insn)
 {
-	int err = sb_insn_x86.decode(function->code + *at, function->len - *at,
-				     function->begin + *at, insn);
+	int err = SB_INSN_HERE->decode(function->code + *at, function->len - *at,
+				       function->begin + *at, insn);
 
 	if (!err)
 		*at += insn->len;
@@ -154,8 +154,9 @@ static int find_globals(struct sb_runtime *rt, const struct sb_luajit_conf *conf
 		err = next_insn(&function, &at, &insn);
 		if (err || insn.has_index)
 			continue;
-		if (insn.kind == SB_INSN_LOAD && insn.base == 7 && g == SB_INSN_NO_BASE &&
-		    insn.disp == conf->l_global && insn.nr_bytes == ptr_bytes)
+		if (insn.kind == SB_INSN_LOAD && insn.base == SB_INSN_HERE->reg_argument &&
+		    g == SB_INSN_NO_BASE && insn.disp == conf->l_global &&
+		    insn.nr_bytes == ptr_bytes)
 			g = insn.reg;
 		else if (insn.kind == SB_INSN_LOAD && g != SB_INSN_NO_BASE && insn.base == g &&
 			 !main_at)
@@ -185,8 +186,8 @@ static bool has_base_at(struct sb_runtime *rt, uint16_t base)
 	if (load_function(rt, "lua_gettop", &function))
 		return false;
 	while (at < function.len && !next_insn(&function, &at, &insn) && insn.kind != SB_INSN_RET)
-		if (insn.is_mem && insn.base == 7) {
-			has_top |= insn.disp == base + 8;
+		if (insn.is_mem && insn.base == SB_INSN_HERE->reg_argument) {
+			has_top |= insn.disp + 8 * insn.is_pair == base + 8;
 			has_base |= insn.disp == base;
 		}
 	return has_top && has_base;
@@ -296,7 +297,7 @@ static int attach(struct sb_runtime *rt)
 		return sb_runtime_refuse(
 			rt, "its interpreter loop was not found, because unwind information "
 			    "is missing");
-	if (conf->is_gc64)
+	if (conf->is_gc64 && SB_INSN_HERE == &sb_insn_x86)
 		conf->g_to_dispatch = find_dispatch(rt, rt->conf.hook_begin, rt->conf.hook_end);
 	state = calloc(1, sizeof(*state));
 	if (!state)
@@ -398,6 +399,7 @@ static const char *const glue[] = { "lj_vm_*",	      "lj_BC_*",   "lj_cont_*",	 
 const struct sb_runtime_ops sb_runtime_luajit = {
 	.runtime = SB_RUNTIME_LUAJIT,
 	.name = "luajit",
+	.is_for_any_machine = true,
 	.markers = { "luaJIT_setmode" },
 	.attach = attach,
 	.detach = sb_runtime_free_state,
