@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A process that is sampled by its number gets an interpreter later. The program that takes the samples was loaded
+"""A process that is sampled by its process ID gets an interpreter later. The program that takes the samples was loaded
 without the walker of that interpreter, and is replaced: from then on there are frames of Python, no sample is missing,
 and none counts twice. What is true says the kernel, by the CPU time that the program has used.
 
@@ -56,7 +56,7 @@ def sample(command, before, meanwhile, is_done):
             meanwhile(run)
             program.stdin.write(b'\n')
             program.stdin.flush()
-            wait_for(lambda: is_done(run.snapshot().stacks), 'what is to come')
+            wait_for(lambda: is_done(run.snapshot().stacks), 'what is to come', 60)
             first = run.snapshot()
             run_for(program.pid, AFTER)
             end = ran_seconds(program.pid)
@@ -64,10 +64,10 @@ def sample(command, before, meanwhile, is_done):
             program.wait()
             wait_for(lambda: run.process.poll() is not None, 'the run ends with its target')
     check(run.result.status == 0, f'exit status {run.result.status}')
-    # A machine that has others to serve skips ticks.
+    # A machine that has others to serve skips ticks: a guest, up to four of five.
     check(run.result.total <= 1.05 * (end - begin) * HZ + 10, f'no sample counts twice: {run.result.total} in {end - begin:.2f} s')
     later = run.result.stacks - first.stacks
-    check(later.total() >= 0.4 * AFTER * HZ, f'samples go on: {later.total()} in {AFTER} s')
+    check(later.total() >= 0.1 * AFTER * HZ, f'samples go on: {later.total()} in {AFTER} s')
     return run.result, later
 
 
@@ -78,7 +78,7 @@ def check_later(what, command, before):
     result, later = sample(command, before, has_loader, lambda stacks: with_name(stacks, 'unit'))
     check(with_name(later, 'unit') >= 0.98 * later.total(), f'{what}: {with_name(later, "unit")} of {later.total()} samples in unit()')
     told = with_name(result.stacks, 'told')
-    check(told >= 0.4 * before * HZ, f'{what}: {told} samples before')
+    check(told >= 0.1 * before * HZ, f'{what}: {told} samples before')
 
 
 def check_killed(command):

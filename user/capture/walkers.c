@@ -40,7 +40,7 @@ struct sb_walkers {
 	int err; /* of the load; it is not tried again */
 };
 
-/* Whether only processes are sampled that are given by their numbers, and that run already. */
+/* Whether only processes are sampled that are given by process ID, and that run already. */
 static bool has_only_processes(const struct sb_targets *targets)
 {
 	size_t i;

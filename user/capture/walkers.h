@@ -2,7 +2,7 @@
 /*
  * Which walkers of interpreters the program of a session is loaded with. To verify them takes half of a
  * start, and a process mostly has one interpreter or none. So where all processes that are sampled are
- * given by their numbers, their mappings are looked at first, and only the walkers of runtimes that
+ * given by process ID, their mappings are looked at first, and only the walkers of runtimes that
  * are in them are loaded. Another process waits, in case one of them maps another runtime: it loads the
  * program again, with all walkers, and puts it in the place of the first one. Until then, the process
  * counts as not yet looked at (capture/interpwatch.h), and the walkers in the kernel know nothing of it.
@@ -24,7 +24,7 @@ struct sb_walkers;
  * @opts: those of the session
  *
  * Looks at the mappings of the targets (sb_interp_look()), if the session samples only processes that are given
- * by their numbers, and its view can replace its program. When half a second has passed, it chooses all, so it
+ * by process ID, and its view can replace its program. When half a second has passed, it chooses all, so it
  * takes that and one look at most.
  *
  * Return: bits 1 << enum sb_runtime_kind, for cfg_interp_walkers: those of sb_interp_wanted(), or fewer.
