@@ -216,7 +216,7 @@ def old(work):
     check('removed 10s/20200101.sb' in asked.stdout and not (store / '10s/20200101.sb').exists(), 'prune: removes')
     check(query(store, begin, begin + 7200).total == total, 'prune: sums remain')
     asked = query(store, begin + 100, begin + 200)
-    check('blocks of finer resolution have expired: the result covers 2020-01-01T05:45:00+05:45 to 2020-01-01T05:55:00+05:45' in asked.err,
+    check('blocks of finer resolution have expired, so the result covers 2020-01-01T05:45:00+05:45 to 2020-01-01T05:55:00+05:45' in asked.err,
           f'expired: {asked.err}')
     check(asked.facts['from'] == '2020-01-01T05:45:00+05:45', 'expired: the facts say which time it is')
     run('store prune', store, '--max-size', 1)
