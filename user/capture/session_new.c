@@ -219,6 +219,29 @@ static int prepare_tables(struct sb_session *session)
 	return err ? sb_explain_setting(session->opts.reason, err, "the unwind tables") : 0;
 }
 
+static bool is_command_alone(const struct sb_session_opts *opts)
+{
+	const struct sb_targets *targets = opts->targets;
+
+	return opts->command && !targets->follow_children && targets->tgids.nr == 1 &&
+	       targets->tgids.at[0].pid == opts->command_tgid && !targets->tids.nr &&
+	       !targets->nr_comms && !targets->nr_uids && !targets->nr_cgroups;
+}
+
+/* Hook functions in the address space of the command only, so that they cost others nothing. The kernel follows
+ * the process to the address space that it has after execve(2). */
+static void hook_command_only(struct sb_session *session)
+{
+	struct sb_session_opts *opts = &session->opts;
+
+	if (!opts->view_opts.probes || !is_command_alone(opts))
+		return;
+	session->probes = *opts->view_opts.probes;
+	session->probes.tgid = opts->command_tgid;
+	session->probes.is_of_tgid_only = true;
+	opts->view_opts.probes = &session->probes;
+}
+
 static int prepare_views(struct sb_session *session)
 {
 	const struct sb_session_opts *opts = &session->opts;
@@ -236,6 +259,7 @@ static int prepare_views(struct sb_session *session)
 					  "the BPF map of files and wakers");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
 	session->opts.view_opts.has_command = opts->command;
+	hook_command_only(session);
 	err = sb_span_prepare(skel, &opts->view_opts);
 	if (err)
 		return sb_explain_setting(session->opts.reason, err,

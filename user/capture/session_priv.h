@@ -15,6 +15,7 @@
 #include "capture/thinning.h"
 #include "capture/tracing.h"
 #include "capture/unwinder.h"
+#include "events/probe.h"
 #include "views/view.h"
 
 /* The view whose programs are attached in slices of time, or until they cost too much. */
@@ -29,6 +30,7 @@ struct sb_slices {
 
 struct sb_session {
 	struct sb_session_opts opts; /* a copy; pointers in it are borrowed */
+	struct sb_probes probes;     /* of a command alone: what opts.view_opts.probes points to; a borrowed copy */
 	struct sampler_bpf *skel;
 	struct sb_drain *drain;
 	struct sb_collector *collector;
