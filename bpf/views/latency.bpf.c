@@ -496,7 +496,7 @@ int BPF_PROG(latency_exit, struct task_struct *task)
 {
 	struct sb_latency_call pair = { .caller.id = task->pid };
 
-	if (!BPF_CORE_READ(task, signal, live.counter))
+	if (!cfg_latency_keeps_ended && !BPF_CORE_READ(task, signal, live.counter))
 		forget_process(task->tgid);
 	if (!bpf_map_delete_elem(&latency_calls, &pair))
 		sb_stat_add(SB_STAT_CALLS_EXITED, 1);

@@ -25,6 +25,8 @@ const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
 
 /* Only what is older than half of the run, in place of --min. */
 const volatile __u32 cfg_latency_half = 0;
+/* What a process holds when it ends counts as held until the end of the run. */
+const volatile bool cfg_latency_keeps_ended = false;
 
 /* --slowest: how many; how long the slowest calls took so far, in no order. */
 const volatile __u32 cfg_latency_slowest = 0;

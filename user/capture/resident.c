@@ -180,7 +180,9 @@ void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *p
 
 	owner->nr_pages--;
 	if (is_end) {
-		owner->ended += 1ull << page->shift;
+		if (resident->opts.what != SB_MEMORY_OLD ||
+		    sb_resident_is_old(resident, page, sb_now_ns()))
+			owner->ended += 1ull << page->shift;
 		resident->stats.ended += (1ull << page->shift) << resident->page_shift;
 	}
 	owner->churn += 1ull << page->shift;
@@ -529,8 +531,8 @@ bool sb_resident_counts_ended(const struct sb_resident *resident)
 {
 	const struct sb_resident_opts *opts = &resident->opts;
 
-	return opts->counts_ended && opts->what == SB_MEMORY_HELD && !opts->is_of_time &&
-	       !opts->kinds;
+	return opts->counts_ended && !opts->is_of_time && !opts->kinds &&
+	       (opts->what == SB_MEMORY_HELD || opts->what == SB_MEMORY_OLD);
 }
 
 int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_owner *owners,

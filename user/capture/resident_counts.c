@@ -19,11 +19,10 @@ struct adding {
 	uint32_t space;
 };
 
-/* Return: whether a page came in the first half of the run. It is not one of which that is in doubt. */
-static bool is_old(const struct sb_resident *resident, const struct sb_page *page)
+bool sb_resident_is_old(const struct sb_resident *resident, const struct sb_page *page,
+			uint64_t end_ns)
 {
-	return (page->time + 1) * resident->time_ns <=
-	       (resident->looked_ns - resident->begin_ns) / 2;
+	return (page->time + 1) * resident->time_ns <= (end_ns - resident->begin_ns) / 2;
 }
 
 static void take(void *arg, const struct sb_page *fault, bool is_swapped)
@@ -33,7 +32,7 @@ static void take(void *arg, const struct sb_page *fault, bool is_swapped)
 	const uint64_t nr = 1ull << fault->shift;
 
 	*(is_swapped ? &of->swapped : &of->held) += nr;
-	if (!is_swapped && is_old(adding->resident, fault))
+	if (!is_swapped && sb_resident_is_old(adding->resident, fault, adding->resident->looked_ns))
 		of->old += nr;
 }
 

@@ -75,6 +75,10 @@ void sb_resident_end_space(struct sb_resident *resident, uint32_t number);
 void sb_resident_bury(struct sb_resident *resident);
 /* Return: whether what address spaces hold at their end is counted. */
 bool sb_resident_counts_ended(const struct sb_resident *resident);
+/* resident_counts.c: return: whether a page came in the first half of a run that ends at @end_ns; false if that
+ * is in doubt. */
+bool sb_resident_is_old(const struct sb_resident *resident, const struct sb_page *page,
+			uint64_t end_ns);
 /* Count a page that is not resident any more as churn of its owner and of the run, and no longer as
  * held. @is_end: it went because its address space has ended, which is counted, too. The caller
  * removes the page from the table of pages. */

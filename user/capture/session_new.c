@@ -530,7 +530,8 @@ static int make_resident(struct sb_session *session)
 
 	for (i = 0; i < session->opts.views.nr; i++) {
 		follows |= session->opts.views.at[i]->follows_pages;
-		opts.counts_ended |= session->opts.views.at[i]->counts_ended;
+		opts.counts_ended |= session->opts.views.at[i]->counts_ended ||
+				     session->opts.view_opts.has_command;
 	}
 	return follows ? sb_resident_new(&opts, &session->resident) : 0;
 }

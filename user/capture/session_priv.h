@@ -30,7 +30,8 @@ struct sb_slices {
 
 struct sb_session {
 	struct sb_session_opts opts; /* a copy; pointers in it are borrowed */
-	struct sb_probes probes;     /* of a command alone: what opts.view_opts.probes points to; a borrowed copy */
+	/* Of a command alone: a borrowed copy, to which opts.view_opts.probes points. */
+	struct sb_probes probes;
 	struct sampler_bpf *skel;
 	struct sb_drain *drain;
 	struct sb_collector *collector;

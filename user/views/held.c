@@ -77,6 +77,7 @@ int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	int err = sb_view_switch_on(always, SB_ARRAY_SIZE(always));
 	size_t i;
 
+	skel->rodata->cfg_latency_keeps_ended = opts->has_command;
 	err = err ?: bpf_map__set_max_entries(skel->maps.latency_calls, SB_HELD_MAX);
 	err = err ?: sb_places_make_room(skel, probes);
 	err = err ?: sb_later_prepare(skel, probes);

@@ -37,8 +37,8 @@ static int follow_back(struct sampler_bpf *skel, const struct sb_view_opts *opts
 {
 	int err;
 
-	if (!opts->has_command || opts->memory_what != SB_MEMORY_HELD || opts->is_of_time ||
-	    !sb_view_has_calls())
+	if (!opts->has_command || opts->is_of_time || !sb_view_has_calls() ||
+	    (opts->memory_what != SB_MEMORY_HELD && opts->memory_what != SB_MEMORY_OLD))
 		return 0;
 	err = bpf_program__set_autoload(skel->progs.memory_munmap, true);
 	if (!err)
