@@ -184,9 +184,10 @@ enum {
 };
 
 /*
- * Return: whether the current task is asked for; nothing is counted if not. Used when something is
- * noted long before its sample is taken, which then need not ask again (SB_BEGIN_ANYBODY). In
- * core/filter.bpf.c.
+ * Return: whether the filters accept the current task, for which the idle task is one like others;
+ * nothing is counted if not. Spans and the end of the run are not looked at. Used when something is
+ * noted long before its sample is taken, which then need not ask again (SB_BEGIN_ANYBODY, which lets
+ * the idle task pass, too). In core/filter.bpf.c.
  */
 bool sb_is_asked_for(void);
 

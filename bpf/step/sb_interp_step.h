@@ -196,8 +196,8 @@ struct sb_interp_tsd {
 	__u16 below;	   /* arm64: how far struct pthread lies below the thread pointer */
 };
 
-/* Return: what pthread_self() returns in the thread that is walked. On x86-64 the thread pointer
- * points to it. */
+/* Return: what pthread_self() returns in the thread that is walked, without reading memory. On x86-64
+ * that is the thread pointer itself, and @tsd is not used; on arm64 it lies tsd->below bytes below it. */
 static __always_inline __u64 sb_interp_pthread(const struct sb_interp_walk *w,
 					       const struct sb_interp_tsd *tsd)
 {

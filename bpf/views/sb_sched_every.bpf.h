@@ -168,9 +168,11 @@ static bool has_bounds(void)
 }
 
 /*
- * A thread leaves its CPU: only the time is noted, because most waits end without a sample. With
- * bounds, waits that are left out are counted, so the filters must be checked first. @st: NULL:
- * there was no memory for it, and the wait is lost, which is counted (SB_STAT_TASK_FULL)
+ * A thread leaves its CPU. What it still owes for an earlier wait is paid now, late. Of the new wait
+ * only the time is noted, because most waits end without a sample. With bounds, waits that are left
+ * out are counted, so the filters are checked first, and a thread that is not asked for has no wait.
+ * @st: NULL: there was no memory for it, and the wait is lost, which is counted (SB_STAT_TASK_FULL)
+ * once the run has begun
  */
 static void leave_unseen(void *ctx, struct task_struct *prev, struct sched_task *st, __u32 state,
 			 __u64 now_ns)

@@ -267,8 +267,8 @@ int sb_form_size(uint16_t form, const struct sb_unit *unit);
  */
 int sb_dwarf_file_load_units(struct sb_dwarf_file *file);
 /*
- * Return: a cursor at @offset of the file's .debug_info, which ends with the unit; a bad one if it
- * is outside of the unit.
+ * Return: a cursor at @offset of the file's .debug_info, which ends with the unit; a bad one if that
+ * is outside of the unit, or in the unit's header; at the unit's end it is empty.
  */
 struct sb_cursor sb_unit_cursor(const struct sb_unit *unit, uint64_t offset);
 /* Return: a cursor at @offset of a section; a bad one if it is outside. */
@@ -359,11 +359,13 @@ bool sb_unit_is_c(const struct sb_unit *unit);
 bool sb_unit_is_cplusplus(const struct sb_unit *unit);
 
 /*
- * dwarf_walk.c, dwarf_lines.c: build the tables of a unit, which belong to it: nodes and segs;
- * lines. Only once for each unit, also after an error. Broken parts are left out.
+ * dwarf_walk.c: build the tables of a unit's functions, its nodes and segs, which belong to it. Broken
+ * parts are left out. It sets unit->is_built, also on error: call it only while that is not set.
  * Return: 0, -EFBIG (the budget), -ENOMEM.
  */
 int sb_unit_build(struct sb_unit *unit);
+/* dwarf_lines.c: build the table of a unit's lines, which belongs to it, only once for each unit, also
+ * after an error. Broken parts are left out. Return: 0, -EFBIG (the budget), -ENOMEM. */
 int sb_lines_build(struct sb_unit *unit);
 /* Free the arrays; strings belong to the sb_dwarf. Accepts an object of zeroes. */
 void sb_lines_release(struct sb_dwarf_lines *lines);

@@ -442,6 +442,9 @@ static int open_target(struct run *run)
 	else if (err == -EINVAL)
 		sb_err(0, "'%s' is not a regular file; name a program, a library or a debug file",
 		       run->target);
+	else if (err == -EFBIG)
+		sb_err(0, "'%s' is damaged, or larger than what is read; name another file",
+		       run->target);
 	else if (run->tgid)
 		sb_err(err, "cannot read process %s", run->target);
 	else

@@ -79,7 +79,7 @@ TRUTH = {
         (HAPPENS, lambda r: '[syscall=clock_nanosleep]' in r.out and ' -> ' in r.out),
     # More of these is in alloc.py: what has ended holds nothing.
     'leak': (asked('allocate', 100), lambda r: r.status == 3 and 'hold nothing' in r.err),
-    'leak --layer kmalloc': (asked('allocate', 100), lambda r: r.status in (0, 3) and 'is that of the kernel' in r.err),
+    'leak --layer kmalloc': (asked('allocate', 100), lambda r: r.status in (0, 3) and 'in the kernel are sampled' in r.err),
     "trace c:open --value 'str(arg0)'": (asked('store', 10), lambda r: leaves(r).get(f'[str(arg0)={FILE}]') == 1),
     'latency --from lock:contention_begin': (asked('contend', 50), lambda r: of(r, 'append', 'vfs_write') > 0),
     'offwake': (SHARE, lambda r: of(r, 'hold', '[lock: mutex]') > 0 and of(r, 'hold', 'rest') >= NAPS * 500),

@@ -46,8 +46,9 @@ void sb_sideband_attr(struct perf_event_attr *attr);
  */
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret);
 
-/* Return: whether it is a record of a mapping; then its process and time (CLOCK_MONOTONIC) are set,
- * otherwise they are untouched. The rest is not checked. */
+/* Return: whether it is a PERF_RECORD_MMAP2 that is long enough for its fixed fields and sample ID;
+ * then its process and time (CLOCK_MONOTONIC) are set, otherwise they are untouched. Its path is not
+ * checked. */
 bool sb_sideband_is_mmap(const struct perf_event_header *record, uint32_t *ret_tgid,
 			 uint64_t *ret_time_ns);
 

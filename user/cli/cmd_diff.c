@@ -294,6 +294,11 @@ static int say_incomparable(int err, const struct sides *sides)
 	else if (err == -ENODATA)
 		sb_err(0, "diff: --norm rate needs the duration of both profiles, but one has "
 			  "no dur_us in its header; use --norm share");
+	else if (err == -E2BIG)
+		sb_err(0,
+		       "cannot compare '%s' with '%s': they have too many different stacks; choose "
+		       "shorter times, or fewer processes",
+		       sides->what[SB_TREE_A].s, sides->what[SB_TREE_B].s);
 	else
 		sb_err(err, "cannot compare the two profiles");
 	return SB_EXIT_FAILED;

@@ -130,8 +130,8 @@ static void tell(const struct sb_recorder_event *event)
 		break;
 	case SB_RECORDER_NOT_WRITTEN:
 		sb_err(event->err,
-		       "cannot write to the store '%s'; sampling goes on, up to %llu MB of blocks "
-		       "are kept in memory, and every new block is another attempt",
+		       "cannot write to the store '%s' (sampling goes on, up to %llu MB of blocks are "
+		       "kept in memory, and every new block is another attempt)",
 		       store, nr);
 		break;
 	case SB_RECORDER_WRITTEN:

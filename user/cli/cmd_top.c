@@ -220,7 +220,9 @@ static int prepare(struct view *view, struct sb_record_opts *opts)
 	view->sink.period_ns = opts->every_ns;
 	view->sink.take = take;
 	err = name_targets(opts, &view->targets);
-	if (!err && has_screen) {
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "top: cannot name the targets");
+	if (has_screen) {
 		choose_characters();
 		err = sb_term_new(&view->term);
 	}

@@ -88,9 +88,12 @@ int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const c
 /* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in
  * opts->probes, whose earlier contents are freed, and which *view_opts borrows, also after an
  * error; and log what they will cost. @is_recorded: by `stackbpf record`, which takes only programs
- * that sample by themselves, and for which nothing is logged. Where allocations are not to be
- * followed, the view of the run becomes its sb_view.by_pages, if it has one. Return: 0; a negative
- * errno with @reason: -EINVAL if the allocators are not to be probed, such as for the cost. */
+ * that sample by themselves, and for which nothing is logged. If no allocator is found, or it costs
+ * too much to follow its calls on the whole machine, the view of the run becomes its
+ * sb_view.by_pages, if it has one. If it may cost too much for some processes, by_pages is added as a
+ * second view, and view_opts->fallback says when calls are given up. Other members of *view_opts that
+ * depend on what was found are set, too. Return: 0; a negative errno with @reason: -EINVAL if the
+ * allocators are not to be probed, such as for the cost. */
 int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     bool is_recorded, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);

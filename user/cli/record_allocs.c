@@ -248,8 +248,9 @@ static int go_by_pages(struct sb_record_opts *opts, const struct sb_alloc_found 
 			reason, 0,
 			"--objects needs allocations, which no program of the targets samples; "
 			"%s",
-			is_allocator ? "allow by --max-overhead off to see each of them"
-				     : "leave it out to see their pages");
+			is_allocator
+				? "use --max-overhead off to trace each of them, which slows programs down"
+				: "leave it out to see their pages");
 		return -EINVAL;
 	}
 	view_opts->memory_what = view->kind->is_of_growth ? SB_MEMORY_OLD : SB_MEMORY_HELD;

@@ -837,7 +837,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "output", .letters = "o", .metavar = "FILE", .commands = "snap",
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
 	  .complete = sb_complete_file,
-	  .help = "write to FILE instead of stdout; can be repeated" },
+	  .help = "write to FILE instead of stdout, in the format of --format; can be repeated" },
 
 	{ .name = "every", .metavar = "DUR", .commands = "top",
 	  .type = SB_OPT_DURATION, .group = SB_OPT_OUTPUT, FIELD(every_ns),

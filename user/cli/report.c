@@ -186,7 +186,8 @@ static void warn_parser(const struct sb_run_figures *figures)
 		return;
 	sb_warn("parsing a file failed %llu times: the parser process crashed (%llu), was "
 		"killed after %llu s (%llu), or sent an invalid answer (%llu); stacks in "
-		"these files are walked by frame pointers",
+		"these files may be walked by frame pointers, and functions have no names; "
+		"-v says which files these are",
 		(unsigned long long)nr, (unsigned long long)parser->nr_crashed,
 		SB_PARSER_PATIENCE_NS / SB_NS_PER_SEC, (unsigned long long)parser->nr_timeouts,
 		(unsigned long long)parser->nr_forged);

@@ -75,8 +75,10 @@ void sb_pool_forget(struct sb_serve *serve, struct sb_conn *conn);
 /* Hand queued questions to idle workers; starts workers if necessary. A question for which that
  * fails gets status 503, and its connection may be closed. */
 void sb_pool_go_on(struct sb_serve *serve);
-/* The worker of seat @i has answered or died; else nothing is done. Sends the answer; a question
- * whose worker died is queued once more, then gets status 503. May close connections. */
+/* The worker of seat @i has answered or died; else nothing is done. Sends the answer, if its
+ * connection is still there; a question whose worker died is queued once more, then gets status 503.
+ * The seat is free then, and empty after a death, so call sb_pool_go_on() afterwards. May close
+ * connections. */
 void sb_pool_on_worker(struct sb_serve *serve, size_t i);
 /* Kill workers whose question takes longer than SB_SERVE_QUESTION_S, which gets status 503. May
  * close connections. @now_ns: CLOCK_MONOTONIC. */

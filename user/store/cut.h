@@ -21,7 +21,8 @@ struct sb_cut {
  * Keep the heaviest nodes by total weight, at most @nr_max and the root; the parents of a kept node
  * are kept, too. The limit is a weight that is rounded to half a power of two, so that fewer may be
  * kept. Afterwards cut->total is the node's own weight plus that of the nodes pruned below it, and
- * 0 for pruned nodes, but also for kept nodes without either. Cannot fail.
+ * 0 for pruned nodes, but also for kept nodes without either. So a node was kept if its total, or
+ * that of a node below it, is not 0. Cannot fail.
  */
 void sb_cut(const struct sb_cut *cut, size_t nr_max);
 

@@ -59,7 +59,7 @@ struct sb_store_opts {
 int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 			   struct sb_store **ret_store);
 /*
- * Open a store for reading. Return: 0 and *ret_store, owned by the caller, closed by
+ * Open a store for reading; @path is used during the call only. Return: 0 and *ret_store, owned by the caller, closed by
  * sb_store_close(); -ENOENT if the directory does not exist; -ENOTEMPTY if it is not a store;
  * -EPROTO if it is of another version; -ENOMEM; other errors of I/O. On error *ret_store is
  * untouched.

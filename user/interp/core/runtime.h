@@ -174,9 +174,11 @@ extern const struct sb_runtime_ops *const sb_runtimes[];
 /* Find the functions of the runtime @runtime, an enum sb_runtime_kind. Return: its entry of
  * sb_runtimes[], which is a constant; NULL if there is none. Any thread. */
 const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime);
-/* Return: whether the symbol @name matches a glob of ops->glue of @runtime, or a name of
- * ops->anchors; false for a runtime without such a list. Any thread. */
+/* Return: whether the symbol @name matches a glob of ops->glue of @runtime; false for a runtime
+ * without such a list. Any thread, also without the lock. */
 bool sb_runtime_is_glue(uint32_t runtime, const char *name);
+/* Return: whether the symbol @name is one of ops->anchors, also with a suffix of the compiler
+ * (".cold"); false without such a list. Any thread, also without the lock. */
 bool sb_runtime_is_anchor(const struct sb_runtime_ops *ops, const char *name);
 
 #endif

@@ -76,9 +76,10 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 /*
  * Look up the line of @position (as sb_step_python.h defines it) in a copy of a code object's line
  * table.
+ * @version: SB_PYTHON(major, minor)
  * @first_line: where the code object begins
  *
- * Return: the line; 0 when the instruction has none.
+ * Return: the line; 0 when the instruction has none. A damaged or short table gives a wrong line, or 0.
  */
 uint32_t sb_python_line(uint32_t version, const uint8_t *table, size_t len, uint32_t first_line,
 			uint64_t position);
