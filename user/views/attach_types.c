@@ -74,17 +74,10 @@ static int prepare_load(struct bpf_program *prog, struct bpf_prog_load_opts *opt
 	return bpf_program__set_type(prog, BPF_PROG_TYPE_TRACING);
 }
 
-static int attach(const struct bpf_program *prog, long cookie, struct bpf_link **ret_link)
-{
-	*ret_link = bpf_program__attach_trace(prog);
-	return *ret_link ? 0 : -errno;
-}
-
 int sb_attach_types_take_over(void)
 {
 	static bool is_done;
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = prepare_load,
-		    .prog_attach_fn = attach);
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = prepare_load);
 	int err;
 
 	for (; !is_done && opts.cookie < (long)SB_ARRAY_SIZE(kinds); opts.cookie++) {
@@ -100,6 +93,15 @@ int sb_attach_types_take_over(void)
 	}
 	is_done = true;
 	return 0;
+}
+
+/* Since libbpf 1.2, a program whose type was set is of no section any more, so that bpf_program__attach() refuses it. */
+struct bpf_link *sb_view_attach(const struct bpf_program *prog)
+{
+	char name[sizeof(targets.at[0].name)];
+
+	return name_of(prog, name, sizeof(name)) == -ENOENT ? bpf_program__attach(prog)
+							    : bpf_program__attach_trace(prog);
 }
 
 struct sb_kernel_targets *sb_attach_types_of(const struct bpf_object *object)

@@ -84,7 +84,7 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 
 	(void)opts;
 	/* Not every kernel has it: then pages that came along can be those of what was there before. */
-	link = bpf_program__attach(skel->progs.memory_mapped);
+	link = sb_view_attach(skel->progs.memory_mapped);
 	if (link || errno != ENOENT)
 		err = err ? err : sb_view_keep_link(links, link);
 	if (err || !bpf_program__autoload(skel->progs.memory_counter))

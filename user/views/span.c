@@ -83,7 +83,7 @@ static int attach_switch(struct sampler_bpf *skel, const char *label, sb_vec_lin
 			 struct sb_reason *reason)
 {
 	const struct bpf_program *prog = skel->progs.span_switch;
-	int err = sb_view_keep_link(links, bpf_program__attach(prog));
+	int err = sb_view_keep_link(links, sb_view_attach(prog));
 
 	return err ? sb_reason_set(reason, err,
 				   "--in label:%s: cannot attach the BPF program '%s' to task "

@@ -273,6 +273,10 @@ const char *sb_view_lacks_without(const char *program);
  * already. */
 int sb_view_do_without(struct sampler_bpf *skel, const char *program);
 
+/* In attach_types.c: attach a loaded program as bpf_program__attach() does. Return: its link; NULL, with
+ * errno. */
+struct bpf_link *sb_view_attach(const struct bpf_program *prog);
+
 /* Append @link, as an attach function of libbpf returned it, to @links, which owns it then. NULL
  * stands for a failed attach, whose error is in errno. Return: 0; -ENOMEM, and @link is destroyed;
  * or -errno for NULL. */

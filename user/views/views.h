@@ -289,7 +289,7 @@ int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, s
  * which owns them, on failure too; attaches() tells whether attach() attaches @prog; settle()
  * returns a program of @skel, never NULL; pending() appends the IDs of stacks that open pairs have,
  * as sb_pending_of_map() does; cannot_thin() returns NULL unless opts->fallback is set; thin()
- * returns @mean * 2^@step, 0 for step 0; unit_of() returns the unit of objects, a constant, with
+ * returns SB_ALLOC_OBJECT * 2^@step, 0 for step 0; unit_of() returns the unit of objects, a constant, with
  * *ret_divisor, if opts->is_of_objects is set, else NULL, and *ret_divisor is untouched. */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
