@@ -297,7 +297,8 @@ void sb_goheap_look(struct sb_goheap *goheap, struct sb_resident *resident)
 
 		look_at(process);
 		decide(process, goheap->opts.is_of_growth);
-		if (process->is_source)
+		/* Another program may have its ID then. */
+		if (process->is_source && process->state != SB_GO_HEAP_ENDED)
 			sb_resident_leave(resident, process->key.tgid, &process->key);
 	}
 	goheap->is_looking = true;
@@ -426,7 +427,8 @@ static int find_floating(const struct process *process, struct span *span)
 /* Stacks of processes are told apart, because their addresses have other meanings. */
 static struct sb_stack_id id_of(const struct process *process, const uint64_t *frames, size_t nr)
 {
-	const uint64_t seed = process->key.start_ns ^ (uint64_t)process->key.tgid << 32;
+	const uint64_t seed =
+		process->heap.seed ^ process->key.start_ns ^ (uint64_t)process->key.tgid << 32;
 
 	return (struct sb_stack_id){
 		.lo = sb_hash(frames, nr * sizeof(*frames), seed) | 1,
@@ -467,11 +469,11 @@ static struct said said_of(const struct process *process, size_t bucket, const s
 	const struct change change = change_of(process, bucket, span);
 	const double stays = (change.grown - span->floating * change.freed) * change.part;
 	const uint64_t objects = stays > 0 ? (uint64_t)(stays + 0.5) : 0;
+	const double weight = weight_of(process, bucket, (double)objects);
 
-	return (struct said){
-		.objects = objects,
-		.weight = (uint64_t)weight_of(process, bucket, (double)objects),
-	};
+	/* The program can say anything. */
+	return (struct said){ .objects = objects,
+			      .weight = weight < 0x1p62 ? (uint64_t)weight : 0 };
 }
 
 static int add_counts(struct process *process, const struct sb_goheap_opts *opts,

@@ -30,6 +30,7 @@ struct sb_resident;
 #define SB_GOHEAP_PROCESSES_MAX 16u
 
 struct sb_goheap_opts {
+	uint64_t seed;	   /* random; no program may know it */
 	bool is_of_growth; /* count what came in the first half of the run */
 	bool is_summed;	   /* a count is what changed since the last one, modulo 2^64 */
 };

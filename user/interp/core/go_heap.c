@@ -135,9 +135,9 @@ static uint64_t hash_of(const uint64_t *frames, size_t nr, uint64_t size)
 	return hash ^ hash >> 11;
 }
 
-static uint64_t hash_addr(uint64_t addr)
+static uint64_t hash_addr(const struct sb_go_heap *heap, uint64_t addr)
 {
-	return sb_hash(&addr, sizeof(addr), 0);
+	return sb_hash(&addr, sizeof(addr), heap->seed);
 }
 
 /* Add a bucket that was not seen before. Return: 0 or a negative errno, when nothing was added. */
@@ -169,7 +169,7 @@ static int add_bucket(struct sb_go_heap *heap, const struct sb_memory *memory, u
 		err = sb_vec_push(&heap->buckets, bucket);
 	if (err)
 		return err;
-	err = sb_index_add(&heap->by_addr, hash_addr(addr), (uint32_t)heap->buckets.nr - 1);
+	err = sb_index_add(&heap->by_addr, hash_addr(heap, addr), (uint32_t)heap->buckets.nr - 1);
 	if (err) {
 		heap->buckets.nr--;
 		return err;
@@ -181,7 +181,7 @@ static int add_bucket(struct sb_go_heap *heap, const struct sb_memory *memory, u
 /* Return: the number of the bucket, or SB_INDEX_NONE. */
 static uint32_t find_bucket(const struct sb_go_heap *heap, uint64_t addr)
 {
-	sb_index_each(it, &heap->by_addr, hash_addr(addr))
+	sb_index_each(it, &heap->by_addr, hash_addr(heap, addr))
 		if (heap->buckets.at[it.id].addr == addr)
 			return it.id;
 	return SB_INDEX_NONE;
@@ -217,7 +217,20 @@ static int meet(struct sb_go_heap *heap, const struct sb_memory *memory, uint64_
 	return 0;
 }
 
-/* Read the sums of a bucket. *@nr_odd: incremented if they cannot be; one can be changing. */
+/* More than a program can have allocated, or samples for so many bytes, are no numbers of Go. */
+#define BYTES_MAX (1ull << 50)
+#define RATE_MAX  (1ull << 40)
+/* Of one look. Go allocates buckets side by side, so that a page has many. */
+#define READS_MAX 32768u
+
+/* Whether sums of a bucket can be true. Another thread may be changing them. */
+static bool is_sane(const struct sums *sums, uint64_t size)
+{
+	return sums->frees <= sums->allocs && sums->allocs <= BYTES_MAX / (size ? size : 1) &&
+	       sums->alloc_bytes == sums->allocs * size;
+}
+
+/* Read the sums of a bucket. *@nr_odd: incremented if they cannot be; nothing of it counts then. */
 static int read_use(const struct sb_memory *memory, const struct sb_go_bucket *bucket,
 		    struct sb_go_use *ret_use, uint32_t *nr_odd)
 {
@@ -229,10 +242,17 @@ static int read_use(const struct sb_memory *memory, const struct sb_go_bucket *b
 
 	if (err)
 		return err;
-	*nr_odd += sums->alloc_bytes != sums->allocs * bucket->size || sums->frees > sums->allocs;
-	ret_use->objects = sums->frees < sums->allocs ? sums->allocs - sums->frees : 0;
+	*ret_use = (struct sb_go_use){};
+	for (i = 0; i < NR_SUMS; i++)
+		if (sums[i].allocs > BYTES_MAX)
+			sums->frees = UINT64_MAX;
+	if (!is_sane(sums, bucket->size)) {
+		++*nr_odd;
+		return 0;
+	}
+	ret_use->objects = sums->allocs - sums->frees;
 	ret_use->freed = sums->frees;
-	for (i = 0, ret_use->allocated = 0; i < NR_SUMS; i++)
+	for (i = 0; i < NR_SUMS; i++)
 		ret_use->allocated += sums[i].allocs;
 	return 0;
 }
@@ -259,6 +279,7 @@ int sb_go_heap_look(struct sb_go_heap *heap, const struct sb_memory *memory,
 {
 	sb_cleanup(sb_freep) struct sb_memory_recent *recent = calloc(1, sizeof(*recent));
 	struct sb_memory by_page = *memory;
+	uint64_t nr_left = READS_MAX;
 	uint32_t cycle;
 	uint64_t head;
 	int err;
@@ -266,20 +287,24 @@ int sb_go_heap_look(struct sb_go_heap *heap, const struct sb_memory *memory,
 	if (!recent)
 		return -ENOMEM;
 	by_page.recent = recent;
+	by_page.nr_left = &nr_left;
 	heap->nr_looks++;
 	look->use.nr = 0;
 	err = sb_memory_u64(memory, heap->places.rate, &look->rate);
 	err = err ?: sb_memory_u32(memory, heap->places.cycle, &cycle);
 	err = err ?: sb_memory_u64(memory, heap->places.buckets, &head);
+	if (!err && look->rate > RATE_MAX)
+		err = -EBADMSG;
 	if (err)
 		return err;
 	look->cycle = cycle >> heap->places.is_flagged;
-	return read_list(heap, &by_page, head, look);
+	err = read_list(heap, &by_page, head, look);
+	return err == -EFAULT && !nr_left ? -E2BIG : err;
 }
 
 double sb_go_heap_bytes(double nr, uint64_t size, uint64_t rate)
 {
 	const double bytes = nr * (double)size;
 
-	return rate > 1 && size ? bytes / (1 - exp(-(double)size / (double)rate)) : bytes;
+	return rate > 1 && size ? bytes / -expm1(-(double)size / (double)rate) : bytes;
 }

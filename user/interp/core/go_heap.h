@@ -62,9 +62,10 @@ struct sb_go_bucket {
 	uint32_t nr_looks;  /* the look that met it last */
 };
 
-/* Set `places`, and zero the rest; the caller ends it with sb_go_heap_release(). */
+/* Set `places` and `seed`, and zero the rest; the caller ends it with sb_go_heap_release(). */
 struct sb_go_heap {
 	struct sb_go_heap_places places;
+	uint64_t seed; /* random, so that no program can choose addresses that collide in by_addr */
 	SB_VEC(struct sb_go_bucket) buckets; /* they stay, with their numbers */
 	SB_VEC(uint64_t) frames;
 	struct sb_index by_addr; /* of buckets */
