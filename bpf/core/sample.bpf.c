@@ -427,7 +427,8 @@ static __always_inline int add_up(const struct sb_capture *capture, __u64 weight
 		}
 	}
 	if (!count) {
-		sb_stat_add(err == -EBUSY ? SB_STAT_COUNTS_BUSY : SB_STAT_COUNTS_FULL, 1);
+		/* -EBUSY; since Linux 6.15 -EDEADLK and -ETIMEDOUT. */
+		sb_stat_add(err == -E2BIG ? SB_STAT_COUNTS_FULL : SB_STAT_COUNTS_BUSY, 1);
 		__sync_fetch_and_add(&view_lost[capture->key.view % SB_VIEWS_MAX], 1);
 		return err;
 	}
