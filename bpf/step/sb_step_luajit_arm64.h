@@ -24,7 +24,8 @@
  * Find the innermost frame of @l. The caller has found that @walk stands in the interpreter's native
  * frame. The interpreter keeps base and next instruction in registers. Functions in C save and
  * restore them, and those that may need the base find it in memory. So a base that is in its
- * register, also while a short function in C runs, is true, and otherwise the one in memory is.
+ * register, also while a short function in C runs, is preferred to the one in memory. A function in
+ * C that keeps the address of another slot in that register, two above a function, is misunderstood.
  * Always sets at[SB_LUAJIT_FRAME]. Sets at[SB_LUAJIT_PC] in a leaf with a valid base.
  */
 static __always_inline void sb_luajit_first(struct sb_interp_walk *w, struct sb_walk *walk,

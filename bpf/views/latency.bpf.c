@@ -490,14 +490,23 @@ static void forget_process(__u32 tgid)
 	bpf_for_each_map_elem(&latency_newest, forget_goroutine, &tgid, 0);
 }
 
+/* What it held stays, if that counts, but its place among the processes is free again. */
+static void end_process(__u32 tgid)
+{
+	if (cfg_latency_keeps_ended)
+		bpf_map_delete_elem(&latency_go_processes, &tgid);
+	else
+		forget_process(tgid);
+}
+
 /* A thread has ended inside of its calls: forget them, because its ID is given to another one. */
 SEC("?tp_btf/sched_process_exit")
 int BPF_PROG(latency_exit, struct task_struct *task)
 {
 	struct sb_latency_call pair = { .caller.id = task->pid };
 
-	if (!cfg_latency_keeps_ended && !BPF_CORE_READ(task, signal, live.counter))
-		forget_process(task->tgid);
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		end_process(task->tgid);
 	if (!bpf_map_delete_elem(&latency_calls, &pair))
 		sb_stat_add(SB_STAT_CALLS_EXITED, 1);
 	drop_all(&pair.caller);

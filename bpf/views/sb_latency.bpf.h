@@ -59,7 +59,7 @@ struct {
 	__type(value, __u64);
 } latency_newest SEC(".maps");
 
-/* Processes that have had calls of goroutines; the values mean nothing. */
+/* Processes that have had calls of goroutines, or have memory that is followed; the values mean nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -113,8 +113,8 @@ struct {
 	__type(value, struct call_object);
 } latency_objects SEC(".maps");
 
-/* Note that the process of a goroutine has open calls, so that they are dropped when it ends. Does
- * nothing for a thread, whose own end drops its calls. Return: 0; a negative errno of
+/* Note that the process of a goroutine, or of memory, has open calls, so that they are dropped when it
+ * ends. Does nothing for calls of a thread, whose own end drops them. Return: 0; a negative errno of
  * bpf_map_update_elem(): there is no room for the process, so begin no call. */
 static int note_process(const struct sb_latency_caller *caller)
 {

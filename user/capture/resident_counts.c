@@ -381,7 +381,8 @@ int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count
 		err = count_came_and_went(resident);
 	else if (!err && is_looking)
 		err = count_resident(resident);
-	if (!err && sb_resident_counts_ended(resident))
+	/* With calls beside, a look means that pages are, or may be, the result. */
+	if (!err && is_looking && sb_resident_counts_ended(resident))
 		err = count_ended(resident);
 	if (!err && is_looking) {
 		sb_resident_bury(resident);

@@ -64,7 +64,7 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 /* The first of all, so that the helper processes have their rule before anything is sampled. */
 static int follow_processes(struct sb_session *session)
 {
-	struct bpf_link *link = bpf_program__attach(session->skel->progs.proc_fork);
+	struct bpf_link *link = sb_view_attach(session->skel->progs.proc_fork);
 	int err = sb_view_keep_link(&session->links, link);
 
 	if (err)
@@ -93,7 +93,7 @@ static int attach_others(struct sb_session *session)
 	bpf_object__for_each_program(prog, session->skel->obj) {
 		if (!is_for_attach(session, prog))
 			continue;
-		link = bpf_program__attach(prog);
+		link = sb_view_attach(prog);
 		/* It is optional: without it, mappings that replace others of the same size are
 		 * noticed later. */
 		if (!link && errno == ENOENT && prog == session->skel->progs.proc_mapped)
@@ -425,7 +425,11 @@ uint64_t sb_session_held_since_ns(const struct sb_session *session)
 	uint64_t of_spans = session->spans ? sb_spans_oldest_ns(session->spans) : UINT64_MAX;
 	uint64_t of_pages =
 		session->resident ? sb_resident_oldest_ns(session->resident) : UINT64_MAX;
+	const struct sb_view_kind *kind = session->opts.views.at[0]->kind;
 
+	/* What its processes held when they ended comes at the end of the run. */
+	if (session->opts.view_opts.has_command && kind->options & SB_VIEW_HELD)
+		return session->began_ns;
 	return of_spans < of_pages ? of_spans : of_pages;
 }
 

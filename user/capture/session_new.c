@@ -30,6 +30,7 @@
 #include "symbolizer/unwind/parser.h"
 #include "views/skel.h"
 #include "views/span.h"
+#include "views/views.h"
 
 /* Keys in one map of counts, for each view: 5 MB of kernel memory each. When it is three quarters
  * full, we are woken. */
@@ -229,12 +230,13 @@ static bool is_command_alone(const struct sb_session_opts *opts)
 }
 
 /* Hook functions in the address space of the command only, so that they cost others nothing. The kernel follows
- * the process to the address space that it has after execve(2). */
+ * the process to the address space that it has after execve(2). Hooked one by one, each of a process takes 70 ms. */
 static void hook_command_only(struct sb_session *session)
 {
 	struct sb_session_opts *opts = &session->opts;
 
-	if (!opts->view_opts.probes || !is_command_alone(opts))
+	if (!opts->view_opts.probes || !is_command_alone(opts) ||
+	    !sb_probe_multi_is_there(SB_PROBE_USER))
 		return;
 	session->probes = *opts->view_opts.probes;
 	session->probes.tgid = opts->command_tgid;
@@ -539,6 +541,7 @@ static int make_resident(struct sb_session *session)
 static int make_goheap(struct sb_session *session)
 {
 	const struct sb_goheap_opts opts = {
+		.seed = session->skel->rodata->cfg_hash_seed[0],
 		.is_of_growth = session->opts.view_opts.memory_what == SB_MEMORY_OLD,
 		.is_summed = session->opts.is_summed,
 	};

@@ -149,6 +149,8 @@ static uint64_t weight_cut(const struct sb_profile *profile, size_t limit)
 static int add_governed(const struct sb_run *run, const struct sb_thinning_stats *stats,
 			struct sb_profile *profile)
 {
+	const uint32_t shown = sb_run_shown(run);
+	const struct sb_view *view = run->config->views.at[shown];
 	char every[SB_REPORT_EVERY_BYTES];
 	int err;
 
@@ -159,11 +161,11 @@ static int add_governed(const struct sb_run *run, const struct sb_thinning_stats
 	if (err)
 		return err;
 	/* One of so many allocations, whose sizes differ. */
-	if (stats->weight && run->config->views.at[0]->kind->options & SB_VIEW_HELD)
+	if (stats->weight && view->kind->options & SB_VIEW_HELD && !view->follows_pages)
 		return 0;
 	if (stats->weight)
 		return sb_profile_meta(profile, "every", "%s",
-				       sb_report_every(&run->units[0], stats->weight, every));
+				       sb_report_every(&run->units[shown], stats->weight, every));
 	return sb_profile_meta(profile, "rate_hz", "%.4g..%u", stats->rate_hz,
 			       run->config->freq_hz);
 }

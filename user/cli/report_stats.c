@@ -30,9 +30,10 @@ void sb_report_lowest(const struct sb_run *run, const struct sb_run_figures *fig
 {
 	const struct sb_thinning_stats *stats = &figures->session.thinning;
 	const struct sb_run_unit *unit = &run->units[figures->view];
+	const struct sb_view *view = run->config->views.at[figures->view];
 	char every[SB_REPORT_EVERY_BYTES];
 
-	if (stats->weight && run->config->views.at[figures->view]->kind->options & SB_VIEW_HELD)
+	if (stats->weight && view->kind->options & SB_VIEW_HELD && !view->follows_pages)
 		snprintf(text, nr_bytes, "one of %llu allocations",
 			 (unsigned long long)(stats->weight / SB_ALLOC_OBJECT));
 	else if (stats->weight)
