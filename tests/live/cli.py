@@ -81,12 +81,20 @@ def background(*args, **kwargs):
             kill_session(proc)
 
 
-def blocks_signals(pid):
+def signals_of(pid, line):
+    """Return: whether SIGINT is among the signals of this line of /proc/PID/status."""
     with open(f'/proc/{pid}/status', encoding='ascii') as status:
-        for line in status:
-            if line.startswith('SigBlk:'):
-                return bool(int(line.split()[1], 16) & (1 << (signal.SIGINT - 1)))
-    return False
+        mask = next((each.split()[1] for each in status if each.startswith(f'{line}:')), '0')
+    return bool(int(mask, 16) & (1 << (signal.SIGINT - 1)))
+
+
+def blocks_signals(pid):
+    return signals_of(pid, 'SigBlk')
+
+
+def has_taken(pid):
+    """A second signal that comes while the first one is pending is none."""
+    return not blocks_signals(pid) and not signals_of(pid, 'ShdPnd')
 
 
 def await_samples(proc, path):
@@ -331,7 +339,7 @@ def test_given_up(tmp):
         os.unlink(path)
         os.mkfifo(path)
         proc.send_signal(signal.SIGINT)
-        wait_for(lambda: not blocks_signals(proc.pid), 'the end of sampling')
+        wait_for(lambda: has_taken(proc.pid), 'the end of sampling')
         proc.send_signal(signal.SIGINT)
         _, err = proc.communicate(timeout=DEADLINE)
         assert proc.returncode == 128 + signal.SIGINT, (proc.returncode, err)
