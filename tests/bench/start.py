@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 from costs import Load
 
@@ -86,6 +87,8 @@ def main():
     args = parser.parse_args()
     commands = [PYTHON if i % 4 == 3 else ['/bin/sleep', '1000000'] for i in range(args.sleepers)]
     beside = [subprocess.Popen(command) for command in commands + [BUSY] * args.busy + [PYTHON]]
+    if 'PID' in args.args:
+        time.sleep(11)  # for a process that was just started, all walkers of interpreters are loaded
     arguments = [str(beside[-1].pid) if word == 'PID' else word for word in args.args.split()]
     load = Load(args.rate)
     load.start()

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -23,6 +24,7 @@
 #include "capture/targets.h"
 #include "capture/thread.h"
 #include "interp/core/interp.h"
+#include "symbolizer/process/procfs.h"
 #include "views/skel.h"
 #include "views/views.h"
 #include "workers/privileges.h"
@@ -31,6 +33,8 @@
  * reader is waited for (symbolizer/process/reader.h). */
 #define TARGETS_MAX 16u
 #define LOOKS_NS    (500 * SB_NS_PER_MS)
+/* A process that is younger is about to map more. */
+#define AGE_NS_MIN  (10 * SB_NS_PER_SEC)
 /* The object has 70 maps. */
 #define FDS_MAX	    256
 
@@ -53,6 +57,15 @@ static bool has_only_processes(const struct sb_targets *targets)
 	       !targets->nr_comms && !targets->nr_uids && !targets->nr_cgroups;
 }
 
+static bool is_old(uint32_t tgid)
+{
+	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct sb_procfs_stat stat;
+
+	return !sb_procfs_stat(tgid, &stat) &&
+	       stat.start_ticks * tick_ns + AGE_NS_MIN < sb_boot_ns();
+}
+
 uint32_t sb_walkers_choose(const struct sb_session_opts *opts)
 {
 	const uint32_t wanted = opts->interp ? sb_interp_wanted(opts->interp) : 0;
@@ -68,8 +81,7 @@ uint32_t sb_walkers_choose(const struct sb_session_opts *opts)
 	for (i = 0; i < targets->tgids.nr; i++) {
 		const struct sb_space_key space = { .tgid = targets->tgids.at[i].pid };
 
-		/* One that is just starting is about to map more. */
-		if (sb_interp_look(opts->interp, &space, &confs) ||
+		if (!is_old(space.tgid) || sb_interp_look(opts->interp, &space, &confs) ||
 		    sb_now_ns() - begin_ns > LOOKS_NS)
 			return wanted;
 		chosen |= sb_interp_found_in(opts->interp, &space);

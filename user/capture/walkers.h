@@ -24,7 +24,7 @@ struct sb_walkers;
  * @opts: those of the session
  *
  * Looks at the mappings of the targets (sb_interp_look()), if the session samples only processes that are given
- * by process ID, and its view can replace its program. When half a second has passed, it chooses all, so it
+ * by process ID and have run for ten seconds, and its view can replace its program. When half a second has passed, it chooses all, so it
  * takes that and one look at most.
  *
  * Return: bits 1 << enum sb_runtime_kind, for cfg_interp_walkers: those of sb_interp_wanted(), or fewer.
