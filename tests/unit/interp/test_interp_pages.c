@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "interp/core/memory.h"
 #include "interp/core/pages.h"
 
 #define NR_PAGES (SB_READER_AHEAD_MAX + 8u)
@@ -166,6 +167,23 @@ static void test_direct(void **state)
 	assert_int_equal(byte_at(page_at(2)), 77);
 }
 
+/* Pages that were read last are read once more only after they were forgotten. */
+static void test_forget(void **state)
+{
+	static struct sb_memory_recent recent;
+	const struct sb_memory process = { .tgid = (uint32_t)getpid(), .recent = &recent };
+	uint8_t byte;
+
+	assert_int_equal(sb_memory_u8(&process, page_at(3), &byte), 0);
+	assert_int_equal(byte, 4);
+	memory[3 * SB_PAGE_BYTES] = 55;
+	assert_int_equal(sb_memory_u8(&process, page_at(3), &byte), 0);
+	assert_int_equal(byte, 4);
+	sb_memory_forget(&process);
+	assert_int_equal(sb_memory_u8(&process, page_at(3), &byte), 0);
+	assert_int_equal(byte, 55);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +194,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_forget, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

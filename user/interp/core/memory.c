@@ -31,6 +31,12 @@ static int read_now(const struct sb_memory *memory, void *dst, size_t len, uint6
 	return (size_t)nr_bytes == len ? 0 : -EFAULT;
 }
 
+void sb_memory_forget(const struct sb_memory *memory)
+{
+	if (memory->recent)
+		memory->recent->nr = memory->recent->next = 0;
+}
+
 /* Find the cached page at @addr, or read it. Return: NULL: it cannot be read. */
 static const uint8_t *piece_of(const struct sb_memory *memory, uint64_t addr)
 {

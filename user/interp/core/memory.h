@@ -42,6 +42,10 @@ struct sb_memory {
 	uint64_t *nr_left;
 };
 
+/* Forget the pages in @memory->recent, if there are any, before something that has changed meanwhile is
+ * read once more. */
+void sb_memory_forget(const struct sb_memory *memory);
+
 /* Read @len bytes. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all other failures,
  * also when the process blocks the access. On error @dst may be partly overwritten. */
 int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);

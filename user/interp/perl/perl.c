@@ -140,6 +140,7 @@ static int test_self(struct sb_runtime *rt, bool has_threads, bool is_known)
 	if (!si)
 		return -EAGAIN;
 	for (i = 0; i < NR_TRIES; i++) {
+		sb_memory_forget(rt->memory);
 		if (try_walk(rt, walk, base) || !has_names(rt, walk))
 			continue;
 		/* Of a layout that is guessed, something has to be seen. */

@@ -250,6 +250,7 @@ int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 
 	for (i = 1; i < TRIES && err == -EBADMSG && may_rest(rt); i++) {
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+		sb_memory_forget(rt->memory);
 		sb_str_clear(&text->name);
 		sb_str_clear(&text->file);
 		err = describe(rt, frame, text);
@@ -294,6 +295,7 @@ static int self_test(struct sb_runtime *rt)
 	int i, ret = -ENOMEM;
 
 	for (i = 0; walk && i < SELF_TESTS; i++) {
+		sb_memory_forget(rt->memory);
 		ret = test_walk(rt, walk, &text);
 		if (ret >= 0 || ret == -ENOMEM)
 			break;

@@ -86,6 +86,7 @@ static int self_test(struct sb_runtime *rt, uint64_t pointer)
 	int i, err = -ENOMEM;
 
 	for (i = 0; walk && i < NR_TRIES; i++) {
+		sb_memory_forget(rt->memory);
 		err = walk_main(rt, walk, pointer);
 		if (!err && !walk->nr_frames)
 			return -EAGAIN;
