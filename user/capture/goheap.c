@@ -180,7 +180,11 @@ static void begin(struct process *process)
 
 int sb_goheap_expect(struct sb_goheap *goheap, uint32_t tgid, bool is_new)
 {
-	struct process process = { .is_new = is_new, .state = SB_GO_HEAP_NOT_GO };
+	struct process process = {
+		.is_new = is_new,
+		.state = SB_GO_HEAP_NOT_GO,
+		.heap.seed = goheap->opts.seed,
+	};
 	int err;
 
 	if (goheap->processes.nr == SB_GOHEAP_PROCESSES_MAX) {
@@ -207,6 +211,7 @@ static void begin_anew(struct process *process, const struct sb_procfs_stat *sta
 		.key = key_of(process->key.tgid, stat),
 		.stat = *stat,
 		.is_new = true,
+		.heap.seed = process->heap.seed,
 	};
 
 	clear_process(process);

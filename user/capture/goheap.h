@@ -25,8 +25,8 @@ struct sb_drain;
 struct sb_goheap;
 struct sb_resident;
 
-/* Processes that are followed. Each has up to 16 looks at its buckets, of 24 bytes: 34 MiB at the
- * most. */
+/* Processes that are followed. Each has up to 16 looks at its buckets, of 24 bytes: at most 34 MiB for
+ * each process. */
 #define SB_GOHEAP_PROCESSES_MAX 16u
 
 struct sb_goheap_opts {
