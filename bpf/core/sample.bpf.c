@@ -402,6 +402,12 @@ static int add_key(void *generation, const struct sb_capture *capture, __u64 wei
 	return err;
 }
 
+/* Whether somebody else on this CPU holds the lock of the map. Since Linux 6.15 the lock itself finds out. */
+static bool is_locked(int err)
+{
+	return err == -EBUSY || err == -EDEADLK || err == -ETIMEDOUT;
+}
+
 /* Return: 0; a negative errno: the sample is lost, which is counted. */
 static __always_inline int add_up(const struct sb_capture *capture, __u64 weight, __u64 nr_samples)
 {
@@ -427,8 +433,7 @@ static __always_inline int add_up(const struct sb_capture *capture, __u64 weight
 		}
 	}
 	if (!count) {
-		/* -EBUSY; since Linux 6.15 -EDEADLK and -ETIMEDOUT. */
-		sb_stat_add(err == -E2BIG ? SB_STAT_COUNTS_FULL : SB_STAT_COUNTS_BUSY, 1);
+		sb_stat_add(is_locked(err) ? SB_STAT_COUNTS_BUSY : SB_STAT_COUNTS_FULL, 1);
 		__sync_fetch_and_add(&view_lost[capture->key.view % SB_VIEWS_MAX], 1);
 		return err;
 	}

@@ -247,9 +247,10 @@ int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 /*
  * Count a sample: add @weight, in the unit of the view, to the count of the capture's key. @capture
  * need not be in a record, and may be a copy.
- * Return: 0; -E2BIG when the table of counts is full, or user space has drained it just now; -EBUSY
- * when this CPU had it locked; or another negative errno of bpf_map_update_elem(): the sample is
- * lost, which is counted (SB_STAT_COUNTS_BUSY for -EBUSY, else SB_STAT_COUNTS_FULL).
+ * Return: 0; -E2BIG when the table of counts is full, or user space has drained it just now; -EBUSY,
+ * and since Linux 6.15 -EDEADLK or -ETIMEDOUT, when this CPU had it locked; or another negative errno
+ * of bpf_map_update_elem(): the sample is lost, which is counted (SB_STAT_COUNTS_BUSY when it was
+ * locked, else SB_STAT_COUNTS_FULL).
  */
 int sb_account(const struct sb_capture *capture, __u64 weight);
 

@@ -14,12 +14,14 @@
 #include "bpf/abi/sb_abi.h"
 
 #ifndef EEXIST
-#define ENOENT 2
-#define E2BIG  7
-#define EAGAIN 11
-#define EFAULT 14
-#define EBUSY  16
-#define EEXIST 17
+#define ENOENT	  2
+#define E2BIG	  7
+#define EAGAIN	  11
+#define EFAULT	  14
+#define EBUSY	  16
+#define EEXIST	  17
+#define EDEADLK	  35
+#define ETIMEDOUT 110
 #endif
 
 /* <linux/sched.h> */
