@@ -242,8 +242,9 @@ struct sb_sym_query {
  * Have kernel addresses looked up by the kernel, one by one, so that /proc/kallsyms, a file of more
  * than 100,000 lines, need not be read. @ask writes what the kernel prints for "%pS",
  * "name+0x1d/0x40 [module]", as a string of at most @size bytes to @text. It returns 0; or a
- * negative errno, and then the file is read. It is called by sb_symbolizer_kernel() only. @arg:
- * passed to it; both are used until the next call of this function. @ask NULL: no more.
+ * negative errno, and then the file is read after all. Only sb_symbolizer_kernel() calls it. @arg is
+ * passed to it; both are used until the next call of this function. If @ask is NULL, the file is read
+ * from now on.
  */
 void sb_symbolizer_ask_kernel(struct sb_symbolizer *sym,
 			      int (*ask)(void *arg, uint64_t addr, char *text, size_t size),

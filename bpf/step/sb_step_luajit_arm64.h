@@ -10,9 +10,10 @@
  *	   + 40	number of results wanted
  *	   + 192	x29 and the return address of the caller
  *
- * x29 points to its last two words in the interpreter, in generated code, whose stack is below, and
- * while that is left. So no search is needed, as on x86-64. LuaJIT before 2022 has the other words at
- * other places, where no lua_State is found, so its frames are those of C functions.
+ * In the interpreter, x29 points to the last two words of this frame. It does so in generated code, too,
+ * which has its own stack below the frame, and while that code is being left. So the frame need not be
+ * searched for, as it has to be on x86-64. LuaJIT before 2022 keeps the other words at other places: no
+ * lua_State is found there, and stacks show the C functions of the interpreter only.
  */
 #ifndef SB_STEP_LUAJIT_ARM64_H
 #define SB_STEP_LUAJIT_ARM64_H

@@ -443,7 +443,7 @@ static int open_target(struct run *run)
 		sb_err(0, "'%s' is not a regular file; name a program, a library or a debug file",
 		       run->target);
 	else if (err == -EFBIG)
-		sb_err(0, "'%s' is damaged, or larger than what is read; name another file",
+		sb_err(0, "'%s' is damaged, or larger than sbsym reads; name another file",
 		       run->target);
 	else if (run->tgid)
 		sb_err(err, "cannot read process %s", run->target);

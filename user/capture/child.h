@@ -23,8 +23,9 @@
 struct sb_child;
 
 /*
- * Create the process. @argv is NULL-terminated, looked up in $PATH by the new user, and used
- * during the call only, because the child has its own copy. The caller ends *ret_child with sb_child_free(); it is untouched on error.
+ * Create the process. @argv is NULL-terminated, looked up in $PATH by the new user, and used during
+ * the call only, because the child has its own copy. The caller ends *ret_child with
+ * sb_child_free(); it is untouched on error.
  * @owner: who it runs as; if that is the current user, its environment is left alone. That it may
  * not become @owner is found out by sb_child_answer().
  * Return: 0; -ENOMEM; or another negative errno of fork(2), socketpair(2), pidfd_open(2) or of

@@ -26,10 +26,11 @@ struct sb_walkers;
  * and then @skel is not to be loaded. */
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
 /* Start the thread, after load and before sb_privileges_settle() (workers/privileges.h), because it
- * drops its own privileges. @skel, @processes (the same as in @interp), @interp and @walkers (NULL: all
- * are loaded) are borrowed until sb_interpwatch_free(), which the caller calls for *ret_watch. A
- * process with a runtime whose walker is missing is published when sb_walkers_need() has loaded it. Return: 0; -ENOMEM; or a
- * negative errno of opening the ring or making the thread; *ret_watch is untouched then. */
+ * drops its own privileges. @skel, @processes (the same as in @interp), @interp and @walkers (NULL:
+ * all are loaded) are borrowed until sb_interpwatch_free(), which the caller calls for *ret_watch. A
+ * process that has a runtime whose walker is missing is published when sb_walkers_need() has loaded
+ * that. Return: 0; -ENOMEM; or a negative errno of opening the ring or making the thread;
+ * *ret_watch is untouched then. */
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 		       struct sb_interp *interp, struct sb_walkers *walkers,
 		       struct sb_interpwatch **ret_watch);

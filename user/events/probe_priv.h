@@ -43,8 +43,8 @@ struct sb_resolving {
  * kind, path, offset, id, counter, is_return and is_call are the same, and for the kernel the
  * function; names do not count. @name: that it is shown by. All strings are copied, and the file is
  * kept open. Return: 0, also if it is there; -EINVAL: there are SB_PROBES_MAX; -ENOMEM; -EMFILE.
- * Errors have to->reason, and the places are as before then; the name may have been added to the
- * names, and the file to the files. */
+ * After an error, to->reason says why, and the list has the same places as before the call; the name
+ * may have been added to probes->names, and the file to probes->files. */
 int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, const char *name,
 		   const struct sb_probe *probe);
 /* probe.c: drop the places from index @first on that only jump to another one of the same file

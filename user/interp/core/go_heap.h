@@ -51,8 +51,8 @@ struct sb_go_heap_places {
 	bool is_flagged;
 };
 
-/* Find the profile of a process, by the symbols of its program. Return: the state; with
- * SB_GO_HEAP_READ *ret_places is set, else it is untouched. */
+/* Find out by the symbols of its program where a process keeps its heap profile. Return:
+ * SB_GO_HEAP_READ, and *ret_places is set; or why it cannot be read, and *ret_places is untouched. */
 enum sb_go_heap_state sb_go_heap_find(uint32_t tgid, struct sb_go_heap_places *ret_places);
 
 /* What one stack allocated in objects of one size. */
