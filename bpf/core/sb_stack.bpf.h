@@ -47,13 +47,14 @@ struct sb_returns {
 struct sb_walk_map {
 	__u64 begin, end, bias; /* of the mapping that holds the address; see struct sb_uw_seg */
 	__u32 bin, seg_flags;
-	__u32 segs_word, nr_segs; /* list of the process; 0: it has none, or it is out of date */
-	__u32 modes;		  /* SB_UNWIND_*: what is tried from here on */
-	__u32 nr_by_fp;		  /* frames found by frame pointer */
-	__u32 is_cut_off;	  /* a table was missing, and the stack could not be shipped raw */
-	__u32 is_raw;		  /* the stack was shipped raw */
-	__u32 is_known;		  /* not walked: the result is that of an earlier walk */
-	__u32 is_last_on;	  /* it is compared with the last one: core/sb_last.bpf.h */
+	__u32 seg_list, seg_epoch; /* the list that it is from, and when it was found */
+	__u32 segs_word, nr_segs;  /* list of the process; 0: it has none, or it is out of date */
+	__u32 modes;		   /* SB_UNWIND_*: what is tried from here on */
+	__u32 nr_by_fp;		   /* frames found by frame pointer */
+	__u32 is_cut_off;	   /* a table was missing, and the stack could not be shipped raw */
+	__u32 is_raw;		   /* the stack was shipped raw */
+	__u32 is_known;		   /* not walked: the result is that of an earlier walk */
+	__u32 is_last_on;	   /* it is compared with the last one: core/sb_last.bpf.h */
 	__u32 reserved;
 	struct sb_uw_rule rule; /* of the current address */
 	__u64 exec_vm;		/* mm->exec_vm of the process now */

@@ -269,6 +269,8 @@ __noinline int sb_unwind_find_seg(__u32 slot)
 	s->map.bias = seg->bias;
 	s->map.bin = seg->bin;
 	s->map.seg_flags = seg->flags;
+	s->map.seg_list = s->map.segs_word;
+	s->map.seg_epoch = sb_unwind_epoch(s);
 	return 0;
 }
 
@@ -747,12 +749,20 @@ static void begin(struct sb_scratch *s)
 	walk->bx_at = 0;
 	walk->uses = 0;
 	walk->status = SB_STACK_DEPTH;
-	s->map.begin = s->map.end = 0;
 	s->map.nr_segs = 0;
 	s->map.nr_by_fp = s->map.is_cut_off = s->map.is_raw = s->map.is_known = 0;
 	s->map.modes = cfg_unwind;
-	s->map.bin = SB_UW_BINS_MAX;
 	s->map.is_last_on = 0;
+}
+
+/* The leaf is often in the mapping where the last walk found one. As in uw_rules, what was found in a
+ * list counts for one epoch. */
+static void keep_seg(struct sb_scratch *s)
+{
+	if (s->map.seg_list == s->map.segs_word && s->map.seg_epoch == sb_unwind_epoch(s))
+		return;
+	s->map.begin = s->map.end = 0;
+	s->map.bin = SB_UW_BINS_MAX;
 }
 
 /*
@@ -805,6 +815,7 @@ __noinline int sb_unwind_begin(__u32 slot)
 	if (!(cfg_unwind & SB_UNWIND_CFI))
 		return SB_STEP_GO_ON;
 	find_proc(s, slot);
+	keep_seg(s);
 	if (cfg_last)
 		sb_last_begin(slot);
 	if (s->interp.has_hook || !sb_memo_is_on(slot) || !sb_memo_find(slot))

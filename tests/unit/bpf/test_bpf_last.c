@@ -87,7 +87,7 @@ static uint32_t draw(uint32_t below)
 static void fill_list(uint32_t *words, uint32_t list)
 {
 	struct sb_uw_seg *segs = (struct sb_uw_seg *)&words[SEGS_AT + 32 * list];
-	uint32_t bin = BIN + list, i;
+	uint32_t bin = BIN + (list + shift) % NR_LISTS, i;
 	struct sb_uw_bin *table = bpf_map_lookup_elem(&uw_bins, &bin);
 
 	segs[0] = (struct sb_uw_seg){
