@@ -161,7 +161,7 @@ static int add_governed(const struct sb_run *run, const struct sb_thinning_stats
 	if (err)
 		return err;
 	/* One of so many allocations, whose sizes differ. */
-	if (stats->weight && view->kind->options & SB_VIEW_HELD && !view->follows_pages)
+	if (stats->weight && sb_view_is_of_held(view))
 		return 0;
 	if (stats->weight)
 		return sb_profile_meta(profile, "every", "%s",
@@ -444,12 +444,6 @@ static void show_progress(struct sb_run_sink *sink, struct sb_run *run)
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 }
 
-/* Whether memory that was allocated and is held is the result, but for one that comes from pages. */
-static bool has_none_before_end(const struct sb_run *run)
-{
-	return run->config->views.at[0]->kind->options & SB_VIEW_HELD && !sb_run_shown(run);
-}
-
 /* What could not be written before the end is said, and may be possible later. */
 static int take(struct sb_run_sink *sink, struct sb_run *run)
 {
@@ -459,7 +453,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	if (!run->end_ns) {
 		if (!write_result(result, run, false))
 			sb_info("wrote a snapshot%s; sampling goes on",
-				has_none_before_end(run)
+				sb_view_is_of_held(run->config->views.at[sb_run_shown(run)])
 					? " without any memory, because what is held is looked at when the run ends"
 					: "");
 		return 0;

@@ -33,7 +33,7 @@ void sb_report_lowest(const struct sb_run *run, const struct sb_run_figures *fig
 	const struct sb_view *view = run->config->views.at[figures->view];
 	char every[SB_REPORT_EVERY_BYTES];
 
-	if (stats->weight && view->kind->options & SB_VIEW_HELD && !view->follows_pages)
+	if (stats->weight && sb_view_is_of_held(view))
 		snprintf(text, nr_bytes, "one of %llu allocations",
 			 (unsigned long long)(stats->weight / SB_ALLOC_OBJECT));
 	else if (stats->weight)

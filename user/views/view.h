@@ -273,6 +273,13 @@ const char *sb_view_lacks_without(const char *program);
  * already. */
 int sb_view_do_without(struct sampler_bpf *skel, const char *program);
 
+/* Return: whether the samples of the view are allocations that are held: those of heap and leak, but for
+ * their views of pages. They come at the end of the run only. */
+static inline bool sb_view_is_of_held(const struct sb_view *view)
+{
+	return view->kind->options & SB_VIEW_HELD && !view->follows_pages;
+}
+
 /* In attach_types.c: attach a loaded program as bpf_program__attach() does. Return: its link; NULL, with
  * errno. */
 struct bpf_link *sb_view_attach(const struct bpf_program *prog);
