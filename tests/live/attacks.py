@@ -17,7 +17,7 @@ import tempfile
 import urllib.request
 
 import inject
-from live import check, done, is_in_loop, need_root, run_parts, running, skip, wait_for
+from live import check, done, is_in_loop, need_root, run_parts, running, skip, wait_for, wait_until_old
 
 need_root()
 BINARY, SPLIT = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -214,9 +214,11 @@ def session(tmp):
 def loader(tmp):
     """The process that loads the walkers of interpreters which the target has not."""
     env = {**os.environ, 'SUDO_UID': str(USER), 'SUDO_GID': str(USER)}
-    with running(SPLIT) as target, started(BINARY, 'oncpu', '-q', '-p', str(target.pid), ready=is_settled, env=env) as process:
-        attack_any('below sudo: stackbpf-load', process.pid, 'stackbpf-load', [f'{tmp}/theirs'], [process.pid], but=('bpf',))
-        is_hidden('below sudo: stackbpf-load', below(process.pid)['stackbpf-load'])
+    with running(SPLIT) as target:
+        wait_until_old(target.pid)
+        with started(BINARY, 'oncpu', '-q', '-p', str(target.pid), ready=is_settled, env=env) as process:
+            attack_any('below sudo: stackbpf-load', process.pid, 'stackbpf-load', [f'{tmp}/theirs'], [process.pid], but=('bpf',))
+            is_hidden('below sudo: stackbpf-load', below(process.pid)['stackbpf-load'])
 
 
 def refuses(what, pid):

@@ -12,12 +12,11 @@ import subprocess
 import sys
 
 import live
-from live import check, done, need_root, ran_seconds, running, wait_for
+from live import check, done, need_root, ran_seconds, running, wait_for, wait_until_old
 
 STACKBPF, EMBED = sys.argv[1:3]
 HZ = 999
 BEFORE, AFTER = 0.3, 2  # seconds of CPU: without an interpreter, and in unit()
-AGE_MIN = 11  # for younger processes all walkers are loaded
 UNIT = """
 def unit():
     while True:
@@ -41,12 +40,6 @@ def with_name(stacks, name):
     return sum(weight for stack, weight in stacks.items() if name in stack)
 
 
-def age(pid):
-    """Seconds since it was started."""
-    with open(f'/proc/{pid}/stat', encoding='ascii') as stat, open('/proc/uptime', encoding='ascii') as uptime:
-        return float(uptime.read().split()[0]) - int(stat.read().rsplit(')', 1)[1].split()[19]) / os.sysconf('SC_CLK_TCK')
-
-
 def run_for(pid, seconds):
     begin = ran_seconds(pid)
     wait_for(lambda: ran_seconds(pid) >= begin + seconds, f'{seconds} s of CPU')
@@ -57,7 +50,7 @@ def sample(command, before, meanwhile, is_done):
     some time more. Return: the result, what is new in it since is_done()."""
     with running(*command, stdin=subprocess.PIPE) as program:
         wait_for(lambda: ran_seconds(program.pid) > 0, 'it runs')
-        wait_for(lambda: age(program.pid) > AGE_MIN, 'it is no new process')
+        wait_until_old(program.pid)
         begin = ran_seconds(program.pid)
         with live.sampling(STACKBPF, 'oncpu', '-F', str(HZ), '-p', str(program.pid)) as run:
             run_for(program.pid, before)

@@ -16,6 +16,7 @@ import time
 WAITING_AT_ONCE = 4
 # Of whatever must happen; only a failure takes so long, on however slow a machine.
 SECONDS_MAX = 240
+AGE_MIN = 11  # s; for younger processes all walkers are loaded
 RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'trace', 'latency', 'memory', 'alloc', 'heap', 'leak')
 
 
@@ -154,6 +155,18 @@ def ran_seconds(pid):
         with contextlib.suppress(OSError), open(f'/proc/{pid}/task/{tid}/schedstat', encoding='ascii') as file:
             total += int(file.read().split()[0])
     return total / 1e9
+
+
+def age(pid):
+    """Seconds since it was started."""
+    with open(f'/proc/{pid}/stat', encoding='ascii') as stat, open('/proc/uptime', encoding='ascii') as uptime:
+        return float(uptime.read().split()[0]) - int(stat.read().rsplit(')', 1)[1].split()[19]) / os.sysconf('SC_CLK_TCK')
+
+
+def wait_until_old(pid):
+    """Until a run with -p loads only the walkers of the interpreters that the process has, and stackbpf-load waits to load
+    the others."""
+    wait_for(lambda: age(pid) > AGE_MIN, 'it is no new process')
 
 
 def build_turns(programs, work, name, *flags, size=256, rounds=9_000_000):

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 import live
-from live import check, done, is_in_loop, need_root, running, wait_for
+from live import check, done, is_in_loop, need_root, running, wait_for, wait_until_old
 
 need_root()
 BINARY, SPLIT = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -102,6 +102,7 @@ def each_view(target):
         with sampling(view, '-q', *args) as process:
             seen = check_tasks(f'{view} {" ".join(args)}', process.pid)
         check({'stackbpf-watch', 'stackbpf-unwind', 'stackbpf-interp'} <= seen, f'{view}: all threads were seen: {seen}')
+    wait_until_old(target.pid)
     with sampling('oncpu', '-q', *one) as process:
         loaders = [pid for pid in children(process.pid) if status(f'/proc/{pid}')['Name'] == ['stackbpf-load']]
         check(len(loaders) == 1, f'one process waits to load programs: {loaders}')
