@@ -32,10 +32,11 @@ enum {
 	ALLOCS = STACK + NR_FRAMES,
 	FREES,
 	BYTES,
-	FUTURE = ALLOCS + 4
+	BYTES_FREED
 };
 
 static uint64_t words[NR_WORDS];
+static size_t words_bytes; /* those that can be read */
 static unsigned int nr_reads;
 static struct sb_go_heap heap;
 static struct sb_go_look look;
@@ -48,7 +49,7 @@ static uint64_t address_of(size_t word)
 static int read_words(void *arg, void *dst, size_t len, uint64_t addr)
 {
 	nr_reads++;
-	if (addr < BASE || addr - BASE > sizeof(words) || len > sizeof(words) - (addr - BASE))
+	if (addr < BASE || addr - BASE > words_bytes || len > words_bytes - (addr - BASE))
 		return -EFAULT;
 	memcpy(dst, (uint8_t *)words + (addr - BASE), len);
 	return 0;
@@ -79,8 +80,27 @@ static void hash_bucket(uint64_t *at)
 	at[HASH] = hash ^ hash >> 11;
 }
 
-/* Bucket i has objects of 100 * (i + 1) bytes: i + 5 were allocated and i freed, and 7 more since
- * the collection. */
+/* Write the sets of bucket @i: i + 5 objects were allocated and i freed, and 7 more were allocated
+ * since the collection. @set_words: of a set, 4 or 2. */
+static void set_sums(size_t i, size_t set_words)
+{
+	const uint64_t sets[4][2] = { { i + 5, i }, { 3, 0 }, { 0, 0 }, { 4, 0 } };
+	uint64_t *at = bucket(i);
+	size_t k;
+
+	memset(at + ALLOCS, 0, 8 * (NR_BUCKET - ALLOCS));
+	for (k = 0; k < 4; k++) {
+		uint64_t *set = at + ALLOCS + k * set_words;
+
+		memcpy(set, sets[k], sizeof(sets[k]));
+		if (set_words == 4) {
+			set[2] = set[0] * at[SIZE];
+			set[3] = set[1] * at[SIZE];
+		}
+	}
+}
+
+/* Bucket i has objects of 100 * (i + 1) bytes. */
 static int setup(void **state)
 {
 	size_t i, k;
@@ -99,11 +119,7 @@ static int setup(void **state)
 		for (k = 0; k < NR_FRAMES; k++)
 			at[STACK + k] = 0x400000 + 16 * i + k;
 		hash_bucket(at);
-		at[ALLOCS] = i + 5;
-		at[FREES] = i;
-		at[BYTES] = at[ALLOCS] * at[SIZE];
-		at[FUTURE] = 3;
-		at[FUTURE + 8] = 4;
+		set_sums(i, 4);
 	}
 	heap = (struct sb_go_heap){
 		.places = { .buckets = address_of(0),
@@ -112,6 +128,7 @@ static int setup(void **state)
 			    .is_flagged = true },
 	};
 	nr_reads = 0;
+	words_bytes = sizeof(words);
 	return 0;
 }
 
@@ -127,7 +144,7 @@ static int look_now(void)
 	return sb_go_heap_look(&heap, &memory, &look);
 }
 
-static void test_good(void **state)
+static void check_all(void)
 {
 	size_t i;
 
@@ -149,6 +166,43 @@ static void test_good(void **state)
 	}
 }
 
+static void test_good(void **state)
+{
+	check_all();
+	assert_false(heap.is_without_bytes);
+}
+
+/* As of Go 1.27. There may be no memory behind the last bucket, the first of the list. */
+static void test_without_bytes(void **state)
+{
+	const size_t nr_bytes = 8 * (FIRST + NR_BUCKETS * NR_BUCKET - 8);
+	size_t i;
+
+	for (i = 0; i < NR_BUCKETS; i++)
+		set_sums(i, 2);
+	/* Objects of one byte are the same in each layout. */
+	bucket(3)[SIZE] = 1;
+	hash_bucket(bucket(3));
+	assert_int_equal(look_now(), 0);
+	assert_true(heap.is_without_bytes);
+	bucket(3)[SIZE] = 400;
+	hash_bucket(bucket(3));
+	teardown(NULL);
+	heap.is_without_bytes = false;
+	words_bytes = nr_bytes;
+	check_all();
+	assert_true(heap.is_without_bytes);
+	/* Few buckets, and nothing yet in the first set, as at the beginning of a program. */
+	words[0] = address_of(FIRST + NR_BUCKET);
+	memset(bucket(0) + ALLOCS, 0, 16);
+	memset(bucket(1) + ALLOCS, 0, 16);
+	heap.is_without_bytes = false;
+	assert_int_equal(look_now(), 0);
+	assert_true(heap.is_without_bytes);
+	assert_int_equal(look.use.at[NR_BUCKETS - 1].objects, 0);
+	assert_int_equal(look.use.at[NR_BUCKETS - 1].allocated, 7);
+}
+
 /* Buckets keep their numbers, and new ones come behind. */
 static void test_again(void **state)
 {
@@ -161,6 +215,7 @@ static void test_again(void **state)
 	hash_bucket(at);
 	words[0] = address_of(FIRST + NR_BUCKETS * NR_BUCKET);
 	bucket(0)[FREES] = 2;
+	bucket(0)[BYTES_FREED] = 2 * bucket(0)[SIZE];
 	assert_int_equal(look_now(), 0);
 	assert_int_equal(look.use.nr, NR_BUCKETS + 1);
 	assert_int_equal(heap.buckets.at[NR_BUCKETS].addr, words[0]);
@@ -288,8 +343,8 @@ static void test_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_good),    TEST(test_again),  TEST(test_broken), TEST(test_sums),
-		TEST(test_endless), TEST(test_random), TEST(test_bytes),
+		TEST(test_good), TEST(test_without_bytes), TEST(test_again),  TEST(test_broken),
+		TEST(test_sums), TEST(test_endless),	   TEST(test_random), TEST(test_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

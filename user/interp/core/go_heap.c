@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A bucket is {next, allnext, typ, hash, size, nstk}, then nstk return addresses, then four sets of
- * {allocs, frees, alloc_bytes, free_bytes}. The first set is what runtime/pprof writes: sums as of
- * the end of a mark phase, with the frees of the sweep that followed. The others are of collections
- * that go on. That this is so is proved by each bucket: its hash is one of its stack and size, and
- * its bytes are its objects times its size.
+ * {allocs, frees, alloc_bytes, free_bytes}; since Go 1.27, of {allocs, frees}. The first set is what
+ * runtime/pprof writes: sums as of the end of a mark phase, with the frees of the sweep that
+ * followed. The others are of collections that go on. That this is so is proved by each bucket: its
+ * hash is one of its stack and size. Whether sets have bytes is told by most of the buckets: bytes
+ * are objects times the size. Without bytes, the next set stands in their place, where this does not
+ * hold unless all are 0; and a bucket is made when it gets its first object.
  *
  * The list is linked by `allnext`, newest first. A bucket stays where it is for as long as the
  * program runs, and none of its words changes but the sums.
@@ -32,9 +34,18 @@ struct bucket {
 struct sums {
 	uint64_t allocs, frees, alloc_bytes, free_bytes;
 };
+/* Since Go 1.27. */
+struct objects {
+	uint64_t allocs, frees;
+};
 
 #define TYPE_MEMORY 1u
-#define NR_SUMS	    4u
+#define NR_SETS	    4u
+
+union sets {
+	struct sums sums[NR_SETS];
+	struct objects objects[NR_SETS];
+};
 
 struct search {
 	uint32_t tgid, nr_files;
@@ -223,55 +234,114 @@ static int meet(struct sb_go_heap *heap, const struct sb_memory *memory, uint64_
 /* Of one look. Go allocates buckets side by side, so that a page has many. */
 #define READS_MAX 32768u
 
-/* Whether sums of a bucket can be true. Another thread may be changing them. */
-static bool is_sane(const struct sums *sums, uint64_t size)
+/* Buckets that were read. */
+struct tally {
+	uint32_t nr, nr_with_bytes; /* those that tell which layout it is; that have bytes */
+	uint32_t nr_odd; /* another thread is changing it, or the layout is another one */
+};
+
+/* Return: whether the words that all layouts have can be sets with bytes. */
+static bool has_bytes(const union sets *sets, uint64_t size)
 {
-	return sums->frees <= sums->allocs && sums->allocs <= BYTES_MAX / (size ? size : 1) &&
-	       sums->alloc_bytes == sums->allocs * size;
+	size_t i;
+
+	for (i = 0; i < sizeof(sets->objects) / sizeof(*sets->sums); i++)
+		if (sets->sums[i].alloc_bytes != sets->sums[i].allocs * size ||
+		    sets->sums[i].free_bytes != sets->sums[i].frees * size)
+			return false;
+	return true;
 }
 
-/* Read the sums of a bucket. *@nr_odd: incremented if they cannot be; nothing of it counts then. */
-static int read_use(const struct sb_memory *memory, const struct sb_go_bucket *bucket,
-		    struct sb_go_use *ret_use, uint32_t *nr_odd)
+/* Read the sets of a bucket into @sets->objects. Return: 0; -EBADMSG: they cannot be what they were
+ * read as; others of sb_memory_read(). */
+static int read_sets(const struct sb_go_heap *heap, const struct sb_memory *memory,
+		     const struct sb_go_bucket *bucket, union sets *sets, struct tally *tally)
 {
-	struct sums sums[NR_SUMS];
-	int err = sb_memory_read(memory, sums, sizeof(sums),
-				 bucket->addr + sizeof(struct bucket) +
-					 bucket->nr * sizeof(uint64_t));
+	const uint64_t addr = bucket->addr + sizeof(struct bucket) + bucket->nr * sizeof(uint64_t);
+	const size_t len = sizeof(sets->objects);
+	int err = sb_memory_read(memory, sets, len, addr);
+	bool is_with;
 	size_t i;
 
 	if (err)
 		return err;
+	is_with = has_bytes(sets, bucket->size);
+	/* Objects of one byte have as many bytes. */
+	tally->nr += bucket->size > 1;
+	tally->nr_with_bytes += bucket->size > 1 && is_with;
+	if (heap->is_without_bytes)
+		return 0;
+	/* Behind the last bucket without bytes there may be no memory. */
+	if (!is_with)
+		return -EBADMSG;
+	err = sb_memory_read(memory, (uint8_t *)sets + len, sizeof(*sets) - len, addr + len);
+	for (i = 0; i < NR_SETS && !err; i++)
+		sets->objects[i] = (struct objects){ sets->sums[i].allocs, sets->sums[i].frees };
+	return err;
+}
+
+/* Read how many objects a bucket has. Odd ones are counted in @tally, and taken to have none. */
+static int read_use(const struct sb_go_heap *heap, const struct sb_memory *memory,
+		    const struct sb_go_bucket *bucket, struct sb_go_use *ret_use,
+		    struct tally *tally)
+{
+	union sets sets;
+	struct objects *now = sets.objects;
+	uint64_t nr_max = BYTES_MAX / (bucket->size ? bucket->size : 1);
+	int err = read_sets(heap, memory, bucket, &sets, tally);
+	bool is_odd = err == -EBADMSG;
+	size_t i;
+
+	if (err && !is_odd)
+		return err;
 	*ret_use = (struct sb_go_use){};
-	for (i = 0; i < NR_SUMS; i++)
-		if (sums[i].allocs > BYTES_MAX)
-			sums->frees = UINT64_MAX;
-	if (!is_sane(sums, bucket->size)) {
-		++*nr_odd;
+	for (i = 0; i < NR_SETS && !is_odd; i++)
+		is_odd = now[i].allocs > nr_max;
+	if (is_odd || now->frees > now->allocs) {
+		tally->nr_odd++;
 		return 0;
 	}
-	ret_use->objects = sums->allocs - sums->frees;
-	ret_use->freed = sums->frees;
-	for (i = 0; i < NR_SUMS; i++)
-		ret_use->allocated += sums[i].allocs;
+	ret_use->objects = now->allocs - now->frees;
+	ret_use->freed = now->frees;
+	for (i = 0; i < NR_SETS; i++)
+		ret_use->allocated += now[i].allocs;
 	return 0;
 }
 
 static int read_list(struct sb_go_heap *heap, const struct sb_memory *memory, uint64_t addr,
-		     struct sb_go_look *look)
+		     struct sb_go_look *look, struct tally *tally)
 {
-	uint32_t number, nr_odd = 0;
-	int err = sb_vec_fit(&look->use, heap->buckets.nr, 0);
+	uint32_t number;
+	int err;
 
+	heap->nr_looks++;
+	look->use.nr = 0;
+	*tally = (struct tally){};
+	err = sb_vec_fit(&look->use, heap->buckets.nr, 0);
 	while (addr && !err) {
 		err = meet(heap, memory, addr, &addr, &number);
 		if (!err)
 			err = sb_vec_fit(&look->use, (size_t)number + 1, 0);
 		if (!err)
-			err = read_use(memory, &heap->buckets.at[number], &look->use.at[number],
-				       &nr_odd);
+			err = read_use(heap, memory, &heap->buckets.at[number],
+				       &look->use.at[number], tally);
 	}
-	return !err && nr_odd > 1 + look->use.nr / 8 ? -EBADMSG : err;
+	return err;
+}
+
+/* Read the list, and again if it proves to have the other layout. */
+static int read_buckets(struct sb_go_heap *heap, const struct sb_memory *memory, uint64_t addr,
+			struct sb_go_look *look)
+{
+	struct tally tally;
+	int err = read_list(heap, memory, addr, look, &tally);
+	const bool is_without = 2 * tally.nr_with_bytes < tally.nr;
+
+	if (!err && tally.nr && is_without != heap->is_without_bytes) {
+		heap->is_without_bytes = is_without;
+		err = read_list(heap, memory, addr, look, &tally);
+	}
+	return !err && tally.nr_odd > 1 + look->use.nr / 8 ? -EBADMSG : err;
 }
 
 int sb_go_heap_look(struct sb_go_heap *heap, const struct sb_memory *memory,
@@ -288,8 +358,6 @@ int sb_go_heap_look(struct sb_go_heap *heap, const struct sb_memory *memory,
 		return -ENOMEM;
 	by_page.recent = recent;
 	by_page.nr_left = &nr_left;
-	heap->nr_looks++;
-	look->use.nr = 0;
 	err = sb_memory_u64(memory, heap->places.rate, &look->rate);
 	err = err ?: sb_memory_u32(memory, heap->places.cycle, &cycle);
 	err = err ?: sb_memory_u64(memory, heap->places.buckets, &head);
@@ -298,7 +366,7 @@ int sb_go_heap_look(struct sb_go_heap *heap, const struct sb_memory *memory,
 	if (err)
 		return err;
 	look->cycle = cycle >> heap->places.is_flagged;
-	err = read_list(heap, &by_page, head, look);
+	err = read_buckets(heap, &by_page, head, look);
 	return err == -EFAULT && !nr_left ? -E2BIG : err;
 }
 

@@ -10,7 +10,8 @@
  * what runtime/pprof writes as well. Thread: any, one at a time for each object. No pointer may be
  * NULL.
  *
- * Source: src/runtime/mprof.go of Go 1.9 and newer, in which buckets have one layout.
+ * Source: src/runtime/mprof.go of Go 1.9 to 1.27. Which of the two layouts of a bucket a program has
+ * is found out by its buckets, not by its version.
  */
 #ifndef SB_INTERP_GO_HEAP_H
 #define SB_INTERP_GO_HEAP_H
@@ -70,6 +71,7 @@ struct sb_go_heap {
 	SB_VEC(uint64_t) frames;
 	struct sb_index by_addr; /* of buckets */
 	uint32_t nr_looks;
+	bool is_without_bytes; /* the layout of Go 1.27 and newer, as of the last look */
 };
 /* Free the memory; the heap is empty then. */
 void sb_go_heap_release(struct sb_go_heap *heap);
