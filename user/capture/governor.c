@@ -4,9 +4,14 @@
 #include "base/time.h"
 
 #define WINDOW_NS_MIN	 (300ull * SB_NS_PER_MS)
-/* A burst: so much time at the limit, and no more CPU time; as in tracing.c. */
-#define BURST_S		 5.0
-#define BURST_NS_MAX	 (200.0 * SB_NS_PER_MS)
+/* What a run may be in debt before it is throttled (is_exact): so much time at the limit, and no more CPU time. */
+#define DEBT_S		 2.5
+#define DEBT_NS_MAX	 (200.0 * SB_NS_PER_MS)
+/* Where own time is more than the limit whatever is throttled, debt would grow without end: it is cut here. */
+#define DEBT_TIMES_MAX	 2.0
+/* So many bursts can follow each other before there is a debt of DEBT_S again: a window is not arbitrarily short. */
+#define BURSTS_MAX	 4
+#define REPAYS		 0.5 /* of the limit: a step is to make less than this of the cost */
 #define CALM		 0.7 /* of the limit: what would come back has to fit in with room to spare */
 #define BPF_ROOM_MIN	 0.25 /* of the limit: our own time takes no more from BPF's room */
 #define REREAD_MIN	 0.25 /* of the limit: less is no reason to read processes more seldom */
@@ -30,6 +35,11 @@ static double min(double a, double b)
 static double max(double a, double b)
 {
 	return a > b ? a : b;
+}
+
+static double nr_cpus_of(const struct sb_governor_reading *reading)
+{
+	return reading->nr_cpus ? reading->nr_cpus : 1;
 }
 
 void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opts *opts,
@@ -76,7 +86,7 @@ static double room(const struct sb_governor *governor, double own, uint32_t step
 static bool lower(struct sb_governor *governor, double bpf, double own)
 {
 	double expected = bpf;
-	uint32_t step = governor->step, from, stride;
+	uint32_t step = governor->step;
 
 	while (expected > room(governor, own, step) && step < governor->step_max &&
 	       step < governor->step + governor->opts.jump_max) {
@@ -90,14 +100,8 @@ static bool lower(struct sb_governor *governor, double bpf, double own)
 	    governor->nr_calm_wanted < NR_CALM_MAX)
 		governor->nr_calm_wanted *= 2;
 	governor->nr_since_back = 0;
-	/* Where it is known what each step saves, it goes back step by step. */
-	stride = governor->opts.is_exact ? 1 : step - governor->step;
-	for (from = governor->step; from < step; from += stride)
-		governor->jumps[governor->nr_jumps++] = (struct sb_governor_jump){
-			.from = from,
-			.before = bpf,
-			.saved = governor->opts.is_exact ? 2 : 0,
-		};
+	governor->jumps[governor->nr_jumps++] =
+		(struct sb_governor_jump){ .from = governor->step, .before = bpf };
 	change(governor, step);
 	return true;
 }
@@ -168,19 +172,17 @@ static void account(struct sb_governor *governor, uint64_t ns, double bpf, doubl
 		governor->step_max = governor->opts.step_max;
 }
 
-/* @is_burst: then the window counts alone. */
-static void decide(struct sb_governor *governor, double bpf, double own, uint64_t ns, bool is_burst)
+static void decide(struct sb_governor *governor, double bpf, double own, uint64_t ns)
 {
-	double bpf_least = is_burst ? bpf : min(bpf, governor->bpf_before);
+	double bpf_least = min(bpf, governor->bpf_before);
 	double own_least = min(own, governor->own_before);
 
 	if (governor->nr_windows == 1 && judge_jump(governor, bpf))
 		return;
-	if (governor->nr_windows < 2 && !is_burst)
+	if (governor->nr_windows < 2)
 		return;
 	if (bpf_least + own_least > governor->opts.limit) {
-		/* Two windows say that it is too much, the last one by how much: storms grow. */
-		if (lower(governor, governor->opts.is_exact ? bpf : bpf_least, own_least)) {
+		if (lower(governor, bpf_least, own_least)) {
 			governor->nr_calm = 0;
 			return;
 		}
@@ -194,6 +196,78 @@ static void decide(struct sb_governor *governor, double bpf, double own, uint64_
 	} else if (is_time_to_rise(governor, bpf, own)) {
 		governor->nr_since_back = 1;
 		go_back(governor);
+	}
+}
+
+/*
+ * With is_exact. What becomes of the cost when there are @times as many samples: with that in BPF, as much of our own
+ * time changes, which is what taking the samples costs. The rest is names and tables.
+ */
+static double expect(double bpf, double own, double times)
+{
+	return bpf * times + own + min(bpf, own) * (times - 1);
+}
+
+static double debt_ns_max(const struct sb_governor *governor, const struct sb_governor_reading *now)
+{
+	return min(governor->opts.limit * nr_cpus_of(now) * DEBT_S * (double)SB_NS_PER_SEC,
+		   DEBT_NS_MAX);
+}
+
+/* Take as many steps as it needs to repay, as long as BPF is what costs. Return: whether one was taken. */
+static bool repay(struct sb_governor *governor, double bpf, double own)
+{
+	const double limit = governor->opts.limit;
+	uint32_t step = governor->step;
+	double times = 1;
+
+	while (step < governor->step_max && step < governor->step + governor->opts.jump_max &&
+	       bpf * times > limit * BPF_ROOM_MIN && expect(bpf, own, times) > limit * REPAYS) {
+		times /= 2;
+		step++;
+	}
+	if (step == governor->step)
+		return false;
+	change(governor, step);
+	return true;
+}
+
+/* Take back all the steps that are not needed any more. */
+static void rise(struct sb_governor *governor, double bpf, double own)
+{
+	const double limit = governor->opts.limit;
+	uint32_t step = governor->step;
+	double times = 2;
+
+	/* What other own time leaves to BPF in any case is no matter of debt. */
+	while (step && (bpf * times <= limit * BPF_ROOM_MIN * CALM ||
+			(governor->debt_ns <= 0 && expect(bpf, own, times) <= limit * CALM))) {
+		times *= 2;
+		step--;
+	}
+	governor->nr_calm = step < governor->step ? governor->nr_calm + 1 : 0;
+	if (governor->nr_calm >= NR_CALM_WANTED)
+		change(governor, step);
+}
+
+/* Decide where it is known what each step saves: what was spent above the limit is repaid. */
+static void decide_exactly(struct sb_governor *governor, double bpf, double own, uint64_t ns,
+			   const struct sb_governor_reading *now)
+{
+	const double all = (double)ns * nr_cpus_of(now), most = debt_ns_max(governor, now);
+	/* While the run starts up, names and tables do not count, but what taking the samples costs does. */
+	const bool is_early = governor->startup_ns && governor->step < governor->opts.own_step_max;
+	const double counts = is_early ? min(bpf, own) : counting(governor, own, governor->step);
+
+	governor->debt_ns += (bpf + counts - governor->opts.limit) * all;
+	governor->debt_ns = min(max(governor->debt_ns, 0), most * DEBT_TIMES_MAX);
+	governor->nr_over = bpf + counts > governor->opts.limit ? governor->nr_over + 1 : 0;
+	if (!governor->nr_over || (governor->nr_over < 2 && governor->debt_ns <= most)) {
+		rise(governor, bpf, counts);
+	} else if (!repay(governor, bpf, counts)) {
+		governor->stats.helpless_ns += ns;
+		governor->stats.is_own_time = counts > bpf;
+		rise(governor, bpf, counts);
 	}
 }
 
@@ -223,20 +297,16 @@ static void be_thrifty(struct sb_governor *governor, double own, double reread, 
 	}
 }
 
-static double nr_cpus_of(const struct sb_governor_reading *reading)
-{
-	return reading->nr_cpus ? reading->nr_cpus : 1;
-}
-
 bool sb_governor_is_burst(const struct sb_governor *governor, const struct sb_governor_reading *now)
 {
 	const struct sb_governor_reading *last = &governor->last;
-	const double limit = governor->opts.limit * nr_cpus_of(now);
-	const double room_ns = min(limit * BURST_S * (double)SB_NS_PER_SEC, BURST_NS_MAX);
+	const double limit = governor->opts.limit * nr_cpus_of(now),
+		     most = debt_ns_max(governor, now);
 
 	return limit > 0 && governor->opts.is_exact && now->now_ns > last->now_ns &&
 	       (double)(now->bpf_ns - last->bpf_ns) >
-		       limit * (double)(now->now_ns - last->now_ns) + room_ns;
+		       limit * (double)(now->now_ns - last->now_ns) +
+			       max(most - governor->debt_ns, most / BURSTS_MAX);
 }
 
 uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor_reading *now)
@@ -255,7 +325,10 @@ uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor
 	governor->last = *now;
 	account(governor, ns, bpf, own);
 	if (governor->opts.limit > 0) {
-		decide(governor, bpf, own, ns, is_burst);
+		if (governor->opts.is_exact)
+			decide_exactly(governor, bpf, own, ns, now);
+		else
+			decide(governor, bpf, own, ns);
 		be_thrifty(governor, own, reread, ns);
 	}
 	governor->bpf_before = bpf;

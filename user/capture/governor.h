@@ -5,25 +5,31 @@
  * load to it. Each step halves the number of samples, roughly; what that means for a view is in
  * thinning.h. Not thread-safe. No pointer may be NULL.
  *
- * The rules: - It throttles when two windows in a row (of about a second) are over the limit. A
- * single peak, such as the unwind tables at the start of a run, is ignored. A burst is not, if each
- * step is known to halve the time in BPF (is_exact): when that has taken five seconds' worth of the
- * limit, or 0.2 s of CPU time, above the limit within one window, it throttles before the window is
- * over. - Time in BPF is
- * proportional to the number of samples. CPU time of the process is so only in part, because names
- * and tables are made once. So own time reduces what is left of the limit for BPF, but to no less
- * than a quarter: sampling less does not save what sampling does not cost. Own time does not count
- * at all while the run starts up (processes, symbols and tables are read for the first time), nor
- * against a rate that the user asked for (own_step_max), which is lowered only for its cost in BPF.
- * - When own time is over the limit, and a quarter of the limit or more is spent on reading
- * processes again whose mappings change, these are read half as often, down to an eighth (thrift).
- * Samples are not affected. - A step that did not reduce the cost by at least a tenth is taken
- * back: the cost is then that of looking at each event, sampled or not. It is tried again after 8
- * windows, then 16, up to 64. With is_exact, no step is taken back for that: the load has grown. -
- * It goes back the way it came when the cost is low enough for what
- * was saved to fit in again. Each time that was wrong, it waits twice as long before the next
- * attempt. So the limit is exceeded for two seconds at a time, less and less often, and the rate
- * does not oscillate.
+ * The rules:
+ * - It throttles when two windows in a row (of about a second) are over the limit. A single peak,
+ *   such as the unwind tables at the start of a run, is ignored.
+ * - Time in BPF is proportional to the number of samples. CPU time of the process is so only in
+ *   part, because names and tables are made once. So own time reduces what is left of the limit for
+ *   BPF, but to no less than a quarter: sampling less does not save what sampling does not cost. Own
+ *   time does not count at all while the run starts up (processes, symbols and tables are read for
+ *   the first time), nor against a rate that the user asked for (own_step_max), which is lowered only
+ *   for its cost in BPF.
+ * - When own time is over the limit, and a quarter of the limit or more is spent on reading processes
+ *   again whose mappings change, these are read half as often, down to an eighth (thrift). Samples
+ *   are not affected.
+ * - A step that did not reduce the cost by at least a tenth is taken back: the cost is then that of
+ *   looking at each event, sampled or not. It is tried again after 8 windows, then 16, up to 64.
+ * - It goes back the way it came when the cost is low enough for what was saved to fit in again. Each
+ *   time that was wrong, it waits twice as long before the next attempt. So the limit is exceeded for
+ *   two seconds at a time, less and less often, and the rate does not oscillate.
+ *
+ * If each step is known to halve the time in BPF (is_exact), it keeps an account: what is spent above
+ * the limit is debt, which is repaid later. It throttles when two windows in a row are over the limit,
+ * and when the debt is more than 2.5 seconds at the limit, or 0.2 s of CPU time if that is less, without
+ * waiting for the end of the window; and by as many steps as bring the cost to half of the limit. When the debt is repaid, and four windows in
+ * a row say that there is room for it, it takes back at once all steps that are not needed any more.
+ * So a storm costs no more than the limit, on average, from about ten seconds on, and the rate is
+ * back a few seconds after its end.
  */
 #ifndef SB_CAPTURE_GOVERNOR_H
 #define SB_CAPTURE_GOVERNOR_H
@@ -75,6 +81,8 @@ struct sb_governor {
 	uint64_t startup_ns; /* how long the start-up may still last; 0: it is over */
 	uint32_t nr_calm, nr_calm_wanted, nr_since_back, nr_futile, nr_futile_wanted;
 	double bpf_before, own_before; /* of the last window */
+	uint32_t nr_over; /* with is_exact: windows over the limit, one after the other */
+	double debt_ns; /* with is_exact: CPU time that was spent above the limit, and not saved since */
 	struct sb_governor_jump {
 		uint32_t from;
 		double before,

@@ -17,6 +17,7 @@ struct load {
 	double sampled; /* in BPF, at step 0; each step halves it */
 	double looked;	/* in BPF, at each event, whether it is a sample or not */
 	double own;	/* of our own */
+	double taking;	/* the same, for each sample; each step halves it */
 	double reread;	/* the same, for processes whose mappings change: each thrift halves it */
 	double first;	/* more than all the waits at step 0 cost: what the first step saves */
 };
@@ -44,7 +45,8 @@ static void begin(struct play *play, uint32_t step_max, uint32_t jump_max)
 static void second(struct play *play, const struct load *load)
 {
 	double bpf = load->looked + load->sampled / (1u << play->step);
-	double reread = load->reread / (1u << play->governor.thrift), own = load->own + reread;
+	double reread = load->reread / (1u << play->governor.thrift);
+	double own = load->own + reread + load->taking / (1u << play->step);
 
 	if (!play->step)
 		bpf += load->first;
@@ -327,9 +329,9 @@ static void test_burst(void **state)
 	assert_int_equal(looks_until_throttled(&play), 100);
 	begin(&play, 10, 10);
 	play.governor.opts.is_exact = true;
-	/* 200 ms, and what the limit allows meanwhile; then five halves of 25 % of the machine. */
-	assert_int_equal(looks_until_throttled(&play), 5);
-	assert_int_equal(play.governor.step, 5);
+	/* 100 ms, and what the limit allows meanwhile; then six halves of 25 % of the machine. */
+	assert_int_equal(looks_until_throttled(&play), 3);
+	assert_int_equal(play.governor.step, 6);
 
 	/* What goes on for ten more seconds is no burst any more. */
 	begin(&play, 10, 10);
@@ -341,20 +343,84 @@ static void test_burst(void **state)
 	assert_false(sb_governor_is_burst(&play.governor, &play.now));
 }
 
+static void begin_exact(struct play *play)
+{
+	begin(play, 10, 10);
+	play->governor.opts.is_exact = true;
+}
+
 /* The load grows fourfold while it is throttled: no step was in vain. */
 static void test_exact(void **state)
 {
 	struct play play;
 
-	begin(&play, 10, 10);
-	play.governor.opts.is_exact = true;
+	begin_exact(&play);
 	seconds(&play, 2, &(struct load){ .sampled = 0.02 });
-	assert_int_equal(play.step, 1);
-	seconds(&play, 3, &(struct load){ .sampled = 0.08 });
-	assert_int_equal(play.step, 3);
-	/* It becomes a third: one step of the last two is taken back. */
-	seconds(&play, 50, &(struct load){ .sampled = 0.026 });
 	assert_int_equal(play.step, 2);
+	seconds(&play, 4, &(struct load){ .sampled = 0.08 });
+	assert_int_equal(play.step, 4);
+	/* It becomes a third: some of the steps are taken back, and no more than there is room for. */
+	seconds(&play, 20, &(struct load){ .sampled = 0.026 });
+	assert_int_equal(play.step, 2);
+}
+
+/* A second, looked at 20 times, as when a ring fills. Return: its cost, as a part of all CPUs. */
+static double storm(struct play *play, const struct load *load)
+{
+	const uint64_t before_ns = play->now.bpf_ns + play->now.own_ns;
+	int i;
+
+	for (i = 1; i <= 20; i++) {
+		double times = NR_CPUS * 1e9 / 20 / (1u << play->step);
+
+		play->now.now_ns += SB_NS_PER_SEC / 20;
+		play->now.bpf_ns += (uint64_t)(load->sampled * times);
+		play->now.own_ns += (uint64_t)(load->taking * times);
+		if (i == 20 || sb_governor_is_burst(&play->governor, &play->now))
+			play->step = sb_governor_step(&play->governor, &play->now);
+	}
+	return (double)(play->now.bpf_ns + play->now.own_ns - before_ns) / (NR_CPUS * 1e9);
+}
+
+/* What a storm costs until it is throttled is repaid in ten seconds, and soon after it the rate is back. */
+static void test_repays(void **state)
+{
+	struct play play;
+	double times, cost;
+	int i;
+
+	for (times = 0.6; times < 20; times *= 1.1) {
+		const struct load load = { .sampled = LIMIT * times,
+					   .taking = LIMIT * times * 0.7 };
+
+		begin_exact(&play);
+		for (i = 0, cost = 0; i < 12; i++)
+			cost += storm(&play, &load);
+		assert_true(cost <= LIMIT * 12);
+		seconds(&play, 12, &(struct load){ .sampled = 0.002, .own = 0.001 });
+		assert_int_equal(play.step, 0);
+	}
+	/* Our own time for something else, however long it was too much, does not keep it throttled. */
+	begin_exact(&play);
+	seconds(&play, 100, &(struct load){ .sampled = 0.1, .own = 0.2 });
+	assert_int_equal(play.step, 6);
+	seconds(&play, 10, &(struct load){ .sampled = 0.001, .own = 0.2 });
+	assert_int_equal(play.step, 0);
+}
+
+/* Storms of a few seconds that come again and again cost no more than the limit, either. */
+static void test_repays_often(void **state)
+{
+	const struct load load = { .sampled = 0.2, .taking = 0.1 }, calm = { .sampled = 0.0005 };
+	struct play play;
+	double cost = 0;
+	int i, at;
+
+	begin_exact(&play);
+	for (i = 0; i < 50; i++)
+		for (at = 0; at < 14; at++)
+			cost += storm(&play, at < 3 ? &load : &calm);
+	assert_true(cost <= LIMIT * 50 * 14);
 }
 
 int main(void)
@@ -367,7 +433,8 @@ int main(void)
 		cmocka_unit_test(test_costly_way_back), cmocka_unit_test(test_cannot),
 		cmocka_unit_test(test_windows),		cmocka_unit_test(test_startup),
 		cmocka_unit_test(test_asked),		cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_exact),		cmocka_unit_test(test_repays),
+		cmocka_unit_test(test_repays_often),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
