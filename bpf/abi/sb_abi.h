@@ -124,8 +124,10 @@ enum {
 	SB_STACK_LEAF_RETURNS = 1u << 1, /* ip[0] is the address after a syscall instruction */
 	SB_STACK_ASLEEP = 1u << 2, /* struct sb_event_raw: the thread sleeps, no memory was taken:
 				      user space reads it from the process */
-	SB_STACK_INTERP =
-		1u << 3, /* user space only: struct sb_interp_frame instead of addresses */
+	/* User space only: struct sb_interp_frame instead of addresses; addresses, of which inlined
+	 * calls have their own. */
+	SB_STACK_INTERP = 1u << 3,
+	SB_STACK_CALLS = 1u << 4,
 };
 
 /*

@@ -46,8 +46,10 @@ import (
 var kept [][]byte
 var full [100000][]byte
 
+func inlined() []byte { return make([]byte, 1000) }
+
 //go:noinline
-func parse() []byte { return make([]byte, 1000) }
+func parse() []byte { return inlined() }
 
 //go:noinline
 func cache(i int) { full[i%len(full)] = make([]byte, 500) }
@@ -171,6 +173,8 @@ def some():
     truth = target.leaked(began, began + early)
     check(abs(of(result, 'parse') / truth - 1) < 0.4 and of(result, 'cache') < 0.15 * of(result, 'parse'),
           f'one of 20: {result.stacks}, {truth} in {early} s, {said}')
+    check(all(stack.count('main.parse') == stack.count('main.inlined') == 1 for stack in result.stacks if 'main.parse' in stack),
+          f'inlined calls once: {list(result.stacks)}')
 
 
 def heap():

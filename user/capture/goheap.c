@@ -25,9 +25,6 @@
 #define LOOK_NS	       (SB_NS_PER_SEC / 2)
 #define LOOK_TIMES     100u
 #define COMM_BYTES_MAX 64u
-/* So deep are stacks at most, before Go 1.23, and since then; of those callers may be missing. */
-#define DEPTH_BEFORE   32u
-#define DEPTH	       128u
 /* See find_floating(). */
 #define FLOATING_MAX   2.0
 
@@ -441,15 +438,23 @@ static struct sb_stack_id id_of(const struct process *process, const uint64_t *f
 	};
 }
 
+/* Return: whether the stack is as deep as Go writes them at most: 32 frames before Go 1.23, 128 before
+ * Go 1.26, and 130 since then. */
+static bool may_be_cut(const struct sb_go_bucket *bucket)
+{
+	return bucket->nr == 32 || bucket->nr == 128 || bucket->nr == 130;
+}
+
 static int add_count(const struct process *process, size_t number, const struct said *change,
 		     struct sb_drain *drain, uint32_t view)
 {
 	const struct sb_go_bucket *bucket = &process->heap.buckets.at[number];
 	const uint64_t now_ns = last_look(process)->time_ns;
-	const bool is_cut = bucket->nr == DEPTH_BEFORE || bucket->nr == DEPTH;
+	/* Go writes a return address for each inlined call as well: tracebackPCs() of traceback.go,
+	 * and gentraceback() before Go 1.21. */
 	struct sb_batch_stack stack = {
-		.status = is_cut ? SB_STACK_DEPTH : SB_STACK_COMPLETE,
-		.flags = SB_STACK_LEAF_RETURNS,
+		.status = may_be_cut(bucket) ? SB_STACK_DEPTH : SB_STACK_COMPLETE,
+		.flags = SB_STACK_LEAF_RETURNS | SB_STACK_CALLS,
 		.nr_frames = bucket->nr,
 		.ip = process->heap.frames.at + bucket->first,
 	};

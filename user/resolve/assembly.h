@@ -70,6 +70,7 @@ struct stack_part {
 	const uint64_t *ips; /* addresses of a user stack, leaf first; NULL: a kernel stack */
 	SB_VEC(struct sb_sym_req) reqs; /* its addresses, root first */
 	struct sb_frame_counts counts;
+	bool is_of_calls;      /* SB_STACK_CALLS */
 	bool is_broken;	       /* one of its return addresses is not in code */
 	bool is_leaf_unmapped; /* its leaf is not in code */
 	bool hides_callers;    /* inside the stack, callers may be missing */

@@ -147,6 +147,8 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 		part->hides_callers = true;
 		err = push_cut(assembly, SB_STACK_BAD_FP);
 	}
+	if (part->is_of_calls)
+		nr_frames = 1;
 	while (nr_frames-- && !err)
 		err = push_sym(assembly, &frames[nr_frames]);
 	return err;
@@ -191,6 +193,7 @@ static int resolve_part(struct assembly *assembly, const struct sb_known_stack *
 		return err;
 	part->ips = user ? stack->ips : NULL;
 	part->start = assembly->frames.nr;
+	part->is_of_calls = stack->flags & SB_STACK_CALLS;
 	part->is_broken = part->is_leaf_unmapped = part->hides_callers = false;
 	restart_part(assembly);
 	return user ? sb_symbolizer_user(assembly->sym, user->tgid, user->time_ns, &query)

@@ -107,6 +107,7 @@ static const uint64_t interrupt_ips[] = { 0x1002, 0x100a, 0x1003 };
 
 static const struct sb_batch_stack stacks[] = {
 	{ .id = { 1, 1 }, .nr_frames = 3, .ip = user_ips },
+	{ .id = { 10, 1 }, .flags = SB_STACK_CALLS, .nr_frames = 3, .ip = user_ips },
 	{ .id = { 2, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 2, .ip = kernel_ips },
 	{ .id = { 7, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 3, .ip = interrupt_ips },
 	{ .id = { 4, 1 }, .nr_frames = 4, .ip = broken_ips },
@@ -208,6 +209,19 @@ static void test_frames(void **state)
 	assert_int_equal(stats.nr_unnamed[SB_SYM_NO_MATCH], 5);
 	assert_int_equal(stats.nr_status[SB_STACK_COMPLETE], 5);
 	assert_int_equal(stats.nr_processes, 1);
+}
+
+/* Inlined calls that have addresses of their own appear once. */
+static void test_calls(void **state)
+{
+	const struct sb_resolve_opts opts = {};
+	const struct sb_batch_count counts[] = {
+		{ { .ustack = { 10, 1 }, .tgid = 42, .comm = "app" },
+		  { .weight = 50, .nr_samples = 5 } },
+	};
+
+	(void)resolve(&opts, counts, 1);
+	assert_string_equal(folded, "app;[m+0x99];i5;u1 50\n");
 }
 
 /* What is kept for others to read says where in a file code is, and not where memory is. */
@@ -674,6 +688,7 @@ int main(void)
 		cmocka_unit_test(test_interrupt),
 		cmocka_unit_test(test_many_labels),
 		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_cut_and_lost),
