@@ -212,6 +212,46 @@ def ended():
     check(sum(result.stacks.values()) == whole <= most, f'{whole} bytes, and {most} at the most')
 
 
+# Two thousand processes, one after the other, each of which holds a page for each of 40 stacks.
+MANY = r'''
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char *memory;
+__attribute__((noinline)) static void hold(int n)
+{
+	memory[n * 4096L] = 1;
+	if (n)
+		hold(n - 1);
+	__asm__ volatile("" ::: "memory");
+}
+int main(void)
+{
+	for (int i = 0; i < 2000; i++) {
+		if (fork()) {
+			wait(NULL);
+			continue;
+		}
+		memory = mmap(NULL, 40 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		hold(39);
+		_exit(0);
+	}
+}
+'''
+
+
+def many():
+    """What processes held that have ended is in the result, also if they have more stacks than are remembered at a time."""
+    with open(f'{WORK.name}/many.c', 'w', encoding='ascii') as file:
+        file.write(MANY)
+    subprocess.run(['gcc', '-O1', '-g', '-o', f'{WORK.name}/many', file.name], check=True)
+    result = stackbpf(BINARY, 'memory', '-s', '--max-overhead', 'off', '--', f'{WORK.name}/many')
+    weight, want = of(result, 'many', 'hold'), 2000 * 40 * 4096
+    check(0 <= weight - want <= 2000 * 2 * mmap.PAGESIZE, f'{weight} of {want} bytes: {result.facts} {result.err}')
+    check(result.facts.get('lost') == '0', f'nothing is lost: {result.facts}')
+
+
 # Has more mappings of a file with a long name than are read of /proc/PID/maps, and below all of them
 # nothing of what comes later.
 CROWD = '''
@@ -324,5 +364,5 @@ def recorded():
               f'by its parts: {grew}')
 
 
-run_parts((held, kinds, crowded, counted, recorded, ended, churned, restless), sys.argv[5:])
+run_parts((held, kinds, crowded, counted, recorded, ended, churned, restless, many), sys.argv[5:])
 done()

@@ -77,16 +77,35 @@ bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uin
 
 /* Address spaces. */
 
-/* Return: a free number; 0: there is none, or no memory. */
-static uint32_t new_space(struct sb_resident *resident)
+static uint32_t *chain_of(struct sb_resident *resident, uint32_t tgid)
 {
-	uint32_t i;
+	return &resident->of_tgid[tgid % SPACE_CHAINS];
+}
 
-	for (i = 1; i < resident->spaces.nr; i++)
+/* Return: the first space of a process from @at on in its chain, which may be 0; 0: there is none. */
+static uint32_t next_of(struct sb_resident *resident, uint32_t at, uint32_t tgid)
+{
+	while (at && resident->spaces.at[at].key.tgid != tgid)
+		at = resident->spaces.at[at].next;
+	return at;
+}
+
+/* Return: the number of a new space, like *@space; 0: there is no room, or no memory. */
+static uint32_t new_space(struct sb_resident *resident, const struct space *space)
+{
+	uint32_t *chain = chain_of(resident, space->key.tgid), i;
+
+	for (i = resident->free_space ?: 1; i < resident->spaces.nr; i++)
 		if (!resident->spaces.at[i].is_used)
-			return i;
-	if (i == SB_RESIDENT_SPACES_MAX || sb_vec_push(&resident->spaces, ((struct space){})))
+			break;
+	resident->free_space = i;
+	if (i == SB_RESIDENT_SPACES_MAX ||
+	    (i == resident->spaces.nr && sb_vec_push(&resident->spaces, ((struct space){}))))
 		return 0;
+	resident->spaces.at[i] = *space;
+	resident->spaces.at[i].is_used = true;
+	resident->spaces.at[i].next = *chain;
+	*chain = i;
 	return i;
 }
 
@@ -95,6 +114,7 @@ void sb_resident_end_space(struct sb_resident *resident, uint32_t number)
 	struct space *space = &resident->spaces.at[number];
 
 	resident->stats.nr_ended += !space->is_ended;
+	resident->nr_dead += !space->is_ended;
 	space->is_ended = true;
 }
 
@@ -119,57 +139,40 @@ static struct sb_sample_key process_of(const struct sb_sample_key *key)
 static uint32_t space_of(struct sb_resident *resident, const struct sb_sample_key *key)
 {
 	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
-	struct space *space;
-	uint32_t i, found = 0;
-
-	for (i = 1; i < resident->spaces.nr && !found; i++) {
-		space = &resident->spaces.at[i];
-		if (!space->is_used || space->key.tgid != key->tgid || space->is_ended)
-			continue;
-		if (is_of(space, key) ||
-		    (space->is_expected && space->start_ticks == key->start_ns / tick_ns))
-			found = i;
-		else
-			sb_resident_end_space(resident, i);
-	}
-	if (found) {
-		space = &resident->spaces.at[found];
-		if (space->is_expected)
-			space->key = process_of(key);
-		space->is_expected = false;
-		return found;
-	}
-	i = new_space(resident);
-	if (!i)
-		return 0;
-	space = &resident->spaces.at[i];
-	*space = (struct space){
+	const struct space new = {
 		.key = process_of(key),
-		.is_used = true,
 		.start_ticks = key->start_ns / tick_ns,
 	};
-	return i;
+	uint32_t at = next_of(resident, *chain_of(resident, key->tgid), key->tgid);
+	struct space *space;
+
+	for (; at; at = next_of(resident, space->next, key->tgid)) {
+		space = &resident->spaces.at[at];
+		if (space->is_ended)
+			continue;
+		if (is_of(space, key))
+			return at;
+		if (space->is_expected && space->start_ticks == new.start_ticks) {
+			space->key = new.key;
+			space->is_expected = false;
+			return at;
+		}
+		sb_resident_end_space(resident, at);
+	}
+	return new_space(resident, &new);
 }
 
 int sb_resident_expect(struct sb_resident *resident, uint32_t tgid)
 {
+	struct space space = { .key = { .tgid = tgid }, .is_expected = true };
 	struct sb_procfs_stat stat;
-	struct space *space;
 	uint32_t i;
 
 	if (sb_procfs_stat(tgid, &stat) || stat.is_kernel)
 		return 0;
-	i = new_space(resident);
-	if (!i)
-		return 0;
-	space = &resident->spaces.at[i];
-	*space = (struct space){
-		.key = { .tgid = tgid },
-		.is_used = true,
-		.is_expected = true,
-		.start_ticks = stat.start_ticks,
-	};
-	return sb_resident_meet(resident, i);
+	space.start_ticks = stat.start_ticks;
+	i = new_space(resident, &space);
+	return i ? sb_resident_meet(resident, i) : 0;
 }
 
 /* Pages. */
@@ -199,31 +202,33 @@ static bool keeps_alive(void *arg, struct sb_page *page)
 	return false;
 }
 
-static void free_spaces(struct sb_resident *resident)
+static void free_space(struct sb_resident *resident, uint32_t number)
 {
-	struct space *space;
-	uint32_t i;
+	struct space *space = &resident->spaces.at[number];
+	uint32_t *at = chain_of(resident, space->key.tgid);
 
-	for (i = 1; i < resident->spaces.nr; i++) {
-		space = &resident->spaces.at[i];
-		if (!space->is_used || !space->is_ended || space->nr_owners || space->said)
-			continue;
-		release_space(space);
-		*space = (struct space){};
-	}
+	while (*at != number)
+		at = &resident->spaces.at[*at].next;
+	*at = space->next;
+	release_space(space);
+	*space = (struct space){};
+	if (number < resident->free_space)
+		resident->free_space = number;
 }
 
 void sb_resident_bury(struct sb_resident *resident)
 {
 	uint32_t i;
-	bool any = false;
 
-	for (i = 1; i < resident->spaces.nr; i++)
-		any |= resident->spaces.at[i].is_ended;
-	if (!any)
-		return;
-	sb_pagetab_sweep(&resident->pages, keeps_alive, resident);
-	free_spaces(resident);
+	if (resident->nr_dead)
+		sb_pagetab_sweep(&resident->pages, keeps_alive, resident);
+	resident->nr_dead = 0;
+	for (i = 1; i < resident->spaces.nr; i++) {
+		const struct space *space = &resident->spaces.at[i];
+
+		if (space->is_used && space->is_ended && !space->nr_owners && !space->said)
+			free_space(resident, i);
+	}
 }
 
 /* Others stand for a page that is not followed any more: it did not go. */
@@ -436,18 +441,17 @@ static int move_pages(struct sb_resident *resident, uint32_t number,
 
 /* Return: the address space that the process has at the time of the last fault that was taken: when it runs
  * another program, that faults at once. By now it may have ended. 0: there is none. */
-static uint32_t current_space(const struct sb_resident *resident, uint32_t tgid)
+static uint32_t current_space(struct sb_resident *resident, uint32_t tgid)
 {
-	const struct space *space, *found = NULL;
-	size_t i;
+	uint32_t at = next_of(resident, *chain_of(resident, tgid), tgid), found = 0;
 
-	for (i = 1; i < resident->spaces.nr; i++) {
-		space = &resident->spaces.at[i];
-		if (space->is_used && space->key.tgid == tgid &&
-		    (!found || space->fault_ns >= found->fault_ns))
-			found = space;
+	for (; at; at = next_of(resident, resident->spaces.at[at].next, tgid)) {
+		resident->nr_steps++;
+		if (!found ||
+		    resident->spaces.at[at].fault_ns > resident->spaces.at[found].fault_ns)
+			found = at;
 	}
-	return found ? (uint32_t)(found - resident->spaces.at) : 0;
+	return found;
 }
 
 /* Return: the steps that a range of pages takes, to be removed or moved; sb_pagetab_remove() looks at them
@@ -485,7 +489,6 @@ static int add_mapping(struct sb_resident *resident, const struct sb_page_event 
 	const uint64_t nr = mapping->nr_bytes >> resident->page_shift;
 	uint32_t space;
 
-	resident->nr_steps += resident->spaces.nr / 4;
 	space = resident->nr_steps < STEPS_MAX ? current_space(resident, mapping->tgid) : 0;
 	if (resident->nr_steps >= STEPS_MAX || (space && !may_cost(resident, space, mapping))) {
 		resident->stats.nr_not_moved++;
@@ -510,16 +513,15 @@ static bool is_started(const struct space *space, uint64_t start_ns)
 /* The process may have had several address spaces, one after the other: the most is that of all. */
 static void add_end(struct sb_resident *resident, const struct sb_page_event *end)
 {
+	uint32_t at = next_of(resident, *chain_of(resident, end->tgid), end->tgid);
 	bool is_told = false;
-	uint32_t i;
+	struct space *space;
 
-	for (i = 1; i < resident->spaces.nr; i++) {
-		struct space *space = &resident->spaces.at[i];
-
-		if (!space->is_used || space->is_told || space->key.tgid != end->tgid ||
-		    !is_started(space, end->start_ns))
+	for (; at; at = next_of(resident, space->next, end->tgid)) {
+		space = &resident->spaces.at[at];
+		if (space->is_told || !is_started(space, end->start_ns))
 			continue;
-		sb_resident_end_space(resident, i);
+		sb_resident_end_space(resident, at);
 		space->is_told = true;
 		if (!is_told)
 			resident->stats.ended_peak += end->peak_pages << resident->page_shift;

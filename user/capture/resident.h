@@ -72,6 +72,9 @@ struct sb_resident_opts {
 	bool is_of_time;
 	/* What a process held at its end is a count, too, once, with SB_MEMORY_OP_ENDED. */
 	bool counts_ended;
+	/* Calls are traced beside, and may be the result in place of pages: only after a look is
+	 * there a count of what processes held at their end. */
+	bool is_fallback;
 	size_t pages_max; /* 0: SB_RESIDENT_PAGES_MAX */
 };
 

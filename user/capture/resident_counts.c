@@ -14,6 +14,9 @@
 #define IDLE_TOLD 2u
 #define IDLE_GONE 4u
 
+/* So many processes end between two burials, each of which looks at all owners and pages. */
+#define DEAD_MAX  64u
+
 struct adding {
 	struct sb_resident *resident;
 	uint32_t space;
@@ -322,8 +325,8 @@ static bool is_idle(const struct sb_resident *resident, const struct owner *owne
 	return resident->opts.what == SB_MEMORY_CHURN ? owner->churn == owner->said : !owner->said;
 }
 
-/* Evict the owners that have nothing. */
-static int evict(struct sb_resident *resident)
+/* Evict the owners that have nothing: after a look; or only those whose process has ended. */
+static int evict(struct sb_resident *resident, bool is_looking)
 {
 	const int map = bpf_map__fd(resident->opts.skel->maps.memory_owners);
 	bool any = false;
@@ -332,11 +335,14 @@ static int evict(struct sb_resident *resident)
 
 	for (i = 0; i < resident->owners.nr; i++) {
 		struct owner *owner = &resident->owners.at[i];
+		const bool is_ended = resident->spaces.at[owner->space].is_ended;
 
-		owner->nr_idle = owner->id && is_idle(resident, owner) ? owner->nr_idle + 1 : 0;
+		if (!owner->id || !(is_ended || is_looking))
+			continue;
+		owner->nr_idle = is_idle(resident, owner) ? owner->nr_idle + 1 : 0;
 		if (owner->nr_idle == IDLE_TOLD)
 			bpf_map_delete_elem(map, &owner->id);
-		if (owner->nr_idle < IDLE_GONE)
+		if (owner->nr_idle < (is_ended ? IDLE_TOLD : IDLE_GONE))
 			continue;
 		resident->spaces.at[owner->space].nr_owners--;
 		*owner = (struct owner){};
@@ -364,6 +370,28 @@ static void drop_runs(struct sb_resident *resident)
 	resident->nr_runs = 0;
 }
 
+/*
+ * Beside a build, hundreds of processes end each second. When some have, what they held is counted, and they are
+ * removed, so that nothing grows with their number and their names are looked up while they are known. What of it
+ * came in the first half of the run is not known before its end.
+ */
+static bool is_time_to_bury(const struct sb_resident *resident)
+{
+	return resident->nr_dead >= DEAD_MAX &&
+	       (resident->opts.what != SB_MEMORY_OLD || !sb_resident_counts_ended(resident));
+}
+
+/* Take leave of processes that have ended, and of owners that have nothing. */
+static int take_leave(struct sb_resident *resident, bool is_looking)
+{
+	int err = 0;
+
+	sb_resident_bury(resident);
+	if (sb_resident_counts_ended(resident) && (is_looking || !resident->opts.is_fallback))
+		err = count_ended(resident);
+	return err ?: evict(resident, is_looking);
+}
+
 int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,
 		       size_t *ret_nr)
 {
@@ -381,13 +409,8 @@ int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count
 		err = count_came_and_went(resident);
 	else if (!err && is_looking)
 		err = count_resident(resident);
-	/* With calls beside, a look means that pages are, or may be, the result. */
-	if (!err && is_looking && sb_resident_counts_ended(resident))
-		err = count_ended(resident);
-	if (!err && is_looking) {
-		sb_resident_bury(resident);
-		err = evict(resident);
-	}
+	if (is_looking || is_time_to_bury(resident))
+		err = err ?: take_leave(resident, is_looking);
 	*ret_counts = resident->counts.at;
 	*ret_nr = resident->counts.nr;
 	return err;

@@ -25,6 +25,9 @@ struct owner {
 	uint64_t last_ns;	       /* of its last fault */
 };
 
+/* A quarter of SB_RESIDENT_SPACES_MAX, so chains are short. */
+#define SPACE_CHAINS 8192u
+
 /* An address space. */
 struct space {
 	struct sb_sample_key key; /* of its first owner, without stacks */
@@ -35,12 +38,13 @@ struct space {
 	bool is_read;	  /* `runs` is complete */
 	bool is_left;	  /* sb_resident_leave() */
 	uint32_t nr_owners;
-	uint64_t start_ticks;	  /* 0: not known */
-	uint64_t look_ns;	  /* of the last look */
-	uint64_t fault_ns;	  /* of the last fault; 0: there was none */
-	uint64_t rss_bytes;	  /* at the last look */
-	uint64_t said;		  /* unaccounted pages that counts had so far */
-	uint64_t nr_steps;	  /* as sb_resident.nr_steps, of this process */
+	uint32_t next;	      /* in the chain of its tgid (sb_resident.of_tgid); 0: there is none */
+	uint64_t start_ticks; /* 0: not known */
+	uint64_t look_ns;     /* of the last look */
+	uint64_t fault_ns;    /* of the last fault; 0: there was none */
+	uint64_t rss_bytes;   /* at the last look */
+	uint64_t said;	      /* unaccounted pages that counts had so far */
+	uint64_t nr_steps;    /* as sb_resident.nr_steps, of this process */
 	struct sb_pageset before; /* that were there at the first look */
 	struct sb_sums sums;	  /* of the last look */
 	SB_VEC(struct sb_page_run) runs;
@@ -55,10 +59,13 @@ struct sb_resident {
 	struct sb_pagetab pages;
 	SB_VEC(struct owner) owners;
 	struct sb_index owners_by_id;
-	uint32_t free_owner;		    /* none before it is free */
-	uint64_t nr_steps;		    /* steps that mappings took since the last drain */
-	SB_VEC(struct space) spaces;	    /* [0] is none */
-	bool is_looking;		    /* counts are due */
+	uint32_t free_owner;		/* none before it is free */
+	uint64_t nr_steps;		/* steps that mappings took since the last drain */
+	SB_VEC(struct space) spaces;	/* [0] is none */
+	uint32_t of_tgid[SPACE_CHAINS]; /* the first space of processes whose tgid has this rest */
+	uint32_t free_space;		/* none before it is free, but [0] */
+	uint32_t nr_dead;		/* spaces that have ended since the last burial */
+	bool is_looking;		/* counts are due */
 	uint64_t looked_ns, last_looked_ns; /* the last look, and the one before */
 	uint64_t begin_ns, time_ns;	    /* the unit of sb_page.time, which is since begin_ns */
 	bool is_by_word;		    /* the kernel has no PAGEMAP_SCAN */

@@ -526,6 +526,7 @@ static int make_resident(struct sb_session *session)
 		.kinds = session->opts.view_opts.memory_kinds,
 		.is_summed = session->opts.is_summed,
 		.is_of_time = session->opts.view_opts.is_of_time,
+		.is_fallback = session->opts.view_opts.fallback,
 	};
 	bool follows = false;
 	size_t i;
