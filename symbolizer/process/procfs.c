@@ -91,13 +91,6 @@ bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret)
 	return true;
 }
 
-static bool starts_with(const char *path, size_t len, const char *prefix)
-{
-	size_t prefix_len = strlen(prefix);
-
-	return len >= prefix_len && !memcmp(path, prefix, prefix_len);
-}
-
 enum sb_map_kind sb_map_kind(const char *path, size_t len)
 {
 	static const struct {
@@ -115,7 +108,7 @@ enum sb_map_kind sb_map_kind(const char *path, size_t len)
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(kinds); i++)
-		if (starts_with(path, len, kinds[i].prefix))
+		if (sb_text_begins(path, len, kinds[i].prefix))
 			return kinds[i].kind;
 	/*
 	 * No name: anonymous memory. Other names: "anon_inode:...", "pipe:[1]", which cannot be

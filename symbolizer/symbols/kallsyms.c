@@ -86,14 +86,12 @@ static int get_mod(struct reader *reader, const char *name, size_t len, uint32_t
 	int err;
 
 	i = reader->last_mod;
-	if (i && strlen(table->mods.at[i].name) == len &&
-	    !memcmp(table->mods.at[i].name, name, len)) {
+	if (i && sb_text_is(name, len, table->mods.at[i].name)) {
 		*ret_mod = i;
 		return 0;
 	}
 	for (i = 1; i < table->mods.nr; i++)
-		if (strlen(table->mods.at[i].name) == len &&
-		    !memcmp(table->mods.at[i].name, name, len))
+		if (sb_text_is(name, len, table->mods.at[i].name))
 			break;
 	if (i == SB_KALLSYMS_MODS_MAX)
 		return -E2BIG;
@@ -131,13 +129,6 @@ static int add_name(struct sb_kallsyms_table *table, const char *name, size_t le
 	return 0;
 }
 
-static bool has_prefix(const char *name, size_t len, const char *prefix)
-{
-	size_t prefix_len = strlen(prefix);
-
-	return len >= prefix_len && !memcmp(name, prefix, prefix_len);
-}
-
 /* Code has a name; data, paddings before functions and marks of the linker only end what is before
  * them. */
 static bool is_function(char type, const char *name, size_t len)
@@ -149,9 +140,9 @@ static bool is_function(char type, const char *name, size_t len)
 	if (type != 't' && type != 'T' && type != 'w' && type != 'W')
 		return false;
 	for (i = 0; i < SB_ARRAY_SIZE(marks); i++)
-		if (len == strlen(marks[i]) && !memcmp(name, marks[i], len))
+		if (sb_text_is(name, len, marks[i]))
 			return false;
-	return !has_prefix(name, len, "__pfx_") && !has_prefix(name, len, "__cfi_");
+	return !sb_text_begins(name, len, "__pfx_") && !sb_text_begins(name, len, "__cfi_");
 }
 
 /* "ffffffff81000000 T name\t[module]" */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader.h"
 #include "symbolizer/symbols/modcache_priv.h"
@@ -49,7 +50,7 @@ static struct sb_mapped_file simplify(const struct sb_mapped_file *id)
 	if (kind != SB_MAP_ANON && kind != SB_MAP_VDSO)
 		return *id;
 	for (i = 0; i < SB_ARRAY_SIZE(same); i++) {
-		if (id->path_len != strlen(same[i]) || memcmp(id->path, same[i], id->path_len))
+		if (!sb_text_is(id->path, id->path_len, same[i]))
 			continue;
 		anon.path = same[i];
 		anon.path_len = id->path_len;
@@ -135,8 +136,8 @@ size_t sb_modcache_real_len(const struct sb_file *file)
 {
 	size_t len = file->id.path_len, suffix = strlen(deleted);
 
-	if (file->kind == SB_MAP_SPECIAL || len <= suffix ||
-	    memcmp(file->path + len - suffix, deleted, suffix))
+	if (file->kind == SB_MAP_SPECIAL || len == suffix ||
+	    !sb_text_ends(file->path, len, deleted))
 		return len;
 	return len - suffix;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "symbolizer/elf/gopcln.h"
 #include "symbolizer/unwind/cfi_priv.h"
 
@@ -51,12 +52,12 @@ static const struct special plain = { "", SB_UW_CFA_SP };
 
 static const struct special *find_special(const char *name)
 {
-	size_t i, len = strlen(name), suffix = strlen(ABI_SUFFIX);
+	size_t i, len = strlen(name);
 
-	if (len > suffix && !strcmp(name + len - suffix, ABI_SUFFIX))
-		len -= suffix;
+	if (sb_text_ends(name, len, ABI_SUFFIX))
+		len -= strlen(ABI_SUFFIX);
 	for (i = 0; i < SB_ARRAY_SIZE(specials); i++)
-		if (strlen(specials[i].name) == len && !memcmp(specials[i].name, name, len))
+		if (sb_text_is(name, len, specials[i].name))
 			return &specials[i];
 	return &plain;
 }

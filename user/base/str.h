@@ -48,6 +48,12 @@ const char *sb_base_name(const char *path);
  */
 bool sb_glob_matches(const char *glob, size_t glob_len, const char *text);
 
+/* Return: whether the @len bytes at @s, which need no NUL behind them, are the string @text; begin
+ * with it; end with it. */
+bool sb_text_is(const char *s, size_t len, const char *text);
+bool sb_text_begins(const char *s, size_t len, const char *text);
+bool sb_text_ends(const char *s, size_t len, const char *text);
+
 /* Return: whether the two strings are equal. */
 static inline bool sb_streq(const char *a, const char *b)
 {

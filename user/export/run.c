@@ -211,10 +211,8 @@ static int answer_of(struct run *run, const struct sb_ask *ask, struct sb_profil
 /* Whether @key is one of the words of @list. */
 static bool is_in(const char *list, const char *key)
 {
-	size_t len = strlen(key);
-
 	for (; list && *list; list += strcspn(list, ","), list += *list == ',')
-		if (strcspn(list, ",") == len && !memcmp(list, key, len))
+		if (sb_text_is(list, strcspn(list, ","), key))
 			return true;
 	return false;
 }

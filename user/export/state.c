@@ -69,7 +69,7 @@ void sb_export_text(char to[SB_EXPORT_TEXT_MAX], const char *text)
 static const struct row *row_of(const char *key, size_t len)
 {
 	for (size_t i = 0; i < SB_ARRAY_SIZE(rows); i++)
-		if (strlen(rows[i].key) == len && !memcmp(rows[i].key, key, len))
+		if (sb_text_is(key, len, rows[i].key))
 			return &rows[i];
 	return NULL;
 }

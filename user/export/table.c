@@ -21,7 +21,7 @@ const struct sb_export_kind *sb_export_find(const char *to, const char **ret_add
 	size_t len = strcspn(to, ":"), i;
 
 	for (i = 0; to[len] && i < SB_ARRAY_SIZE(kinds); i++) {
-		if (strlen(kinds[i]->scheme) == len && !memcmp(kinds[i]->scheme, to, len)) {
+		if (sb_text_is(to, len, kinds[i]->scheme)) {
 			*ret_address = to + len + 1;
 			return kinds[i];
 		}

@@ -25,7 +25,7 @@ static struct sb_fg_fact *find(const struct sb_fg_facts *facts, const char *key,
 	for (i = 0; i < facts->facts.nr; i++) {
 		struct sb_fg_fact *fact = &facts->facts.at[i];
 
-		if (strlen(fact->key) == len && !memcmp(fact->key, key, len))
+		if (sb_text_is(key, len, fact->key))
 			return fact;
 	}
 	return NULL;
@@ -153,7 +153,7 @@ static int add_part(struct sb_fg *fg, const char *part, size_t len)
 		return 0;
 	}
 	snprintf(value, sizeof(value), "%.*s", (int)(len - key_len - 1), equals + 1);
-	if (key_len == 4 && !memcmp(part, "kind", 4))
+	if (sb_text_is(part, key_len, "kind"))
 		fg->has_files = has_files(value);
 	fact = find(&fg->facts, part, key_len);
 	if (fact)
@@ -188,7 +188,7 @@ int sb_fg_facts_add(struct sb_fg *fg, const char *line, size_t len)
 	const char *semicolon;
 	int err = 0;
 
-	if (len < sizeof(magic) - 1 || memcmp(line, magic, sizeof(magic) - 1))
+	if (!sb_text_begins(line, len, magic))
 		return 0; /* a comment */
 	for (at = sizeof(magic) - 1; at < len && !err; at = end + 1) {
 		semicolon = memchr(line + at, ';', len - at);

@@ -351,8 +351,7 @@ static const char *is_other_file(const char *head, size_t len)
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(others); i++)
-		if (len >= strlen(others[i].magic) &&
-		    !memcmp(head, others[i].magic, strlen(others[i].magic)))
+		if (sb_text_begins(head, len, others[i].magic))
 			return others[i].hint;
 	return NULL;
 }

@@ -97,26 +97,19 @@ double sb_fg_label_width(const char *s, size_t len, double fixed_em)
 	return width;
 }
 
-static bool ends_with(const char *s, size_t len, const char *end)
-{
-	size_t end_len = strlen(end);
-
-	return len >= end_len && !memcmp(s + len - end_len, end, end_len);
-}
-
 /* "foo(int) const" -> "foo"; "main.(*T).run" and "(anonymous namespace)::f" are unchanged. */
 static size_t without_arguments(const char *s, size_t len)
 {
 	size_t end = len, depth = 0;
 
-	if (ends_with(s, len, " const"))
+	if (sb_text_ends(s, len, " const"))
 		end -= strlen(" const");
 	if (!end || s[end - 1] != ')')
 		return len;
 	for (size_t i = end; i-- > 0;) {
 		depth += s[i] == ')';
 		if (s[i] == '(' && --depth == 0)
-			return i && !ends_with(s, i, "operator") && s[i - 1] != ' ' ? i : len;
+			return i && !sb_text_ends(s, i, "operator") && s[i - 1] != ' ' ? i : len;
 	}
 	return len;
 }
@@ -128,9 +121,10 @@ static int add_without_templates(struct sb_str *out, const char *s, size_t len)
 	int err = 0;
 
 	for (size_t i = 0; i < len && !err; i++) {
-		bool is_operator = (s[i] == '<' || s[i] == '>') && !depth &&
-				   (ends_with(s, i, "operator") || ends_with(s, i, "operator<") ||
-				    ends_with(s, i, "operator>") || ends_with(s, i, "-"));
+		bool is_operator =
+			(s[i] == '<' || s[i] == '>') && !depth &&
+			(sb_text_ends(s, i, "operator") || sb_text_ends(s, i, "operator<") ||
+			 sb_text_ends(s, i, "operator>") || sb_text_ends(s, i, "-"));
 		bool is_arrow = depth && s[i] == '>' && s[i - 1] == '-';
 
 		if (!is_operator && s[i] == '<' && !depth++)

@@ -26,7 +26,7 @@ static bool is_chatter(const char *line, size_t len)
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(heads); i++)
-		if (len >= strlen(heads[i]) && !memcmp(line, heads[i], strlen(heads[i])))
+		if (sb_text_begins(line, len, heads[i]))
 			return true;
 	return false;
 }

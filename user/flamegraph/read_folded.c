@@ -61,17 +61,10 @@ static size_t share_levels(struct sb_fg_last_stack *last, const struct folded *f
 	return last->levels.nr ? last->levels.at[last->levels.nr - 1].end + 1 : 0;
 }
 
-static bool starts_with(const char *s, size_t len, const char *head)
-{
-	size_t n = strlen(head);
-
-	return len >= n && !memcmp(s, head, n);
-}
-
 /* "sys_read": a call as the I/O view names it. */
 static bool is_call(const char *name, size_t len)
 {
-	return starts_with(name, len, "sys_");
+	return sb_text_begins(name, len, "sys_");
 }
 
 /*
@@ -84,7 +77,7 @@ static bool is_file(const char *name, size_t len)
 	const char *slash = memchr(name, '/', len);
 
 	for (size_t i = 0; i < SB_ARRAY_SIZE(heads); i++) {
-		if (starts_with(name, len, heads[i]))
+		if (sb_text_begins(name, len, heads[i]))
 			return true;
 	}
 	if (slash && slash - name > 1 && slash[-1] == ':')
@@ -284,7 +277,7 @@ static bool take_samples(struct sb_fg *fg, const char *line, size_t len)
 	static const char head[] = "#n;";
 	const char *at = line + sizeof(head) - 1, *end = line + len, *semicolon;
 
-	if (!starts_with(line, len, head))
+	if (!sb_text_begins(line, len, head))
 		return false;
 	semicolon = memchr(at, ';', (size_t)(end - at));
 	fg->has_samples = semicolon &&
@@ -353,7 +346,7 @@ static int feed_pair(struct sb_fg *fg, const char *line, size_t len)
 /* Look for our header. Return: 1 if it says comparison; 0 if not; -1 if it is not our header. */
 static int sniff_header(const char *line, size_t len)
 {
-	if (!starts_with(line, len, "#stackbpf;"))
+	if (!sb_text_begins(line, len, "#stackbpf;"))
 		return -1;
 	return memmem(line, len, ";norm=", 6) != NULL;
 }

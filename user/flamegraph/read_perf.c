@@ -115,8 +115,7 @@ static bool parse_frame(const char *line, size_t len, struct frame_line *ret)
 		p++;
 	ret->dso.len = (size_t)(end - p);
 	search = ret->dso.len;
-	if (search > sizeof(deleted) &&
-	    !memcmp(end - sizeof(deleted), deleted, sizeof(deleted) - 1))
+	if (search > sizeof(deleted) && sb_text_ends(p, search - 1, deleted))
 		search -= sizeof(deleted);
 	for (open = memrchr(p, '(', search); open && open > p && open[-1] != ' ';)
 		open = memrchr(p, '(', (size_t)(open - p));
@@ -131,14 +130,12 @@ static bool parse_frame(const char *line, size_t len, struct frame_line *ret)
 
 static bool token_is(const struct token *token, const char *s)
 {
-	return token->len == strlen(s) && !memcmp(token->at, s, token->len);
+	return sb_text_is(token->at, token->len, s);
 }
 
 static bool ends_with(const struct token *token, const char *tail)
 {
-	size_t len = strlen(tail);
-
-	return token->len >= len && !memcmp(token->at + token->len - len, tail, len);
+	return sb_text_ends(token->at, token->len, tail);
 }
 
 static enum sb_fg_kind kind_of_dso(const struct token *dso)
@@ -177,8 +174,7 @@ static void tidy(struct token *symbol)
 	for (p = symbol->at + 1; p < end; p++) {
 		if (*p != '(')
 			continue;
-		if ((size_t)(end - p) >= sizeof(anonymous) - 1 &&
-		    !memcmp(p, anonymous, sizeof(anonymous) - 1))
+		if (sb_text_begins(p, (size_t)(end - p), anonymous))
 			continue;
 		if ((size_t)(p - symbol->at) >= sizeof(call) - 3 && end - p >= 2 &&
 		    !memcmp(p - (sizeof(call) - 3), call, sizeof(call) - 1)) {
@@ -215,8 +211,8 @@ static int add_named(struct sb_fg *fg, const char *name, size_t len, enum sb_fg_
 	struct sb_tree_frame frame;
 
 	/* Java's descriptors: "Ljava/util/Map;::get". */
-	if (fg->perf_comm.len >= 4 && !memcmp(fg->perf_comm.s, "java", 4) && len &&
-	    name[0] == 'L' && memchr(name, '/', len)) {
+	if (sb_text_begins(fg->perf_comm.s, fg->perf_comm.len, "java") && len && name[0] == 'L' &&
+	    memchr(name, '/', len)) {
 		name++;
 		len--;
 	}

@@ -112,7 +112,7 @@ static bool is_unknown(const char *name, size_t len)
 	const char *plus;
 	size_t i;
 
-	if (starts_with(name, len, "[unknown"))
+	if (sb_text_begins(name, len, "[unknown"))
 		return true;
 	plus = memmem(name, len, "+0x", 3);
 	if (!plus)
@@ -131,7 +131,7 @@ static bool is_cut_interpreter(const char *name, size_t len)
 	while (i < len &&
 	       ((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9')))
 		i++;
-	return i > 1 && starts_with(name + i, len - i, " truncated: ");
+	return i > 1 && sb_text_begins(name + i, len - i, " truncated: ");
 }
 
 static enum sb_fg_kind kind_of_annotation(char letter)
@@ -170,7 +170,7 @@ static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_ki
 	for (size_t i = 0; i < SB_ARRAY_SIZE(shapes); i++) {
 		size_t head_len = strlen(shapes[i].head);
 
-		if (starts_with(name, len, shapes[i].head) &&
+		if (sb_text_begins(name, len, shapes[i].head) &&
 		    (shapes[i].head[head_len - 1] != ']' || len == head_len))
 			return shapes[i].kind;
 	}
@@ -204,8 +204,7 @@ struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len)
 
 static bool is_idle_root(const struct sb_tree_frame *frame)
 {
-	return frame->kind == SB_FG_IDLE && frame->len == sizeof(IDLE_ROOT) - 1 &&
-	       !memcmp(frame->name, IDLE_ROOT, frame->len);
+	return frame->kind == SB_FG_IDLE && sb_text_is(frame->name, frame->len, IDLE_ROOT);
 }
 
 /* The kind of a frame below others: plain frames get @above; SB_FG_IDLE applies to all code. */

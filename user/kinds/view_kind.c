@@ -15,8 +15,7 @@ const struct sb_view_kind sb_view_kinds[SB_VIEW_KIND_MAX] = {
 static const struct sb_view_kind *find(const char *name, size_t len)
 {
 	for (size_t i = 0; i < SB_VIEW_KIND_MAX; i++)
-		if (strlen(sb_view_kinds[i].name) == len &&
-		    !memcmp(sb_view_kinds[i].name, name, len))
+		if (sb_text_is(name, len, sb_view_kinds[i].name))
 			return &sb_view_kinds[i];
 	return NULL;
 }

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 #define HEADERS_MAX 100
 
@@ -50,7 +51,7 @@ static bool take_line(struct sb_http_text *from, struct sb_http_text *ret)
 
 bool sb_http_text_is(struct sb_http_text text, const char *s)
 {
-	return text.s && text.len == strlen(s) && !memcmp(text.s, s, text.len);
+	return text.s && sb_text_is(text.s, text.len, s);
 }
 
 static bool is_word(struct sb_http_text text, const char *s)

@@ -85,14 +85,6 @@ static int parse_params(struct sb_asked *asked)
 	return err;
 }
 
-/* By its name the file is compressed already. */
-static bool is_packed(const struct sb_answer *answer)
-{
-	size_t len = strlen(answer->file_name);
-
-	return len > 3 && sb_streq(answer->file_name + len - 3, ".gz");
-}
-
 /* Compress the body: most of it is numbers and names that repeat. */
 static int pack(FILE *from, FILE *to)
 {
@@ -134,10 +126,12 @@ static int end_file(FILE *file)
 static int finish(struct sb_asked *asked, int *ret_fd)
 {
 	sb_cleanup(sb_fclosep) FILE *packed = NULL;
+	const char *name = asked->answer->file_name;
+	bool is_packed = sb_text_ends(name, strlen(name), ".gz");
 	FILE *body = asked->out;
 	int err = end_file(asked->out);
 
-	if (!err && asked->question->accepts_gzip && !is_packed(asked->answer)) {
+	if (!err && asked->question->accepts_gzip && !is_packed) {
 		packed = open_memory();
 		err = packed ? pack(asked->out, packed) : -ENOMEM;
 		if (packed && (!err || ferror(packed)))
