@@ -27,15 +27,10 @@ static int get_process(struct sb_procmaps *pm, uint32_t tgid, struct sb_procmaps
 	int err;
 
 	if (!process) {
-		err = sb_vec_push(&pm->processes, new);
+		err = sb_index_push(&pm->index, sb_hash(&tgid, sizeof(tgid), 0), &pm->processes,
+				    new);
 		if (err)
 			return err;
-		err = sb_index_add(&pm->index, sb_hash(&tgid, sizeof(tgid), 0),
-				   (uint32_t)pm->processes.nr - 1);
-		if (err) {
-			pm->processes.nr--;
-			return err;
-		}
 		process = &pm->processes.at[pm->processes.nr - 1];
 	}
 	*ret = process;

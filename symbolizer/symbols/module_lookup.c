@@ -63,11 +63,8 @@ static bool find_label(const struct label_cache *cache, uint64_t key, bool is_na
 static int keep_label(struct label_cache *cache, uint64_t key, bool is_name, struct label label)
 {
 	const struct keyed_label entry = { .key = key, .label = label };
-	int err = sb_vec_push(&cache->labels, entry);
 
-	return err ? err
-		   : sb_index_add(&cache->index, hash_key(key, is_name),
-				  (uint32_t)cache->labels.nr - 1);
+	return sb_index_push(&cache->index, hash_key(key, is_name), &cache->labels, entry);
 }
 
 /* A symbol whose name cannot be read (any more) is treated like a missing one. */

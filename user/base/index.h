@@ -53,6 +53,18 @@ struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index
 /* Remember that element @id, not SB_INDEX_NONE, has hash @hash; what is added twice is found twice.
  * Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed. */
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
+/* Append an element to the array @v, whose indexes are the IDs, and remember it: sb_vec_push() and
+ * sb_index_add() in one. Return: 0; -ENOMEM or -E2BIG: neither has changed. */
+#define sb_index_push(index, hash, v, ...)                                              \
+	({                                                                              \
+		int pushed_ = sb_vec_push((v), __VA_ARGS__);                            \
+                                                                                        \
+		if (!pushed_) {                                                         \
+			pushed_ = sb_index_add((index), (hash), (uint32_t)(v)->nr - 1); \
+			(v)->nr -= !!pushed_;                                           \
+		}                                                                       \
+		pushed_;                                                                \
+	})
 /* Free the memory; the index is empty then, and can be used again. */
 void sb_index_release(struct sb_index *index);
 

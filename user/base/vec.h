@@ -77,6 +77,13 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		err_;                                                                          \
 	})
 
+/* Sort the elements with @compare, as qsort(3) does. */
+#define sb_vec_sort(v, compare)                                               \
+	do {                                                                  \
+		if ((v)->nr)                                                  \
+			qsort((v)->at, (v)->nr, sizeof(*(v)->at), (compare)); \
+	} while (0)
+
 /* Remove all elements. Memory is kept for reuse unless it exceeds SB_VEC_KEPT_BYTES, when it is
  * freed. */
 #define SB_VEC_KEPT_BYTES (1u << 20)

@@ -182,7 +182,6 @@ static int note_identity(struct finding *finding, const struct sb_maps_line *lin
 {
 	const struct identity identity = { line->ino, (uint64_t)line->maj << 32 | line->min };
 	const uint64_t hash = sb_hash(&identity, sizeof(identity), 0);
-	int err;
 
 	sb_index_each(it, &finding->by_identity, hash)
 		if (finding->seen.at[it.id].ino == identity.ino &&
@@ -190,9 +189,7 @@ static int note_identity(struct finding *finding, const struct sb_maps_line *lin
 			return 1;
 	if (finding->seen.nr == SEEN_MAX)
 		return 0;
-	err = sb_vec_push(&finding->seen, identity);
-	return err ? err
-		   : sb_index_add(&finding->by_identity, hash, (uint32_t)finding->seen.nr - 1);
+	return sb_index_push(&finding->by_identity, hash, &finding->seen, identity);
 }
 
 static int look_at_mapping(void *arg, const struct sb_maps_line *line)

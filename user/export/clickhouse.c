@@ -22,6 +22,7 @@
 #include "base/index.h"
 #include "export/kinds.h"
 #include "model/fold.h"
+#include "output/gzip.h"
 
 #define NAME_MAX_BYTES 128u
 /*
@@ -321,13 +322,6 @@ static bool is_known(const struct dest *dest, uint64_t hash)
 	return false;
 }
 
-static int know(struct dest *dest, uint64_t hash)
-{
-	int err = sb_vec_push(&dest->known, hash);
-
-	return err ?: sb_index_add(&dest->known_index, hash, (uint32_t)dest->known.nr - 1);
-}
-
 static int add_stack(struct dest *dest, const struct sb_export_period *period, uint64_t hash,
 		     const uint32_t *ids, size_t nr)
 {
@@ -342,7 +336,8 @@ static int add_stack(struct dest *dest, const struct sb_export_period *period, u
 	err = err ?: add_frames(rows, period->profile, ids, nr, COLUMN_NAME);
 	err = err ?: add_frames(rows, period->profile, ids, nr, COLUMN_MODULE);
 	err = err ?: add_frames(rows, period->profile, ids, nr, COLUMN_KIND);
-	return err ?: sb_str_addc(rows, '\n') ?: know(dest, hash);
+	err = err ?: sb_str_addc(rows, '\n');
+	return err ?: sb_index_push(&dest->known_index, hash, &dest->known, hash);
 }
 
 static int add_tags(struct sb_str *row, const struct sb_export_series *series, bool is_keys)

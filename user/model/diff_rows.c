@@ -43,9 +43,8 @@ static int find_row(struct counting *counting, size_t node, uint32_t *ret_row)
 		}
 	}
 	*ret_row = (uint32_t)counting->rows.nr;
-	err = sb_vec_push(&counting->rows, row);
-	err = err ?: sb_vec_push(&counting->nr_open, 0);
-	return err ?: sb_index_add(&counting->index, hash, *ret_row);
+	err = sb_index_push(&counting->index, hash, &counting->rows, row);
+	return err ?: sb_vec_push(&counting->nr_open, 0);
 }
 
 static const char *frame_at(const void *arg, size_t i, enum sb_frame_kind *ret_kind)

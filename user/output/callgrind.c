@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/search.h"
 #include "base/version.h"
 #include "flamegraph/text.h"
 #include "output/functions.h"
@@ -49,7 +50,6 @@ static int add_cost(struct callgrind *callgrind, const struct cost *cost)
 {
 	const uint32_t key[] = { cost->function, cost->line, cost->callee };
 	uint64_t hash = sb_hash(key, sizeof(key), 0);
-	int err;
 
 	sb_index_each(it, &callgrind->costs_index, hash) {
 		struct cost *old = &callgrind->costs.at[it.id];
@@ -60,10 +60,7 @@ static int add_cost(struct callgrind *callgrind, const struct cost *cost)
 			return 0;
 		}
 	}
-	err = sb_vec_push(&callgrind->costs, *cost);
-	return err
-		       ?: sb_index_add(&callgrind->costs_index, hash,
-				       (uint32_t)callgrind->costs.nr - 1);
+	return sb_index_push(&callgrind->costs_index, hash, &callgrind->costs, *cost);
 }
 
 static int add_stack(struct callgrind *callgrind, size_t i)
@@ -93,14 +90,9 @@ static int in_file_order(const void *left, const void *right)
 {
 	const struct cost *a = left, *b = right;
 
-	if (a->function != b->function)
-		return a->function < b->function ? -1 : 1;
-	if (a->callee != b->callee) {
-		if (a->callee == SB_FUNCTION_NONE || b->callee == SB_FUNCTION_NONE)
-			return a->callee == SB_FUNCTION_NONE ? -1 : 1;
-		return a->callee < b->callee ? -1 : 1;
-	}
-	return a->line < b->line ? -1 : a->line > b->line;
+	/* SB_FUNCTION_NONE + 1 is 0. */
+	return sb_compare(a->function, b->function) ?: sb_compare(a->callee + 1, b->callee + 1) ?:
+	       sb_compare(a->line, b->line);
 }
 
 /* ---- names ---- */
@@ -274,9 +266,7 @@ static int put_all(struct callgrind *callgrind, const struct sb_output_opts *opt
 	err = err ?: name_functions(callgrind);
 	for (i = 0; i < nr_stacks && !err; i++)
 		err = add_stack(callgrind, i);
-	if (!err && callgrind->costs.nr)
-		qsort(callgrind->costs.at, callgrind->costs.nr, sizeof(callgrind->costs.at[0]),
-		      in_file_order);
+	sb_vec_sort(&callgrind->costs, in_file_order);
 	err = err
 		      ?: put_head(callgrind, opts->title,
 				  sb_profile_weight_of(callgrind->profile, nr_stacks));

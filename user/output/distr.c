@@ -158,7 +158,7 @@ static void merge_functions(vec_function *functions)
 {
 	size_t nr = 0, i, log2;
 
-	qsort(functions->at, functions->nr, sizeof(*functions->at), by_name);
+	sb_vec_sort(functions, by_name);
 	for (i = 0; i < functions->nr; i++) {
 		struct function *last = nr ? &functions->at[nr - 1] : NULL;
 
@@ -171,7 +171,7 @@ static void merge_functions(vec_function *functions)
 			last->nr[log2] += functions->at[i].nr[log2];
 	}
 	functions->nr = nr;
-	qsort(functions->at, nr, sizeof(*functions->at), by_weight);
+	sb_vec_sort(functions, by_weight);
 }
 
 /* "function fsync 1234567 us, 89 times". A single one would say what all stacks say. */
@@ -185,8 +185,7 @@ static int add_functions(struct sb_str *text, const struct sb_profile *profile)
 
 	for (i = 0; i < nr && !err; i++)
 		err = collect_function(profile, i, &functions);
-	if (functions.nr)
-		merge_functions(&functions);
+	merge_functions(&functions);
 	for (i = 0; i < functions.nr && functions.nr > 1 && !err; i++) {
 		const struct function *function = &functions.at[i];
 

@@ -35,7 +35,6 @@ static int add_frame(struct sb_functions *functions, uint32_t id)
 {
 	struct key key = key_of(sb_profile_frame_at(functions->profile, id)), other;
 	uint64_t hash = sb_hash(&key, sizeof(key), 0);
-	int err;
 
 	sb_index_each(it, &functions->index, hash) {
 		other = key_of(sb_functions_at(functions, it.id));
@@ -44,12 +43,8 @@ static int add_frame(struct sb_functions *functions, uint32_t id)
 			return 0;
 		}
 	}
-	err = sb_vec_push(&functions->frames, id);
-	if (!err)
-		err = sb_index_add(&functions->index, hash, (uint32_t)functions->frames.nr - 1);
-	if (!err)
-		functions->of_frame[id] = (uint32_t)functions->frames.nr - 1;
-	return err;
+	functions->of_frame[id] = (uint32_t)functions->frames.nr;
+	return sb_index_push(&functions->index, hash, &functions->frames, id);
 }
 
 int sb_functions_init(struct sb_functions *functions, const struct sb_profile *profile,

@@ -4,7 +4,6 @@
 int sb_numbers_of(struct sb_numbers *numbers, const char *s, uint32_t *ret_number)
 {
 	uint64_t hash = sb_hash(&s, sizeof(s), 0);
-	int err;
 
 	sb_index_each(it, &numbers->index, hash) {
 		if (numbers->at.at[it.id] == s) {
@@ -13,8 +12,7 @@ int sb_numbers_of(struct sb_numbers *numbers, const char *s, uint32_t *ret_numbe
 		}
 	}
 	*ret_number = (uint32_t)numbers->at.nr;
-	err = sb_vec_push(&numbers->at, s);
-	return err ? err : sb_index_add(&numbers->index, hash, *ret_number);
+	return sb_index_push(&numbers->index, hash, &numbers->at, s);
 }
 
 void sb_numbers_release(struct sb_numbers *numbers)

@@ -214,10 +214,8 @@ static int find_location(struct pprof *pprof, const uint32_t *ids, uint32_t nr, 
 	}
 	while (nr-- && !err)
 		err = sb_vec_push(&pprof->location_frames, ids[nr]);
-	err = err ?: sb_vec_push(&pprof->locations, location);
-	err = err ?: sb_index_add(&pprof->locations_index, hash, (uint32_t)pprof->locations.nr - 1);
-	*ret_id = pprof->locations.nr;
-	return err;
+	*ret_id = pprof->locations.nr + 1;
+	return err ?: sb_index_push(&pprof->locations_index, hash, &pprof->locations, location);
 }
 
 /* ---- samples ---- */

@@ -200,18 +200,6 @@ static int make_tags(struct sb_series_table *table, const struct series_key *key
 	return err ? err : push_tags(table, &list, key->kind);
 }
 
-static int series_new(struct sb_series_table *table, const struct series_key *key, uint64_t hash)
-{
-	int err = sb_vec_push(&table->keys, *key);
-
-	if (err)
-		return err;
-	err = sb_index_add(&table->keys_index, hash, (uint32_t)table->keys.nr - 1);
-	if (err)
-		table->keys.nr--;
-	return err;
-}
-
 /* Return: 0; -E2BIG: @owner has no share left; -ENOMEM. */
 static int find_series(struct sb_series_table *table, const struct series_key *key,
 		       struct owner *owner, uint32_t *ret_series)
@@ -228,7 +216,7 @@ static int find_series(struct sb_series_table *table, const struct series_key *k
 	if (key->labels != OTHER_OF_OWNER &&
 	    !sb_share_allows(SERIES_MAX, table->nr_keys[key->kind], owner->nr_keys[key->kind]))
 		return -E2BIG;
-	err = series_new(table, key, hash);
+	err = sb_index_push(&table->keys_index, hash, &table->keys, *key);
 	if (err)
 		return err;
 	table->nr_keys[key->kind] += key->labels != OTHER_OF_OWNER;

@@ -66,9 +66,7 @@ int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_label
 	    !memcmp(labels->text, from->text, from->nr_bytes))
 		return 0;
 	if (!labels) {
-		err = sb_vec_push(&cache->at, empty);
-		if (!err)
-			err = sb_index_add(&cache->index, from->id, (uint32_t)cache->at.nr - 1);
+		err = sb_index_push(&cache->index, from->id, &cache->at, empty);
 		if (err)
 			return err;
 		labels = &cache->at.at[cache->at.nr - 1];

@@ -82,13 +82,10 @@ int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_obj
 		return 0;
 	object.data = sb_cache_copy(from->data, from->nr_bytes);
 	err = object.data ? check_path(cache, &object) : -ENOMEM;
-	if (!err)
-		err = sb_vec_push(&cache->at, object);
-	if (err) {
+	err = err ?: sb_index_push(&cache->index, object.id, &cache->at, object);
+	if (err)
 		release_object(&object);
-		return err;
-	}
-	return sb_index_add(&cache->index, object.id, (uint32_t)cache->at.nr - 1);
+	return err;
 }
 
 static bool is_evictable(const struct sb_object_cache *cache, const struct sb_object *object,

@@ -66,13 +66,11 @@ int sb_stack_cache_add(struct sb_stack_cache *cache, const struct sb_batch_stack
 	if (sb_stack_cache_find(cache, from->id))
 		return 0;
 	stack.ips = sb_cache_copy(from->ip, from->nr_frames * sizeof(*from->ip));
-	err = stack.ips ? sb_vec_push(&cache->at, stack) : -ENOMEM;
-	if (err) {
+	err = stack.ips ? sb_index_push(&cache->index, stack.id.lo, &cache->at, stack) : -ENOMEM;
+	if (err)
 		release_stack(&stack);
-		return err;
-	}
-	cache->nr_added++;
-	return sb_index_add(&cache->index, stack.id.lo, (uint32_t)cache->at.nr - 1);
+	cache->nr_added += !err;
+	return err;
 }
 
 /* Whether a stack can be evicted. The two parts of a wait may come in two successive batches. */

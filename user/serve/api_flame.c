@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "model/diff_rows.h"
 #include "output/measure.h"
 #include "output/paint.h"
@@ -251,16 +252,14 @@ static int by_total(const void *a, const void *b)
 {
 	const struct sb_diff_row *x = a, *y = b;
 
-	return (x->total.weight[SB_TREE_A] < y->total.weight[SB_TREE_A]) -
-	       (x->total.weight[SB_TREE_A] > y->total.weight[SB_TREE_A]);
+	return sb_compare(y->total.weight[SB_TREE_A], x->total.weight[SB_TREE_A]);
 }
 
 static int by_self(const void *a, const void *b)
 {
 	const struct sb_diff_row *x = a, *y = b;
 
-	return (x->self.weight[SB_TREE_A] < y->self.weight[SB_TREE_A]) -
-	       (x->self.weight[SB_TREE_A] > y->self.weight[SB_TREE_A]);
+	return sb_compare(y->self.weight[SB_TREE_A], x->self.weight[SB_TREE_A]);
 }
 
 /* Choose the @nr_max heaviest functions by total, and as many of the rest by self. */

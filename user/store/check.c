@@ -106,10 +106,8 @@ static int add_key(struct pair *pair, const struct key *key, uint32_t *ret_id)
 			return 0;
 		}
 	*ret_id = (uint32_t)pair->keys.nr;
-	err = sb_vec_push(&pair->keys, *key);
-	if (!err)
-		err = sb_vec_push(&pair->diff, 0);
-	return err ? err : sb_index_add(&pair->index, key->hash, *ret_id);
+	err = sb_index_push(&pair->index, key->hash, &pair->keys, *key);
+	return err ?: sb_vec_push(&pair->diff, 0);
 }
 
 /* Hash a set of tags without the wide ones. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 /* Files of one search. A store that has its aggregates needs a dozen. */
 #define PARTS_MAX 4096u
@@ -296,20 +297,14 @@ static int list_files(struct sb_search *search)
 static int64_t next_there(const struct sb_search *search, size_t level, int64_t time_s)
 {
 	int64_t next_s = INT64_MAX;
-	size_t i, from, to, middle;
+	size_t i, first;
 
 	for (i = 0; i <= level; i++) {
 		const struct sb_search_file *files = search->files[i].at;
 
-		for (from = 0, to = search->files[i].nr; from < to;) {
-			middle = from + (to - from) / 2;
-			if (files[middle].end_s <= time_s)
-				from = middle + 1;
-			else
-				to = middle;
-		}
-		if (from < search->files[i].nr)
-			next_s = min_s(next_s, max_s(time_s, files[from].begin_s));
+		first = sb_bisect(search->files[i].nr, at, files[at].end_s <= time_s);
+		if (first < search->files[i].nr)
+			next_s = min_s(next_s, max_s(time_s, files[first].begin_s));
 	}
 	return next_s;
 }

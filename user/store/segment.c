@@ -169,8 +169,7 @@ static void sort_blocks(struct sb_segment *segment)
 
 	for (i = 1; i < segment->blocks.nr; i++)
 		if (segment->blocks.at[i].begin_s < segment->blocks.at[i - 1].begin_s) {
-			qsort(segment->blocks.at, segment->blocks.nr, sizeof(segment->blocks.at[0]),
-			      by_time);
+			sb_vec_sort(&segment->blocks, by_time);
 			segment->nr_sorts++;
 			return;
 		}
@@ -334,16 +333,7 @@ void sb_segment_release(struct sb_segment *segment)
 
 size_t sb_segment_find(const struct sb_segment *segment, int64_t time_s)
 {
-	size_t from = 0, to = segment->blocks.nr, middle;
-
-	while (from < to) {
-		middle = from + (to - from) / 2;
-		if (segment->blocks.at[middle].begin_s < time_s)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return sb_bisect(segment->blocks.nr, i, segment->blocks.at[i].begin_s < time_s);
 }
 
 static void get_figures(struct sb_cursor *cursor, uint64_t figure[SB_BLOCK_FIGURE_MAX])

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/search.h"
 #include "store/search.h"
 
 #define MARK_TEXT "stackbpf store 1\n"
@@ -164,7 +165,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
 
-	return x->begin_s < y->begin_s ? -1 : x->begin_s > y->begin_s;
+	return sb_compare(x->begin_s, y->begin_s);
 }
 
 /* Accept only names that sb_level_file() makes, so that a file's time leads back to its name. */
@@ -210,8 +211,7 @@ static int list(const struct sb_store *store, size_t level, struct names *names)
 		err = names->at.nr < SB_STORE_FILES_MAX ? sb_vec_push(&names->at, name) : -EFBIG;
 	}
 	closedir(dir);
-	if (names->at.nr)
-		qsort(names->at.at, names->at.nr, sizeof(names->at.at[0]), by_time);
+	sb_vec_sort(&names->at, by_time);
 	return err;
 }
 

@@ -142,9 +142,7 @@ static void cut_values(struct sb_tags *tags, size_t nr_max)
 	for (i = 0; i < tags->keys.nr; i++) {
 		struct sb_tag_counts *counts = &tags->keys.at[i];
 
-		if (counts->values.nr)
-			qsort(counts->values.at, counts->values.nr, sizeof(counts->values.at[0]),
-			      by_weight);
+		sb_vec_sort(&counts->values, by_weight);
 		for (k = nr_max; k < counts->values.nr; k++) {
 			counts->nr_more++;
 			counts->weight_more += counts->values.at[k].weight;
@@ -153,8 +151,7 @@ static void cut_values(struct sb_tags *tags, size_t nr_max)
 		if (counts->values.nr > nr_max)
 			counts->values.nr = nr_max;
 	}
-	if (tags->keys.nr)
-		qsort(tags->keys.at, tags->keys.nr, sizeof(tags->keys.at[0]), by_key);
+	sb_vec_sort(&tags->keys, by_key);
 }
 
 void sb_tags_free(struct sb_tags *tags)

@@ -363,9 +363,7 @@ static int make_series(struct drawing *drawing, uint32_t nr_max)
 				 drawing->values.strs.at[i].len - 1, i);
 	if (err)
 		return err;
-	if (timeline->series.nr)
-		qsort(timeline->series.at, timeline->series.nr, sizeof(timeline->series.at[0]),
-		      heaviest_first);
+	sb_vec_sort(&timeline->series, heaviest_first);
 	for (i = nr_max; i < timeline->series.nr; i++) {
 		for (k = 0; k < timeline->nr_steps; k++)
 			drawing->cells.at[k] += timeline->series.at[i].weights[k];
