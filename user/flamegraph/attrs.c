@@ -11,12 +11,6 @@
 #include "base/num.h"
 #include "flamegraph/text.h"
 
-/* Indexes of strings are the keys: equal names have the same index. */
-static uint64_t id_hash(uint32_t id)
-{
-	return sb_hash(&id, sizeof(id), 0);
-}
-
 /* Clean a string, then intern it. Return: 0, -ENOMEM, -E2BIG. */
 static int intern(struct sb_strtab *strs, const char *s, size_t len, uint32_t *ret_id)
 {
@@ -64,8 +58,7 @@ int sb_fg_palette_map_init(struct sb_fg_palette_map *map)
 void sb_fg_palette_map_release(struct sb_fg_palette_map *map)
 {
 	sb_strtab_release(&map->strs);
-	sb_index_release(&map->by_name);
-	sb_vec_release(&map->entries);
+	sb_vec_release(&map->color_of);
 }
 
 /* Only "rgb(1,2,3)" and "#rrggbb" are accepted, because the colour is put into an attribute. */
@@ -92,35 +85,16 @@ static bool is_color(const char *s, size_t len)
 	return p == end;
 }
 
-static struct sb_fg_palette_entry *find_entry(const struct sb_fg_palette_map *map, uint32_t name)
-{
-	sb_index_each(it, &map->by_name, id_hash(name))
-		if (map->entries.at[it.id].name == name)
-			return &map->entries.at[it.id];
-	return NULL;
-}
-
 static int put(struct sb_fg_palette_map *map, const char *name, size_t len, const char *color,
 	       size_t color_len)
 {
-	struct sb_fg_palette_entry entry, *have;
-	int err = intern(&map->strs, name, len, &entry.name);
+	uint32_t name_id, color_id;
+	int err = intern(&map->strs, name, len, &name_id);
 
+	err = err ?: sb_strtab_add(&map->strs, color, color_len, &color_id);
+	err = err ?: sb_vec_fit(&map->color_of, name_id + 1ull, 0);
 	if (!err)
-		err = sb_strtab_add(&map->strs, color, color_len, &entry.color);
-	if (err)
-		return err;
-	have = find_entry(map, entry.name);
-	if (have) {
-		have->color = entry.color;
-		return 0;
-	}
-	err = sb_vec_push(&map->entries, entry);
-	if (err)
-		return err;
-	err = sb_index_add(&map->by_name, id_hash(entry.name), (uint32_t)map->entries.nr - 1);
-	if (err)
-		map->entries.nr--;
+		map->color_of.at[name_id] = color_id;
 	return err;
 }
 
@@ -144,22 +118,14 @@ int sb_fg_palette_map_read(struct sb_fg_palette_map *map, const char *path)
 	return each_line(path, take_palette_line, map);
 }
 
-/* Return: the index of a string; 0 if it is not there. */
-static uint32_t find_string(const struct sb_strtab *strs, const char *s, size_t len)
-{
-	sb_index_each(it, &strs->index, sb_hash(s, len, 0))
-		if (strs->strs.at[it.id].len == len && !memcmp(strs->strs.at[it.id].s, s, len))
-			return it.id;
-	return 0;
-}
-
 const char *sb_fg_palette_map_get(const struct sb_fg_palette_map *map, const char *name, size_t len)
 {
-	const struct sb_fg_palette_entry *entry;
-	uint32_t id = find_string(&map->strs, name, len);
+	uint32_t id;
 
-	entry = id ? find_entry(map, id) : NULL;
-	return entry ? sb_strtab_get(&map->strs, entry->color, NULL) : NULL;
+	if (!sb_strtab_find(&map->strs, name, len, &id) || id >= map->color_of.nr ||
+	    !map->color_of.at[id])
+		return NULL;
+	return sb_strtab_get(&map->strs, map->color_of.at[id], NULL);
 }
 
 int sb_fg_palette_map_put(struct sb_fg_palette_map *map, const char *name, size_t len,
@@ -170,33 +136,33 @@ int sb_fg_palette_map_put(struct sb_fg_palette_map *map, const char *name, size_
 	return put(map, name, len, color, strlen(color));
 }
 
-static int entry_cmp(const void *va, const void *vb, void *arg)
+static int by_text(const void *va, const void *vb, void *arg)
 {
-	const struct sb_fg_palette_entry *a = va, *b = vb;
+	const uint32_t *a = va, *b = vb;
 
-	return strcmp(sb_strtab_get(arg, a->name, NULL), sb_strtab_get(arg, b->name, NULL));
+	return strcmp(sb_strtab_get(arg, *a, NULL), sb_strtab_get(arg, *b, NULL));
 }
 
 int sb_fg_palette_map_write(const struct sb_fg_palette_map *map, const char *path)
 {
-	size_t nr = map->entries.nr, i;
-	sb_cleanup(sb_freep) struct sb_fg_palette_entry *sorted = NULL;
+	sb_cleanup(sb_freep) uint32_t *sorted = malloc((map->color_of.nr + 1) * sizeof(*sorted));
 	struct sb_output_file *file;
+	size_t nr = 0, i;
 	int err;
 
-	sorted = malloc(nr * sizeof(*sorted) + 1);
 	if (!sorted)
 		return -ENOMEM;
-	if (nr)
-		memcpy(sorted, map->entries.at, nr * sizeof(*sorted));
-	qsort_r(sorted, nr, sizeof(*sorted), entry_cmp, (void *)&map->strs);
+	for (i = 0; i < map->color_of.nr; i++)
+		if (map->color_of.at[i])
+			sorted[nr++] = (uint32_t)i;
+	qsort_r(sorted, nr, sizeof(*sorted), by_text, (void *)&map->strs);
 	err = sb_output_file_new(path, &file);
 	if (err)
 		return err;
 	for (i = 0; i < nr; i++)
 		fprintf(sb_output_file_stream(file), "%s->%s\n",
-			sb_strtab_get(&map->strs, sorted[i].name, NULL),
-			sb_strtab_get(&map->strs, sorted[i].color, NULL));
+			sb_strtab_get(&map->strs, sorted[i], NULL),
+			sb_strtab_get(&map->strs, map->color_of.at[sorted[i]], NULL));
 	err = sb_output_file_commit(file);
 	sb_output_file_free(file);
 	return err;
@@ -211,7 +177,6 @@ int sb_fg_name_attrs_init(struct sb_fg_name_attrs *attrs)
 void sb_fg_name_attrs_release(struct sb_fg_name_attrs *attrs)
 {
 	sb_strtab_release(&attrs->strs);
-	sb_index_release(&attrs->by_name);
 	sb_vec_release(&attrs->attrs);
 }
 
@@ -244,7 +209,7 @@ static uint32_t *field_of(struct sb_fg_name_attr *attr, const char *key, size_t 
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(fields); i++)
-		if (strlen(fields[i].key) == len && !memcmp(fields[i].key, key, len))
+		if (sb_text_is(key, len, fields[i].key))
 			return fields[i].field;
 	return NULL;
 }
@@ -269,18 +234,10 @@ static int take_attr(struct sb_fg_name_attrs *attrs, struct sb_fg_name_attr *att
 	return intern(&attrs->strs, value, value_len, field);
 }
 
-static struct sb_fg_name_attr *find_attr(const struct sb_fg_name_attrs *attrs, uint32_t name)
-{
-	sb_index_each(it, &attrs->by_name, id_hash(name))
-		if (attrs->attrs.at[it.id].name == name)
-			return &attrs->attrs.at[it.id];
-	return NULL;
-}
-
 static int take_attrs_line(void *arg, const char *line, size_t len)
 {
 	struct sb_fg_name_attrs *attrs = arg;
-	struct sb_fg_name_attr attr = {}, *have;
+	struct sb_fg_name_attr attr = {};
 	const char *end = line + len, *tab = memchr(line, '\t', len), *p, *next;
 	int err;
 
@@ -295,19 +252,9 @@ static int take_attrs_line(void *arg, const char *line, size_t len)
 		if (next > p)
 			err = take_attr(attrs, &attr, p, (size_t)(next - p));
 	}
-	if (err)
-		return err;
-	have = find_attr(attrs, attr.name);
-	if (have) {
-		*have = attr; /* the last line counts */
-		return 0;
-	}
-	err = sb_vec_push(&attrs->attrs, attr);
-	if (err)
-		return err;
-	err = sb_index_add(&attrs->by_name, id_hash(attr.name), (uint32_t)attrs->attrs.nr - 1);
-	if (err)
-		attrs->attrs.nr--;
+	err = err ?: sb_vec_fit(&attrs->attrs, attr.name + 1ull, 0);
+	if (!err)
+		attrs->attrs.at[attr.name] = attr; /* the last line counts */
 	return err;
 }
 
@@ -319,7 +266,10 @@ int sb_fg_name_attrs_read(struct sb_fg_name_attrs *attrs, const char *path)
 const struct sb_fg_name_attr *sb_fg_name_attrs_get(const struct sb_fg_name_attrs *attrs,
 						   const char *name, size_t len)
 {
-	uint32_t id = find_string(&attrs->strs, name, len);
+	uint32_t id;
 
-	return id ? find_attr(attrs, id) : NULL;
+	if (!sb_strtab_find(&attrs->strs, name, len, &id) || id >= attrs->attrs.nr ||
+	    !attrs->attrs.at[id].name)
+		return NULL;
+	return &attrs->attrs.at[id];
 }

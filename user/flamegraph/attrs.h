@@ -21,16 +21,11 @@
 /* Larger files are refused. */
 #define SB_FG_ATTRS_FILE_MAX_BYTES (64u << 20)
 
-struct sb_fg_palette_entry {
-	uint32_t name, color; /* indexes into the map's strings */
-};
-
 /* Lines "name->rgb(1,2,3)". A name occurs once; the last line wins. */
 struct sb_fg_palette_map {
-	struct sb_strtab strs;
-	struct sb_index by_name;
-	SB_VEC(struct sb_fg_palette_entry) entries;
-	uint64_t nr_ignored; /* lines that are not "name->rgb(r,g,b)" or "name->#rrggbb" */
+	struct sb_strtab strs;	   /* names and colours */
+	SB_VEC(uint32_t) color_of; /* by the ID of a name: that of its colour; 0: none */
+	uint64_t nr_ignored;	   /* lines that are not "name->rgb(r,g,b)" or "name->#rrggbb" */
 };
 
 /* Make an empty map; overwrites all. Return: 0 or -ENOMEM; release it in both cases. */
@@ -60,17 +55,16 @@ int sb_fg_palette_map_write(const struct sb_fg_palette_map *map, const char *pat
 /* What a --nameattr file says about a function: indexes into sb_fg_name_attrs.strs, not escaped for
  * XML; 0, which is "", if it does not say it. */
 struct sb_fg_name_attr {
-	uint32_t name;
+	uint32_t name; /* 0: the string is not the name of a function */
 	uint32_t href; /* relative, http, https, mailto, file or ftp; never javascript: or data: */
 	uint32_t target, title, id, css_class;
 };
 
 /* Lines "name<tab>href=...<tab>title=...". The last line of a name wins. */
 struct sb_fg_name_attrs {
-	struct sb_strtab strs;
-	struct sb_index by_name;
-	SB_VEC(struct sb_fg_name_attr) attrs;
-	uint64_t nr_ignored; /* lines and attributes that were not accepted */
+	struct sb_strtab strs;		      /* names and values */
+	SB_VEC(struct sb_fg_name_attr) attrs; /* by the ID of the name */
+	uint64_t nr_ignored;		      /* lines and attributes that were not accepted */
 };
 
 /* Make an empty set; overwrites all. Return: 0 or -ENOMEM; release it in both cases. */
