@@ -190,14 +190,12 @@ static int replace(char **text, const char *s)
 static int set_text(char **text, const char *value)
 {
 	struct sb_str clean = {};
-	long nr_bad;
 
 	if (strlen(value) > TEXT_BYTES_MAX)
 		return -EINVAL;
-	nr_bad = sb_fg_text_clean(&clean, value, strlen(value));
-	if (nr_bad < 0) {
+	if (sb_fg_text_set(&clean, value)) {
 		sb_str_release(&clean);
-		return (int)nr_bad;
+		return -ENOMEM;
 	}
 	free(*text);
 	*text = clean.s;

@@ -75,6 +75,12 @@ long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len)
 	return err ? err : nr_bad;
 }
 
+int sb_fg_text_set(struct sb_str *out, const char *s)
+{
+	sb_str_clear(out);
+	return sb_fg_text_clean(out, s, strlen(s)) < 0 ? -ENOMEM : 0;
+}
+
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight)
 {
 	const char *p = s, *end = s + len;
@@ -97,13 +103,6 @@ bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight)
 		return false;
 	*ret_weight = weight / scale; /* rounded once: 0.1 is what a compiler makes of 0.1 */
 	return true;
-}
-
-static bool starts_with(const char *s, size_t len, const char *head)
-{
-	size_t n = strlen(head);
-
-	return len >= n && !memcmp(s, head, n);
 }
 
 /* "[module+0x12]", "[unknown]", "[unknown <7f12>]" */

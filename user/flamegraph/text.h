@@ -22,6 +22,10 @@ bool sb_fg_text_is_plain(const char *s, size_t len);
  */
 long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 
+/* Replace @out by the string @s, cleaned as above; out->s is not NULL then, also for "". Return: 0;
+ * -ENOMEM, and a part may be there. */
+int sb_fg_text_set(struct sb_str *out, const char *s);
+
 /*
  * Parse a weight: all of @s must be a whole or decimal number without sign and exponent, at most
  * 2^63. "5." is valid, ".5" is not. Return: whether it is valid; else *ret_weight is untouched.

@@ -124,14 +124,10 @@ static const char *file_name(const struct sb_frame *frame)
 static int put_name(struct callgrind *callgrind, const char *key, uint32_t id, bool *is_named,
 		    const char *name)
 {
-	long nr_bad;
-
 	fprintf(callgrind->out, "%s=(%u)", key, id + 1);
 	if (!*is_named) {
-		sb_str_clear(&callgrind->clean);
-		nr_bad = sb_fg_text_clean(&callgrind->clean, name, strlen(name));
-		if (nr_bad < 0)
-			return (int)nr_bad;
+		if (sb_fg_text_set(&callgrind->clean, name))
+			return -ENOMEM;
 		fprintf(callgrind->out, " %s", callgrind->clean.len ? callgrind->clean.s : "???");
 		*is_named = true;
 	}
@@ -191,17 +187,10 @@ static int put_head(struct callgrind *callgrind, const char *title, uint64_t tot
 
 	fprintf(out, "# callgrind format\nversion: 1\ncreator: stackbpf %s\n", sb_version);
 	for (i = 0; !err && (key = sb_profile_meta_at(callgrind->profile, i, &value)); i++) {
-		sb_str_clear(&callgrind->clean);
-		err = sb_str_add(&callgrind->clean, "");
-		if (!err && sb_fg_text_clean(&callgrind->clean, value, strlen(value)) < 0)
-			err = -ENOMEM;
+		err = sb_fg_text_set(&callgrind->clean, value);
 		fprintf(out, "desc: %s: %s\n", key, err ? "" : callgrind->clean.s);
 	}
-	sb_str_clear(&callgrind->clean);
-	err = err ?: sb_str_add(&callgrind->clean, "");
-	title = title ? title : measure.kind;
-	if (!err && sb_fg_text_clean(&callgrind->clean, title, strlen(title)) < 0)
-		err = -ENOMEM;
+	err = err ?: sb_fg_text_set(&callgrind->clean, title ? title : measure.kind);
 	if (err)
 		return err;
 	fprintf(out, "cmd: %s\npositions: line\nevents: ", callgrind->clean.s);

@@ -85,9 +85,9 @@ static int put_title(FILE *out, const char *title)
 	sb_cleanup(sb_str_release) struct sb_str clean = {};
 	const char *s;
 
-	if (sb_fg_text_clean(&clean, title, strlen(title)) < 0)
+	if (sb_fg_text_set(&clean, title))
 		return -ENOMEM;
-	for (s = clean.len ? clean.s : ""; *s; s++) {
+	for (s = clean.s; *s; s++) {
 		if (*s == '<')
 			fputs("&lt;", out);
 		else if (*s == '&')

@@ -49,14 +49,9 @@ static void add_escaped(struct sb_json *json, const char *s, size_t len)
 
 static void add_quoted(struct sb_json *json, const char *s)
 {
-	long nr_bad;
-
-	sb_str_clear(&json->clean);
-	nr_bad = sb_fg_text_clean(&json->clean, s, strlen(s));
-	if (nr_bad < 0 && !json->err)
-		json->err = (int)nr_bad;
+	json->err = json->err ?: sb_fg_text_set(&json->clean, s);
 	add(json, "\"", 1);
-	if (json->clean.len)
+	if (!json->err)
 		add_escaped(json, json->clean.s, json->clean.len);
 	add(json, "\"", 1);
 }

@@ -108,18 +108,9 @@ static int intern(struct sb_otlp *otlp, enum table table, const struct sb_str *m
 }
 
 /* Strings are UTF-8. */
-static int clean(struct sb_otlp *otlp, const char *s)
-{
-	long nr_bad;
-
-	sb_str_clear(&otlp->clean);
-	nr_bad = sb_fg_text_clean(&otlp->clean, s, strlen(s));
-	return nr_bad < 0 ? (int)nr_bad : 0;
-}
-
 static int string_id(struct sb_otlp *otlp, const char *s, uint32_t *ret_id)
 {
-	return clean(otlp, s) ?: intern(otlp, TABLE_STRING, &otlp->clean, ret_id);
+	return sb_fg_text_set(&otlp->clean, s) ?: intern(otlp, TABLE_STRING, &otlp->clean, ret_id);
 }
 
 static int init_tables(struct sb_otlp *otlp)
@@ -193,7 +184,7 @@ static const char *attribute_of(const char *key)
 static int add_value(struct sb_otlp *otlp, struct sb_str *message, uint32_t field,
 		     const char *value)
 {
-	int err = clean(otlp, value);
+	int err = sb_fg_text_set(&otlp->clean, value);
 
 	sb_str_clear(&otlp->inner);
 	err = err ?: sb_pb_message(&otlp->inner, ANY_STRING, &otlp->clean);
@@ -206,7 +197,7 @@ int sb_otlp_tag(struct sb_otlp *otlp, const char *tag, const char *value)
 	const char *key = attribute_of(tag);
 	struct sb_str *message = &otlp->message;
 	uint32_t id = 0;
-	int err = clean(otlp, key);
+	int err = sb_fg_text_set(&otlp->clean, key);
 
 	sb_str_clear(message);
 	if (!err && otlp->attrs != SB_OTLP_REF)

@@ -74,16 +74,10 @@ struct pprof {
 	uint32_t labels_done;
 };
 
-static int add_string(struct pprof *pprof, const char *s, size_t len, uint32_t *ret_id)
+static int add_string(struct pprof *pprof, const char *s, uint32_t *ret_id)
 {
-	long nr_bad;
-
-	sb_str_clear(&pprof->clean);
-	nr_bad = sb_fg_text_clean(&pprof->clean, s, len);
-	if (nr_bad < 0)
-		return (int)nr_bad;
-	return sb_strtab_add(&pprof->strings, pprof->clean.len ? pprof->clean.s : "",
-			     pprof->clean.len, ret_id);
+	return sb_fg_text_set(&pprof->clean, s)
+		       ?: sb_strtab_add(&pprof->strings, pprof->clean.s, pprof->clean.len, ret_id);
 }
 
 /* A field that is the index of a string; nothing for NULL. */
@@ -91,7 +85,7 @@ static int add_string_field(struct pprof *pprof, struct sb_str *message, uint32_
 			    const char *s)
 {
 	uint32_t id;
-	int err = s ? add_string(pprof, s, strlen(s), &id) : 0;
+	int err = s ? add_string(pprof, s, &id) : 0;
 
 	return err || !s ? err : sb_pb_u64(message, field, id);
 }
@@ -228,30 +222,6 @@ static bool is_tag(const char *key)
 static const char *const label_keys[] = { "comm", "pid", "tid", "cpu", "cgroup", "container" };
 enum label { LABEL_COMM, LABEL_PID, LABEL_TID, LABEL_CPU, LABEL_CGROUP, LABEL_CONTAINER };
 
-/* Write a label once for each sample: a thread repeats what its process says. */
-static int add_label(struct pprof *pprof, enum label label, const char *text)
-{
-	uint32_t value;
-	int err = add_string(pprof, text, strlen(text), &value);
-
-	if (err || pprof->labels_done & 1u << label)
-		return err;
-	pprof->labels_done |= 1u << label;
-	sb_str_clear(&pprof->inner);
-	err = add_string_field(pprof, &pprof->inner, LABEL_KEY, label_keys[label]);
-	err = err ?: sb_pb_u64(&pprof->inner, LABEL_STR, value);
-	return err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
-}
-
-static int add_number(struct pprof *pprof, enum label label, uint32_t number)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", number);
-	return add_label(pprof, label, text);
-}
-
-/* Write a label whose key is not one of label_keys. */
 static int add_own_label(struct pprof *pprof, const char *key, const char *value)
 {
 	int err;
@@ -260,6 +230,23 @@ static int add_own_label(struct pprof *pprof, const char *key, const char *value
 	err = add_string_field(pprof, &pprof->inner, LABEL_KEY, key);
 	err = err ?: add_string_field(pprof, &pprof->inner, LABEL_STR, value);
 	return err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+}
+
+/* Write a label once for each sample: a thread repeats what its process says. */
+static int add_label(struct pprof *pprof, enum label label, const char *text)
+{
+	if (pprof->labels_done & 1u << label)
+		return 0;
+	pprof->labels_done |= 1u << label;
+	return add_own_label(pprof, label_keys[label], text);
+}
+
+static int add_number(struct pprof *pprof, enum label label, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return add_label(pprof, label, text);
 }
 
 /* Write a store's tag as a label, if label_keys has its key. */
@@ -469,7 +456,7 @@ static int add_comments(struct pprof *pprof)
 			continue;
 		sb_str_clear(&pprof->inner);
 		err = sb_str_addf(&pprof->inner, "%s=%s", key, value);
-		err = err ?: add_string(pprof, pprof->inner.s, pprof->inner.len, &id);
+		err = err ?: add_string(pprof, pprof->inner.s, &id);
 		err = err ?: sb_vec_push(&pprof->comments, id);
 	}
 	return err;
