@@ -397,7 +397,7 @@ static int insert(struct dest *dest, struct sb_export_link *link, size_t table)
 		      ?: sb_str_addf(&dest->url, "%s%s&query=", dest->base.s,
 				     dest->cluster[0] ? "&insert_distributed_sync=1" : "");
 	err = err ?: sb_http_escape(&dest->url, dest->sql.s);
-	err = err ?: sb_export_pack(rows, &dest->packed);
+	err = err ?: sb_gzip_pack(rows->s, rows->len, &dest->packed);
 	request.url = dest->url.s;
 	request.body = dest->packed.s;
 	request.len = dest->packed.len;

@@ -123,9 +123,6 @@ int sb_export_done(struct sb_export_link *link, uint64_t nr_bytes);
  * 425, 429, 5xx, or no reply); -ECANCELED if http.stop_fd became readable; -ENOMEM. link->why
  * explains the first two errors. */
 int sb_export_ask(struct sb_export_link *link, const struct sb_http_request *request);
-/* Compress @body with gzip. @ret_packed: what it held is released; the result is the caller's.
- * Return: 0; -ENOMEM, and it is empty. */
-int sb_export_pack(const struct sb_str *body, struct sb_str *ret_packed);
 
 /* One kind of destination. */
 struct sb_export_kind {

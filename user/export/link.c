@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "export/export.h"
-#include "output/gzip.h"
 
 /* Bytes of a reply that are quoted in a message. */
 #define SAID_MAX 200u
@@ -139,29 +138,6 @@ int sb_export_post(struct sb_export_link *link, const struct sb_http_request *re
 		return ret;
 	}
 	return ret ? ret : sb_export_done(link, request->len);
-}
-
-int sb_export_pack(const struct sb_str *body, struct sb_str *ret_packed)
-{
-	sb_cleanup(sb_gzip_freep) struct sb_gzip *gzip = NULL;
-	char *packed = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&packed, &len);
-	int err;
-
-	if (!out)
-		return -ENOMEM;
-	err = sb_gzip_new(out, &gzip);
-	err = err ?: sb_gzip_put(gzip, body->s, body->len);
-	err = err ?: sb_gzip_finish(gzip);
-	if (fclose(out) && !err)
-		err = -ENOMEM;
-	sb_str_release(ret_packed);
-	if (err)
-		free(packed);
-	else
-		*ret_packed = (struct sb_str){ .s = packed, .len = len, .cap = len };
-	return err == -EIO ? -ENOMEM : err;
 }
 
 bool sb_export_is_url(const char *address)

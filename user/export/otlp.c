@@ -9,6 +9,7 @@
 #include "base/index.h"
 #include "base/utf8.h"
 #include "export/kinds.h"
+#include "output/gzip.h"
 
 enum { RESPONSE_PARTIAL_SUCCESS = 1 };
 enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
@@ -163,7 +164,7 @@ static int post(struct dest *dest, struct sb_export_link *link)
 
 	if (err || sb_export_is_sent(link))
 		return err;
-	err = sb_export_pack(&dest->body, &dest->packed);
+	err = sb_gzip_pack(dest->body.s, dest->body.len, &dest->packed);
 	request.body = dest->packed.s;
 	request.len = dest->packed.len;
 	err = err ?: sb_export_post(link, &request);

@@ -77,3 +77,22 @@ void sb_gzip_free(struct sb_gzip *gzip)
 	deflateEnd(&gzip->z);
 	free(gzip);
 }
+
+int sb_gzip_pack(const void *data, size_t len, struct sb_str *ret_packed)
+{
+	sb_cleanup(sb_gzip_freep) struct sb_gzip *gzip = NULL;
+	struct sb_str packed = {};
+	FILE *out = open_memstream(&packed.s, &packed.len);
+	int err = out ? sb_gzip_new(out, &gzip) : -ENOMEM;
+
+	err = err ?: sb_gzip_put(gzip, data, len);
+	err = err ?: sb_gzip_finish(gzip);
+	if (out && fclose(out))
+		err = -ENOMEM;
+	sb_str_release(ret_packed);
+	packed.cap = packed.len;
+	if (err)
+		sb_str_release(&packed);
+	*ret_packed = packed;
+	return err ? -ENOMEM : 0;
+}

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 struct sb_gzip;
 
@@ -27,5 +28,8 @@ int sb_gzip_finish(struct sb_gzip *gzip);
 /* Free the stream, finished or not; NULL is allowed. */
 void sb_gzip_free(struct sb_gzip *gzip);
 SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
+/* Compress @len bytes at @data in memory. @ret_packed: what it held is released; the result is the
+ * caller's. Return: 0; -ENOMEM, and it is empty. */
+int sb_gzip_pack(const void *data, size_t len, struct sb_str *ret_packed);
 
 #endif

@@ -26,22 +26,6 @@
 
 /* Files of the page. */
 
-static int pack(struct sb_asset *asset)
-{
-	struct sb_gzip *gzip = NULL;
-	FILE *out = open_memstream(&asset->packed, &asset->packed_len);
-	int err = out ? sb_gzip_new(out, &gzip) : -ENOMEM;
-
-	if (!err)
-		err = sb_gzip_put(gzip, asset->text, asset->len);
-	if (!err)
-		err = sb_gzip_finish(gzip);
-	sb_gzip_free(gzip);
-	if (out && fclose(out) && !err)
-		err = -ENOMEM;
-	return err ? -ENOMEM : 0;
-}
-
 int sb_assets_init(struct sb_asset assets[SB_SERVE_NR_ASSETS])
 {
 	const struct sb_asset all[SB_SERVE_NR_ASSETS] = {
@@ -57,7 +41,7 @@ int sb_assets_init(struct sb_asset assets[SB_SERVE_NR_ASSETS])
 		assets[i].len = strlen(assets[i].text);
 		snprintf(assets[i].etag, sizeof(assets[i].etag), "\"%016" PRIx64 "\"",
 			 sb_hash(assets[i].text, assets[i].len, 0));
-		err = pack(&assets[i]);
+		err = sb_gzip_pack(assets[i].text, assets[i].len, &assets[i].packed);
 	}
 	return err;
 }
@@ -67,7 +51,7 @@ void sb_assets_release(struct sb_asset assets[SB_SERVE_NR_ASSETS])
 	size_t i;
 
 	for (i = 0; i < SB_SERVE_NR_ASSETS; i++)
-		free(assets[i].packed);
+		sb_str_release(&assets[i].packed);
 }
 
 /* Heads. */
@@ -195,7 +179,7 @@ int sb_reply_asset(struct sb_conn *conn, const struct sb_http_request *request,
 		return sb_reply_head(conn, &reply);
 	}
 	reply.is_gzip = sb_http_list_has(request->accept_encoding, "gzip");
-	reply.len = reply.is_gzip ? asset->packed_len : asset->len;
-	conn->body = reply.is_gzip ? asset->packed : asset->text;
+	reply.len = reply.is_gzip ? asset->packed.len : asset->len;
+	conn->body = reply.is_gzip ? asset->packed.s : asset->text;
 	return sb_reply_head(conn, &reply);
 }

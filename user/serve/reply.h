@@ -18,8 +18,7 @@ struct sb_asset {
 	const char *path, *type;
 	const char *text;
 	size_t len;
-	char *packed; /* with gzip; owned */
-	size_t packed_len;
+	struct sb_str packed; /* with gzip */
 	char etag[24];
 };
 
