@@ -10,68 +10,47 @@
 #include "base/utf8.h"
 #include "export/kinds.h"
 #include "output/gzip.h"
+#include "store/bytes.h"
 
 enum { RESPONSE_PARTIAL_SUCCESS = 1 };
 enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
 
 /* ---- what comes back ---- */
 
-struct reader {
-	const uint8_t *at, *end;
-};
-
-static bool read_varint(struct reader *reader, uint64_t *ret)
-{
-	unsigned int shift = 0;
-
-	for (*ret = 0; reader->at < reader->end && shift < 64; shift += 7) {
-		uint8_t byte = *reader->at++;
-
-		*ret |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Read a field: its bytes in *ret_bytes, or its number in *ret. Return: false at the end, or if it
  * is invalid.
  */
-static bool read_field(struct reader *reader, uint32_t *ret_field, uint64_t *ret,
-		       struct reader *ret_bytes)
+static bool read_field(struct sb_cursor *from, uint32_t *ret_field, uint64_t *ret,
+		       struct sb_cursor *ret_bytes)
 {
 	uint64_t tag;
 
-	*ret = 0;
-	*ret_bytes = (struct reader){};
-	if (reader->at >= reader->end || !read_varint(reader, &tag) || tag >> 3 > UINT32_MAX)
+	*ret_bytes = (struct sb_cursor){};
+	if (from->p == from->end)
 		return false;
+	tag = sb_get_varint(from);
+	*ret = sb_get_varint(from);
 	*ret_field = (uint32_t)(tag >> 3);
-	if ((tag & 7) == 0)
-		return read_varint(reader, ret);
-	if ((tag & 7) != 2 || !read_varint(reader, ret) ||
-	    *ret > (uint64_t)(reader->end - reader->at))
-		return false;
-	*ret_bytes = (struct reader){ reader->at, reader->at + *ret };
-	reader->at += *ret;
-	return true;
+	if ((tag & 7) == 2 && sb_get_bytes(from, *ret))
+		*ret_bytes = (struct sb_cursor){ from->p - *ret, from->p };
+	return !from->is_bad && tag >> 3 <= UINT32_MAX && ((tag & 7) == 0 || (tag & 7) == 2);
 }
 
-static void read_partial(struct reader reader, uint64_t *nr_rejected, struct sb_str *message,
+static void read_partial(struct sb_cursor cursor, uint64_t *nr_rejected, struct sb_str *message,
 			 int *err)
 {
-	struct reader bytes;
+	struct sb_cursor bytes;
 	uint32_t field;
 	uint64_t val;
 
-	while (read_field(&reader, &field, &val, &bytes)) {
-		if (field == PARTIAL_REJECTED && !bytes.at)
+	while (read_field(&cursor, &field, &val, &bytes)) {
+		if (field == PARTIAL_REJECTED && !bytes.p)
 			*nr_rejected = val;
-		if (field != PARTIAL_MESSAGE || !bytes.at || *err)
+		if (field != PARTIAL_MESSAGE || !bytes.p || *err)
 			continue;
 		sb_str_clear(message);
-		*err = sb_str_addn(message, (const char *)bytes.at, (size_t)(bytes.end - bytes.at));
+		*err = sb_str_addn(message, (const char *)bytes.p, (size_t)(bytes.end - bytes.p));
 		if (!*err)
 			sb_replace_controls(message->s, message->len);
 	}
@@ -79,9 +58,8 @@ static void read_partial(struct reader reader, uint64_t *nr_rejected, struct sb_
 
 int sb_otlp_rejected(const struct sb_str *reply, uint64_t *ret_nr, struct sb_str *message)
 {
-	struct reader reader = { (const uint8_t *)reply->s,
-				 (const uint8_t *)reply->s + reply->len },
-		      bytes;
+	const uint8_t *s = (const uint8_t *)reply->s;
+	struct sb_cursor cursor = { s, s + reply->len }, bytes;
 	uint32_t field;
 	uint64_t val;
 	int err = 0;
@@ -89,8 +67,8 @@ int sb_otlp_rejected(const struct sb_str *reply, uint64_t *ret_nr, struct sb_str
 	*ret_nr = 0;
 	if (!reply->len)
 		return 0;
-	while (!err && read_field(&reader, &field, &val, &bytes))
-		if (field == RESPONSE_PARTIAL_SUCCESS && bytes.at)
+	while (!err && read_field(&cursor, &field, &val, &bytes))
+		if (field == RESPONSE_PARTIAL_SUCCESS && bytes.p)
 			read_partial(bytes, ret_nr, message, &err);
 	return err;
 }
