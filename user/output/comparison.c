@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "model/fold.h"
+#include "output/outputs.h"
 
 static const struct sb_comparison_output *const outputs[] = {
 	&sb_comparison_table,  &sb_comparison_svg,  &sb_comparison_html,
@@ -194,8 +195,7 @@ static int add_path(struct folding *folding, size_t i)
 	return err ?: sb_vec_push(&folding->ends, folding->line.len);
 }
 
-static int fold_node(struct folding *folding, size_t i,
-		     int (*fn)(void *arg, const char *line, size_t len), void *arg)
+static int fold_node(struct folding *folding, size_t i, FILE *out)
 {
 	const struct sb_tree_pair *self = &folding->comparison->tree->pairs.at[i];
 	sb_cleanup(sb_str_release) struct sb_str samples = {};
@@ -205,43 +205,28 @@ static int fold_node(struct folding *folding, size_t i,
 		return err;
 	err = add_samples(self, &samples);
 	if (err > 0)
-		err = fn(arg, samples.s, samples.len);
+		err = sb_put_line(out, samples.s, samples.len);
 	err = err < 0 ? err
 		      : sb_str_addf(&folding->line, " %" PRIu64 " %" PRIu64,
 				    sb_tree_whole(self->weight[SB_TREE_A]),
 				    sb_tree_whole(self->weight[SB_TREE_B]));
-	return err ?: fn(arg, folding->line.s, folding->line.len);
+	return err ?: sb_put_line(out, folding->line.s, folding->line.len);
 }
 
-static int fold(const struct sb_comparison *comparison,
-		int (*fn)(void *arg, const char *line, size_t len), void *arg)
+static int write_folded(const struct sb_comparison *comparison,
+			const struct sb_comparison_opts *opts, FILE *out)
 {
 	struct folding folding = { .comparison = comparison };
 	size_t i;
 	int err = sb_str_add(&folding.line, "#stackbpf");
 
 	err = err ?: sb_comparison_facts(comparison, add_fact, &folding.line);
-	err = err ?: fn(arg, folding.line.s, folding.line.len);
-	for (i = 0; i < comparison->tree->nodes.nr && err >= 0; i++)
-		err = fold_node(&folding, i, fn, arg);
+	err = err ?: sb_put_line(out, folding.line.s, folding.line.len);
+	for (i = 0; i < comparison->tree->nodes.nr && !err; i++)
+		err = fold_node(&folding, i, out);
 	sb_str_release(&folding.line);
 	sb_vec_release(&folding.ends);
-	return err < 0 ? err : 0;
-}
-
-static int put_line(void *arg, const char *line, size_t len)
-{
-	FILE *out = arg;
-
-	if (fwrite(line, 1, len, out) != len || putc('\n', out) == EOF)
-		return -EIO;
-	return 0;
-}
-
-static int write_folded(const struct sb_comparison *comparison,
-			const struct sb_comparison_opts *opts, FILE *out)
-{
-	return fold(comparison, put_line, out);
+	return err;
 }
 
 const struct sb_comparison_output sb_comparison_folded = {

@@ -3,7 +3,7 @@
 
 #include "output/outputs.h"
 
-static int put_line(void *arg, const char *line, size_t len)
+int sb_put_line(void *arg, const char *line, size_t len)
 {
 	FILE *out = arg;
 
@@ -15,7 +15,7 @@ static int put_line(void *arg, const char *line, size_t len)
 static int write_folded(const struct sb_profile *profile, const struct sb_output_opts *opts,
 			FILE *out)
 {
-	return sb_fold(profile, &opts->fold, put_line, out);
+	return sb_fold(profile, &opts->fold, sb_put_line, out);
 }
 
 const struct sb_output sb_output_folded = {
