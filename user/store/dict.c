@@ -221,24 +221,10 @@ static uint64_t hash_path_at(const void *arg, uint32_t id)
 	return hash_path(frames + at, SB_DICT_DEPTH_MAX - at);
 }
 
-static int note_frame(struct sb_dict *dict, uint32_t id)
+static int note(struct sb_dict *dict, struct sb_ids *ids,
+		uint64_t (*hash_of)(const void *arg, uint32_t id), uint32_t id)
 {
-	return sb_ids_add(&dict->frames_ids, id, &(struct sb_ids_owner){ hash_frame_at, dict });
-}
-
-static int note_node(struct sb_dict *dict, uint32_t id)
-{
-	return sb_ids_add(&dict->nodes_ids, id, &(struct sb_ids_owner){ hash_node_at, dict });
-}
-
-static int note_tags(struct sb_dict *dict, uint32_t id)
-{
-	return sb_ids_add(&dict->tags_ids, id, &(struct sb_ids_owner){ hash_tags_at, dict });
-}
-
-static int note_row(struct sb_dict *dict, uint32_t id)
-{
-	return sb_ids_add(&dict->rows_ids, id, &(struct sb_ids_owner){ hash_row_at, dict });
+	return sb_ids_add(ids, id, &(struct sb_ids_owner){ hash_of, dict });
 }
 
 static int reserve_ids(struct sb_dict *dict)
@@ -275,16 +261,16 @@ static int need_indexes(struct sb_dict *dict)
 		err = reserve_ids(dict);
 	for (i = 0; i < dict->frames.nr && !err; i++)
 		if (dict->frames.at[i].name != SB_DICT_NONE)
-			err = note_frame(dict, i);
+			err = note(dict, &dict->frames_ids, hash_frame_at, i);
 	for (i = 1; i < dict->nodes.nr && !err; i++)
 		if (dict->nodes.at[i].frame != SB_DICT_NONE)
-			err = note_node(dict, i);
+			err = note(dict, &dict->nodes_ids, hash_node_at, i);
 	for (i = 0; i < dict->tags.nr && !err; i++)
 		if (dict->tags.at[i].first != SB_DICT_NONE)
-			err = note_tags(dict, i);
+			err = note(dict, &dict->tags_ids, hash_tags_at, i);
 	for (i = 0; i < dict->rows.nr && !err; i++)
 		if (dict->rows.at[i].tags != SB_DICT_NONE)
-			err = note_row(dict, i);
+			err = note(dict, &dict->rows_ids, hash_row_at, i);
 	if (err)
 		sb_dict_drop_indexes(dict);
 	else
@@ -310,7 +296,7 @@ static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, ui
 		return err;
 	sb_dict_charge(dict, SB_DICT_PART_FRAMES, 1);
 	*ret_id = (uint32_t)dict->frames.nr - 1;
-	return note_frame(dict, *ret_id);
+	return note(dict, &dict->frames_ids, hash_frame_at, *ret_id);
 }
 
 static bool is_text(const struct sb_dict *dict, uint32_t string, const char *s, size_t len)
@@ -358,9 +344,7 @@ static int add_text(struct sb_dict *dict, const struct text *text, uint32_t *ret
 		err = add_string(dict, text->module, text->module_len, &new.module);
 	if (!err)
 		err = add_frame(dict, &new, ret_id);
-	return err ? err
-		   : sb_ids_add(&dict->texts_ids, *ret_id,
-				&(struct sb_ids_owner){ hash_text_at, dict });
+	return err ? err : note(dict, &dict->texts_ids, hash_text_at, *ret_id);
 }
 
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
@@ -417,7 +401,7 @@ int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t
 		return err;
 	sb_dict_charge(dict, SB_DICT_PART_NODES, 1);
 	*ret_id = (uint32_t)dict->nodes.nr - 1;
-	return note_node(dict, *ret_id);
+	return note(dict, &dict->nodes_ids, hash_node_at, *ret_id);
 }
 
 int sb_dict_push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr)
@@ -464,8 +448,7 @@ int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32
 		err = sb_dict_node(dict, node, frames[i], &node);
 	/* Deeper paths are looked up node by node. */
 	if (!err && nr && nr <= SB_DICT_DEPTH_MAX)
-		err = sb_ids_add(&dict->paths_ids, node,
-				 &(struct sb_ids_owner){ hash_path_at, dict });
+		err = note(dict, &dict->paths_ids, hash_path_at, node);
 	if (!err)
 		*ret_id = node;
 	return err;
@@ -492,7 +475,7 @@ static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint
 	if (err)
 		return err;
 	*ret_id = (uint32_t)dict->tags.nr - 1;
-	return note_tags(dict, *ret_id);
+	return note(dict, &dict->tags_ids, hash_tags_at, *ret_id);
 }
 
 static int add_value(struct sb_dict *dict, const char *value, uint32_t *ret_id)
@@ -542,7 +525,7 @@ int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *re
 		return err;
 	sb_dict_charge(dict, SB_DICT_PART_ROWS, 1);
 	*ret_id = (uint32_t)dict->rows.nr - 1;
-	return note_row(dict, *ret_id);
+	return note(dict, &dict->rows_ids, hash_row_at, *ret_id);
 }
 
 size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
