@@ -48,6 +48,7 @@ static int ignore_write_signals(void)
 	return 0;
 }
 
+/* A descriptor that is not there is not watched. */
 static int watch(struct sb_run *run, int fd, enum source source, size_t i)
 {
 	struct epoll_event event = {
@@ -99,30 +100,28 @@ static int make_fds(struct sb_run *run)
 
 static int watch_all(struct sb_run *run)
 {
+	const struct {
+		int fd;
+		enum source source;
+	} all[] = {
+		{ run->signal_fd, SIGNAL },
+		{ run->tick_fd, TICK },
+		{ run->time_fd, TIME },
+		{ sb_session_poll_fd(run->session), SESSION },
+		{ sb_session_hotplug_fd(run->session), CPUS },
+		{ sb_session_slice_fd(run->session), SLICE },
+		{ run->child ? sb_child_answer_fd(run->child) : -1, COMMAND },
+		{ run->child ? sb_child_fd(run->child) : -1, CHILD },
+		{ run->sink_fd, SINK_TIME },
+		{ run->sink->on_readable ? run->sink->fd : -1, SINK },
+	};
 	size_t i;
-	int err;
+	int err = 0;
 
-	err = watch(run, run->signal_fd, SIGNAL, 0);
-	if (!err)
-		err = watch(run, run->tick_fd, TICK, 0);
-	if (!err)
-		err = watch(run, run->time_fd, TIME, 0);
-	if (!err)
-		err = watch(run, sb_session_poll_fd(run->session), SESSION, 0);
-	if (!err)
-		err = watch(run, sb_session_hotplug_fd(run->session), CPUS, 0);
-	if (!err)
-		err = watch(run, sb_session_slice_fd(run->session), SLICE, 0);
-	if (!err && run->child)
-		err = watch(run, sb_child_answer_fd(run->child), COMMAND, 0);
-	if (!err && run->child)
-		err = watch(run, sb_child_fd(run->child), CHILD, 0);
+	for (i = 0; i < SB_ARRAY_SIZE(all) && !err; i++)
+		err = watch(run, all[i].fd, all[i].source, 0);
 	for (i = 0; i < run->targets.nr && !err; i++)
 		err = watch(run, run->targets.at[i].fd, TARGET, i);
-	if (!err)
-		err = watch(run, run->sink_fd, SINK_TIME, 0);
-	if (!err && run->sink->on_readable)
-		err = watch(run, run->sink->fd, SINK, 0);
 	run->nr_live_targets = run->targets.nr;
 	return err;
 }
@@ -283,29 +282,14 @@ static int on_signal(struct sb_run *run)
 	return 0;
 }
 
-/* Only pids can end; a name or a user may come back any time. */
-static bool has_lasting_targets(const struct sb_run *run)
-{
-	const struct sb_targets *targets = &run->config->targets;
-	uint32_t rules = 0;
-	size_t i;
-
-	for (i = 0; i < targets->nr_comms; i++)
-		rules |= targets->comms[i].rule;
-	for (i = 0; i < targets->nr_uids; i++)
-		rules |= targets->uids[i].rule;
-	for (i = 0; i < targets->nr_cgroups; i++)
-		rules |= targets->cgroups[i].rule;
-	return run->config->all || run->child || (rules & SB_RULE_ALLOW);
-}
-
 static void on_target_end(struct sb_run *run, size_t i)
 {
 	struct sb_run_target *target = &run->targets.at[i];
 
 	epoll_ctl(run->epoll_fd, EPOLL_CTL_DEL, target->fd, NULL);
 	close(sb_take_fd(target->fd));
-	if (!--run->nr_live_targets && !has_lasting_targets(run))
+	if (!--run->nr_live_targets && !run->config->all && !run->child &&
+	    !sb_run_has_lasting_rule(&run->config->targets))
 		run->end = SB_END_TARGETS;
 }
 

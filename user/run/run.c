@@ -33,26 +33,30 @@ void sb_run_config_release(struct sb_run_config *config)
 	sb_vec_release(&config->cpus);
 }
 
+bool sb_run_has_lasting_rule(const struct sb_targets *targets)
+{
+	bool has_one = false;
+	size_t i;
+
+	for (i = 0; i < targets->nr_comms; i++)
+		has_one |= targets->comms[i].rule & SB_RULE_ALLOW;
+	for (i = 0; i < targets->nr_uids; i++)
+		has_one |= targets->uids[i].rule & SB_RULE_ALLOW;
+	for (i = 0; i < targets->nr_cgroups; i++)
+		has_one |= targets->cgroups[i].rule & SB_RULE_ALLOW;
+	return has_one;
+}
+
 bool sb_run_has_allow_rule(const struct sb_targets *targets)
 {
+	bool has_one = sb_run_has_lasting_rule(targets);
 	size_t i;
 
 	for (i = 0; i < targets->tgids.nr; i++)
-		if (targets->tgids.at[i].rule & SB_RULE_ALLOW)
-			return true;
+		has_one |= targets->tgids.at[i].rule & SB_RULE_ALLOW;
 	for (i = 0; i < targets->tids.nr; i++)
-		if (targets->tids.at[i].rule & SB_RULE_ALLOW)
-			return true;
-	for (i = 0; i < targets->nr_comms; i++)
-		if (targets->comms[i].rule & SB_RULE_ALLOW)
-			return true;
-	for (i = 0; i < targets->nr_uids; i++)
-		if (targets->uids[i].rule & SB_RULE_ALLOW)
-			return true;
-	for (i = 0; i < targets->nr_cgroups; i++)
-		if (targets->cgroups[i].rule & SB_RULE_ALLOW)
-			return true;
-	return false;
+		has_one |= targets->tids.at[i].rule & SB_RULE_ALLOW;
+	return has_one;
 }
 
 static enum sb_run_status prepare_sink(struct sb_run *run)

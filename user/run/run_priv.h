@@ -33,6 +33,10 @@ enum sb_run_status sb_run_make_readers(struct sb_run *run);
 enum sb_run_status sb_run_begin_privileges(struct sb_run *run);
 enum sb_run_status sb_run_settle_privileges(struct sb_run *run);
 
+/* run.c: Return: whether a rule allows what may come back any time: a name, a user, a cgroup. Only
+ * pids can end. */
+bool sb_run_has_lasting_rule(const struct sb_targets *targets);
+
 /* loop.c: block SIGINT, SIGTERM and the like, and read them from a descriptor from here on, unless
  * the sink has an owner that does. Called before threads are made, which inherit the mask. Return:
  * SB_RUN_OK; SB_RUN_FAILED: a system call failed. */
