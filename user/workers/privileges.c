@@ -249,18 +249,12 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts)
 	return err ? err : wait_for_threads();
 }
 
-/* As root become @who; without a capability in any case. */
-static int keep_nothing(const struct sb_owner *who)
+int sb_privileges_to_write(const struct sb_owner *who)
 {
 	(void)sb_privileges_begin(who);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	return set_caps(&(struct caps){});
-}
-
-int sb_privileges_to_write(const struct sb_owner *who)
-{
-	return keep_nothing(who);
 }
 
 int sb_privileges_to_store(const char *dir)
@@ -281,7 +275,7 @@ int sb_privileges_to_start(void)
 static int confine_keeper(void)
 {
 	struct sb_owner own = sb_privileges_own_user();
-	int err = keep_nothing(&own);
+	int err = sb_privileges_to_write(&own);
 
 	/* Not in the group of processes that kill(0, ...) ends. */
 	(void)setpgid(0, 0);
@@ -339,7 +333,7 @@ int sb_privileges_reader(void *who)
 
 int sb_privileges_front(const struct sb_owner *who, const char *dir)
 {
-	int err = keep_nothing(who);
+	int err = sb_privileges_to_write(who);
 
 	tzset(); /* of a file that cannot be opened any more */
 	if (!err)

@@ -12,31 +12,10 @@
 #include "workers/sandbox.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include "workers/privileges.h"
-
-#if HAVE_SECCOMP
-#include <fcntl.h>
-#include <linux/bpf.h>
-#include <linux/filter.h>
-#include <linux/perf_event.h>
-#include <linux/sched.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
-#include <seccomp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "base/cleanup.h"
-#include "symbolizer/process/pagemap.h"
-#include "symbolizer/process/procmap_query.h"
 
 /* Who may. */
 #define SESSION	 (1u << 0)
@@ -60,6 +39,27 @@
 #define SPAWNER	 (1u << 11)
 #define READERS	 (READER | SPAWNER)
 #define LOADER	 (1u << 12) /* loads BPF programs while a session runs: capture/walkers.h */
+
+#if HAVE_SECCOMP
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/process/pagemap.h"
+#include "symbolizer/process/procmap_query.h"
 
 struct call {
 	int number;
@@ -417,96 +417,12 @@ static int install(struct filter *filter)
 	return 0;
 }
 
-int sb_sandbox_session(const struct sb_privileges_opts *opts)
-{
-	struct filter filter;
-	unsigned int who = SESSION;
-	int err;
-
-	if (opts->writes_files)
-		who |= FILES;
-	if (opts->has_network)
-		who |= NETWORK;
-	if (opts->has_terminal)
-		who |= TERMINAL;
-	err = compile(who, &filter);
-	return err ? err : install(&filter);
-}
-
-static struct filter thread_filter;
-static int thread_filter_err;
-
-static void compile_for_threads(void)
-{
-	thread_filter_err = compile(THREAD, &thread_filter);
-}
-
-int sb_sandbox_thread(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, compile_for_threads);
-	return thread_filter_err ? thread_filter_err : install(&thread_filter);
-}
-
-static struct filter worker_filter;
-
-int sb_sandbox_keeper(void)
-{
-	struct filter filter;
-	int err = compile(WORKER, &worker_filter);
-
-	if (!err)
-		err = compile(KEEPER, &filter);
-	return err ? err : install(&filter);
-}
-
-int sb_sandbox_worker(void)
-{
-	return install(&worker_filter);
-}
-
-static struct filter reader_filter;
-
-int sb_sandbox_spawner(void)
-{
-	struct filter filter;
-	int err = compile(READER, &reader_filter);
-
-	if (!err)
-		err = compile(READER | SPAWNER, &filter);
-	return err ? err : install(&filter);
-}
-
-int sb_sandbox_reader(void)
-{
-	return install(&reader_filter);
-}
-
-static struct filter answerer_filter;
-
-int sb_sandbox_front(void)
-{
-	struct filter filter;
-	int err = compile(WORKER | ANSWERER, &answerer_filter);
-
-	if (!err)
-		err = compile(FRONT | ANSWERER | KEEPER | WORKER, &filter);
-	return err ? err : install(&filter);
-}
-
-int sb_sandbox_answerer(void)
-{
-	return install(&answerer_filter);
-}
-
 /* Alone with this one: it has no close() and no dup2(), so that @pidfd remains what it is. */
-int sb_sandbox_signaller(int pidfd)
+static int compile_signaller(int pidfd, struct filter *ret_filter)
 {
 	static const int numbers[] = { SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(rt_sigreturn),
 				       SCMP_SYS(exit_group) };
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	struct filter filter;
 	size_t i;
 	int err = ctx ? 0 : -ENOMEM;
 
@@ -516,14 +432,14 @@ int sb_sandbox_signaller(int pidfd)
 		err = seccomp_rule_add_exact(ctx, SCMP_ACT_ALLOW, SCMP_SYS(pidfd_send_signal), 1,
 					     SCMP_A0(SCMP_CMP_EQ, (uint64_t)pidfd));
 	if (!err)
-		err = export(ctx, &filter);
+		err = export(ctx, ret_filter);
 	seccomp_release(ctx);
-	return err ? err : install(&filter);
+	return err;
 }
 
 /* The other way round: what loading and attaching need differs by kernel and library, and is needed in those that
  * inherit the filter. */
-int sb_sandbox_starter(void)
+static int compile_starter(struct filter *ret_filter)
 {
 	static const int refused[] = {
 		SCMP_SYS(execve),
@@ -572,7 +488,6 @@ int sb_sandbox_starter(void)
 		SCMP_SYS(link),
 	};
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	struct filter filter;
 	size_t i;
 	int err = ctx ? seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2) : -ENOMEM;
 
@@ -580,25 +495,9 @@ int sb_sandbox_starter(void)
 		if (refused[i] >= 0)
 			err = seccomp_rule_add_exact(ctx, SCMP_ACT_ERRNO(EPERM), refused[i], 0);
 	if (!err)
-		err = export(ctx, &filter);
+		err = export(ctx, ret_filter);
 	seccomp_release(ctx);
-	return err ? err : install(&filter);
-}
-
-int sb_sandbox_storer(void)
-{
-	struct filter filter;
-	int err = compile(STORER | WORKER, &filter);
-
-	return err ? err : install(&filter);
-}
-
-int sb_sandbox_loader(void)
-{
-	struct filter filter;
-	int err = compile(LOADER | WORKER, &filter);
-
-	return err ? err : install(&filter);
+	return err;
 }
 
 const char *sb_sandbox_version(void)
@@ -612,69 +511,137 @@ const char *sb_sandbox_version(void)
 
 #else
 
+struct filter {
+};
+
+static int compile(unsigned int who, struct filter *ret_filter)
+{
+	return 0;
+}
+
+static int compile_signaller(int pidfd, struct filter *ret_filter)
+{
+	return 0;
+}
+
+static int compile_starter(struct filter *ret_filter)
+{
+	return 0;
+}
+
+static int install(struct filter *filter)
+{
+	return 0;
+}
+
 const char *sb_sandbox_version(void)
 {
 	return NULL;
 }
 
+#endif
+
+static int confine(unsigned int who)
+{
+	struct filter filter;
+	int err = compile(who, &filter);
+
+	return err ? err : install(&filter);
+}
+
 int sb_sandbox_session(const struct sb_privileges_opts *opts)
 {
-	return 0;
+	unsigned int who = SESSION;
+
+	if (opts->writes_files)
+		who |= FILES;
+	if (opts->has_network)
+		who |= NETWORK;
+	if (opts->has_terminal)
+		who |= TERMINAL;
+	return confine(who);
+}
+
+static struct filter thread_filter;
+static int thread_filter_err;
+
+static void compile_for_threads(void)
+{
+	thread_filter_err = compile(THREAD, &thread_filter);
 }
 
 int sb_sandbox_thread(void)
 {
-	return 0;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, compile_for_threads);
+	return thread_filter_err ? thread_filter_err : install(&thread_filter);
 }
+
+static struct filter worker_filter;
 
 int sb_sandbox_keeper(void)
 {
-	return 0;
-}
+	int err = compile(WORKER, &worker_filter);
 
-int sb_sandbox_storer(void)
-{
-	return 0;
-}
-
-int sb_sandbox_loader(void)
-{
-	return 0;
+	return err ? err : confine(KEEPER);
 }
 
 int sb_sandbox_worker(void)
 {
-	return 0;
+	return install(&worker_filter);
 }
 
-int sb_sandbox_signaller(int pidfd)
-{
-	return 0;
-}
+static struct filter reader_filter;
 
 int sb_sandbox_spawner(void)
 {
-	return 0;
-}
+	int err = compile(READER, &reader_filter);
 
-int sb_sandbox_starter(void)
-{
-	return 0;
+	return err ? err : confine(READER | SPAWNER);
 }
 
 int sb_sandbox_reader(void)
 {
-	return 0;
+	return install(&reader_filter);
 }
+
+static struct filter answerer_filter;
 
 int sb_sandbox_front(void)
 {
-	return 0;
+	int err = compile(WORKER | ANSWERER, &answerer_filter);
+
+	return err ? err : confine(FRONT | ANSWERER | KEEPER | WORKER);
 }
 
 int sb_sandbox_answerer(void)
 {
-	return 0;
+	return install(&answerer_filter);
 }
 
-#endif
+int sb_sandbox_signaller(int pidfd)
+{
+	struct filter filter;
+	int err = compile_signaller(pidfd, &filter);
+
+	return err ? err : install(&filter);
+}
+
+int sb_sandbox_starter(void)
+{
+	struct filter filter;
+	int err = compile_starter(&filter);
+
+	return err ? err : install(&filter);
+}
+
+int sb_sandbox_storer(void)
+{
+	return confine(STORER | WORKER);
+}
+
+int sb_sandbox_loader(void)
+{
+	return confine(LOADER | WORKER);
+}
