@@ -67,17 +67,28 @@ static int64_t read_memory(uint32_t tgid, uint64_t addr, uint64_t len, void *buf
 
 /* Entries of /proc. */
 
-static int open_entry(const char *dir, uint32_t tgid, uint32_t tid, const char *name)
+static int open_entry(uint32_t tgid, uint32_t tid, const char *name)
 {
 	char path[PROC_PATH_MAX];
 	int fd;
 
 	if (tid)
-		snprintf(path, sizeof(path), "/proc/%u/%s/%u/%s", tgid, dir, tid, name);
+		snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", tgid, tid, name);
 	else
 		snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+/* Have an entry open, anew if it @is_first, and its descriptor or a negative errno in entry_fd. */
+static void need_entry(struct sb_reader_state *state, uint32_t tgid, uint32_t entry, bool is_first)
+{
+	if (!is_first && state->tgid == tgid && state->entry == entry)
+		return;
+	sb_closep(&state->entry_fd);
+	state->tgid = tgid;
+	state->entry = entry;
+	state->entry_fd = open_entry(tgid, 0, entries[entry]);
 }
 
 /* Return: bytes read, or a negative errno. */
@@ -121,8 +132,7 @@ static int64_t read_of_threads(const struct sb_reader_request *request,
 		if (sb_parse_u64(entry->d_name, UINT32_MAX, &tid) || tid == request->tgid)
 			continue;
 		sb_closep(&state->entry_fd);
-		state->entry_fd =
-			open_entry("task", request->tgid, (uint32_t)tid, entries[request->entry]);
+		state->entry_fd = open_entry(request->tgid, (uint32_t)tid, entries[request->entry]);
 		nr = read_at(state, request, buf);
 	}
 	return nr;
@@ -136,12 +146,7 @@ static int64_t read_entry(const struct sb_reader_request *request, struct sb_rea
 
 	if (request->entry >= SB_READER_ENTRY_MAX || request->len > SB_READER_DATA_BYTES)
 		return -EINVAL;
-	if (is_first || state->tgid != request->tgid || state->entry != request->entry) {
-		sb_closep(&state->entry_fd);
-		state->tgid = request->tgid;
-		state->entry = request->entry;
-		state->entry_fd = open_entry("", request->tgid, 0, entries[request->entry]);
-	}
+	need_entry(state, request->tgid, request->entry, is_first);
 	nr = read_at(state, request, buf);
 	if (nr > 0 || !is_first || nr == -EACCES || nr == -EPERM)
 		return nr;
@@ -208,12 +213,7 @@ static int64_t read_code(uint32_t tgid, bool is_first, struct sb_reader_state *s
 	const uint64_t from = records->next;
 	int err;
 
-	if (is_first || state->tgid != tgid || state->entry != SB_READER_MAPS) {
-		sb_closep(&state->entry_fd);
-		state->tgid = tgid;
-		state->entry = SB_READER_MAPS;
-		state->entry_fd = open_entry("", tgid, 0, entries[SB_READER_MAPS]);
-	}
+	need_entry(state, tgid, SB_READER_MAPS, is_first);
 	*ret_next = UINT64_MAX;
 	if (state->entry_fd < 0)
 		return state->entry_fd == -ENOENT ? -ESRCH : -ENOTSUP;
@@ -234,13 +234,7 @@ static int64_t read_pages(struct sb_reader_area *area, struct sb_reader_state *s
 	struct sb_page_run *runs = (struct sb_page_run *)area->data;
 
 	_Static_assert(SB_READER_RUNS_MAX * sizeof(*runs) <= sizeof(area->data), "they fit");
-	if (request->is_first || state->tgid != request->tgid ||
-	    state->entry != SB_READER_PAGEMAP) {
-		sb_closep(&state->entry_fd);
-		state->tgid = request->tgid;
-		state->entry = SB_READER_PAGEMAP;
-		state->entry_fd = open_entry("", request->tgid, 0, entries[SB_READER_PAGEMAP]);
-	}
+	need_entry(state, request->tgid, SB_READER_PAGEMAP, request->is_first);
 	if (state->entry_fd < 0)
 		return no_such_process(state->entry_fd);
 	area->answer.addr = request->addr;
