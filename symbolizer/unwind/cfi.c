@@ -646,32 +646,3 @@ void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
 		.state = SB_UW_BIN_READY,
 	};
 }
-
-int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct sb_cfi_row *row),
-		    void *arg)
-{
-	uint32_t rule = SB_UW_RULE_FP_CHAIN, next, k;
-	struct sb_cfi_row row;
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < cfi->granules.nr; i++) {
-		const struct sb_cfi_granule *granule = &cfi->granules.at[i];
-
-		for (k = 0; k < granule->nr_rows || k < 1; k++) {
-			uint32_t word = granule->nr_rows ? cfi->rows.at[granule->first_row + k]
-							 : SB_UW_ROW(granule->first_row, 0);
-
-			next = word >> 16;
-			if (next == rule)
-				continue;
-			rule = next;
-			row.addr = cfi->text_lo + i * SB_UW_GRANULE_BYTES + (word & OFF_MASK);
-			row.rule = cfi->rules.at[rule];
-			err = fn(arg, &row);
-			if (err)
-				return err;
-		}
-	}
-	return 0;
-}

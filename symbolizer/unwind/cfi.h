@@ -102,17 +102,4 @@ int sb_cfi_restore(void *bytes, size_t len, uint16_t machine, struct sb_cfi **re
 /* No table has more bytes. */
 #define SB_CFI_SAVED_BYTES_MAX (128u << 20)
 
-/* One row; for tests. */
-struct sb_cfi_row {
-	uint64_t addr; /* ELF address of its first byte; it is valid up to the next row */
-	struct sb_uw_rule rule;
-};
-/*
- * Call @fn for the rows in order of address, without those that have the rule of the row before.
- * @row is valid during the call.
- * Return: 0, or the first value of @fn that is not 0.
- */
-int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct sb_cfi_row *row),
-		    void *arg);
-
 #endif

@@ -9,6 +9,7 @@
 
 #include "must.h"
 #include "symbolizer/unwind/cfi.h"
+#include "tests/unit/symbolizer/cfi_each_row.h"
 
 /* The search of the walkers; nothing is walked here. */
 static int read_nothing(void *mem, void *dst, size_t len, uint64_t addr)
@@ -29,7 +30,7 @@ struct check {
 	uint32_t nr_rows, nr_unsup;
 };
 
-static inline int check_row(void *arg, const struct sb_cfi_row *row)
+static inline int check_row(void *arg, const struct cfi_row *row)
 {
 	struct check *check = arg;
 	const struct sb_uw_bin *bin = &check->bin;
@@ -75,7 +76,7 @@ static inline void check_table(const struct sb_cfi *cfi, uint32_t at_word, bool 
 	must(pool);
 	check.pool = pool;
 	sb_cfi_place(cfi, pool, at_word, &check.bin);
-	must(!sb_cfi_each_row(cfi, check_row, &check));
+	must(!cfi_each_row(cfi, check_row, &check));
 	must(!is_ours || (check.nr_rows == info.nr_rows && check.nr_unsup == info.nr_unsup));
 	free(pool);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../symbolizer/cfi_each_row.h"
 #include "../symbolizer/cfi_image.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
@@ -211,7 +212,7 @@ static struct sb_uw_rule rule_at(const struct sb_uw_bin *bin, uint64_t addr)
 	return rule;
 }
 
-static int check_row(void *arg, const struct sb_cfi_row *row)
+static int check_row(void *arg, const struct cfi_row *row)
 {
 	const struct sb_uw_bin *bin = arg;
 	struct sb_uw_rule rule;
@@ -231,7 +232,7 @@ static void check_table(const struct sb_uw_bin *bin, int fd)
 	assert_int_equal(bin->state, SB_UW_BIN_READY);
 	assert_int_equal(sb_elf_new_fd(fd, &elf), 0);
 	assert_int_equal(sb_cfi_new(elf, NULL, &cfi), 0);
-	assert_int_equal(sb_cfi_each_row(cfi, check_row, (void *)bin), 0);
+	assert_int_equal(cfi_each_row(cfi, check_row, (void *)bin), 0);
 	sb_cfi_free(cfi);
 	sb_elf_free(elf);
 }

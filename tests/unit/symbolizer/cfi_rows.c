@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "cfi_each_row.h"
 #include "rule_text.h"
 #include "symbolizer/elf/debugfile.h"
 
@@ -31,7 +32,7 @@ struct totals {
 };
 
 /* Rows of one file, ascending. */
-typedef SB_VEC(struct sb_cfi_row) row_vec;
+typedef SB_VEC(struct cfi_row) row_vec;
 
 static int load(const char *path, const char *const *debug_dirs, struct sb_cfi **ret_cfi)
 {
@@ -86,7 +87,7 @@ static int finish_output(void)
 	return EXIT_FAILED;
 }
 
-static int collect_row(void *arg, const struct sb_cfi_row *row)
+static int collect_row(void *arg, const struct cfi_row *row)
 {
 	row_vec *rows = arg;
 
@@ -165,7 +166,7 @@ static int print_rows(const char *path, const char *const *debug_dirs, char **ad
 	if (err)
 		return tell(path, err);
 	sb_cfi_info(cfi, &info);
-	err = sb_cfi_each_row(cfi, collect_row, &rows);
+	err = cfi_each_row(cfi, collect_row, &rows);
 	if (err) {
 		status = tell(path, err);
 	} else if (nr) {

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/str.h"
+#include "cfi_each_row.h"
 #include "cfi_image.h"
 #include "rule_text.h"
 #include "symbolizer/unwind/cfi.h"
@@ -56,7 +57,7 @@ static int new_cfi(struct sb_cfi **ret_cfi)
 	return err;
 }
 
-static int add_row_text(void *arg, const struct sb_cfi_row *row)
+static int add_row_text(void *arg, const struct cfi_row *row)
 {
 	char rule[80], line[128];
 
@@ -70,7 +71,7 @@ static void expect_rows_of(struct sb_cfi *cfi, const char *expected)
 {
 	struct sb_str text = {};
 
-	assert_int_equal(sb_cfi_each_row(cfi, add_row_text, &text), 0);
+	assert_int_equal(cfi_each_row(cfi, add_row_text, &text), 0);
 	assert_string_equal(text.s ? text.s : "", expected);
 	sb_str_release(&text);
 }
@@ -1077,7 +1078,7 @@ static struct sb_uw_rule look_up(const uint32_t *pool, const struct sb_uw_bin *b
 struct check {
 	const uint32_t *pool;
 	const struct sb_uw_bin *bin;
-	struct sb_cfi_row row; /* the one before */
+	struct cfi_row row; /* the one before */
 	uint64_t nr_rows;
 };
 
@@ -1089,7 +1090,7 @@ static void check_at(const struct check *check, uint64_t addr, const struct sb_u
 }
 
 /* The rule before this row holds up to its last byte, and at the granules in between. */
-static int check_row(void *arg, const struct sb_cfi_row *row)
+static int check_row(void *arg, const struct cfi_row *row)
 {
 	struct check *check = arg;
 	uint64_t addr = check->row.addr;
@@ -1126,7 +1127,7 @@ static void check_placed(const struct sb_cfi *cfi, uint32_t at_word)
 	assert_int_equal(bin.state, SB_UW_BIN_READY);
 	assert_int_equal(bin.text_lo % SB_UW_GRANULE_BYTES, 0);
 	check.row.addr = bin.text_lo;
-	assert_int_equal(sb_cfi_each_row(cfi, check_row, &check), 0);
+	assert_int_equal(cfi_each_row(cfi, check_row, &check), 0);
 	sb_cfi_info(cfi, &info);
 	assert_int_equal(check.nr_rows, info.nr_rows);
 	check_at(&check, info.text_hi, &(struct sb_uw_rule){});
@@ -1263,7 +1264,7 @@ static void test_damaged(void **state)
 		check_damaged(data, shdr.sh_offset + shdr.sh_size * round / 64);
 }
 
-static int stop_at_two(void *arg, const struct sb_cfi_row *row)
+static int stop_at_two(void *arg, const struct cfi_row *row)
 {
 	return ++*(int *)arg == 2 ? -ECANCELED : 0;
 }
@@ -1273,7 +1274,7 @@ static void test_stop(void **state)
 	struct sb_cfi *cfi = compile_dense();
 	int nr = 0;
 
-	assert_int_equal(sb_cfi_each_row(cfi, stop_at_two, &nr), -ECANCELED);
+	assert_int_equal(cfi_each_row(cfi, stop_at_two, &nr), -ECANCELED);
 	assert_int_equal(nr, 2);
 	sb_cfi_free(cfi);
 	sb_cfi_free(NULL);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "cfi_each_row.h"
 #include "cfi_image.h"
 #include "rule_text.h"
 #include "symbolizer/elf/gopcln.h"
@@ -172,7 +173,7 @@ static const char rules[] = "0 rsp+8 rbp=same rbx=lost\n"
 			    "c0 rsp+8 rbp=same rbx=lost stop-if-rax=0\n"
 			    "d0 frame-pointer\n";
 
-static int add_row_text(void *arg, const struct sb_cfi_row *row)
+static int add_row_text(void *arg, const struct cfi_row *row)
 {
 	char rule[80], line[128];
 
@@ -192,7 +193,7 @@ static void expect_rules(const struct sb_elf *elf)
 	assert_string_equal(info.source, ".gopclntab");
 	assert_int_equal(info.nr_fdes, NR_FUNCTIONS);
 	assert_int_equal(info.nr_bad, 0);
-	assert_int_equal(sb_cfi_each_row(cfi, add_row_text, &text), 0);
+	assert_int_equal(cfi_each_row(cfi, add_row_text, &text), 0);
 	assert_string_equal(text.s, rules);
 	sb_str_release(&text);
 	sb_cfi_free(cfi);
@@ -332,7 +333,7 @@ static void test_with_c(void **state)
 	image_section(&img, ".eh_frame", EH_ADDR, eh.at, eh.len);
 	elf = finish();
 	assert_int_equal(sb_cfi_new(elf, NULL, &cfi), 0);
-	assert_int_equal(sb_cfi_each_row(cfi, add_row_text, &text), 0);
+	assert_int_equal(cfi_each_row(cfi, add_row_text, &text), 0);
 	assert_memory_equal(text.s, rules, strlen(rules));
 	assert_string_equal(text.s + strlen(rules),
 			    "400 rsp+8 rbp=same\n402 rsp+16 rbp=same\n410 frame-pointer\n");
