@@ -20,8 +20,6 @@
 #define INFLATE_RATIO_MAX   1000
 /* Zstandard's own default bound; the window is memory that a frame may ask for. */
 #define ZSTD_WINDOW_LOG_MAX 27
-/* Behind the sections, so that a string without its NUL ends in the image. */
-#define TAIL_BYTES	    8u
 /* What libelf reads whole, to look names up in. Linked files have a kilobyte. */
 #define SECTION_NAMES_MAX   (4u << 20)
 /* What libelf keeps for each section. */

@@ -39,7 +39,7 @@ struct decoder {
 	const uint8_t *code;
 	size_t at, len;
 	uint8_t rex, map, opcode, modrm;
-	bool is_16, is_vex, has_modrm;
+	bool is_16, is_vex;
 	char follows;
 };
 
@@ -151,7 +151,6 @@ static int read_operand(struct decoder *d, struct sb_insn *insn)
 
 	if (next_byte(d, &d->modrm))
 		return -EBADMSG;
-	d->has_modrm = true;
 	mod = d->modrm >> 6;
 	rm = d->modrm & 7;
 	insn->reg = (d->modrm >> 3 & 7) | (d->rex & 4) << 1;

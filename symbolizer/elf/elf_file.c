@@ -672,9 +672,6 @@ static void note_dynamic(struct sb_elf_dynamic *dynamic, const Elf64_Dyn *dyn)
 	case DT_GNU_HASH:
 		dynamic->gnu_hash = dyn->d_un.d_ptr;
 		break;
-	case DT_RELACOUNT:
-		dynamic->nr_relative = dyn->d_un.d_val;
-		break;
 	}
 }
 

@@ -135,7 +135,6 @@ int sb_elf_next_u32(struct sb_elf_reader *reader, uint32_t *ret_word);
 /* What .dynamic says, for files without section headers. An address of 0 means: not present. */
 struct sb_elf_dynamic {
 	uint64_t symtab, strtab, strtab_bytes, hash, gnu_hash;
-	uint64_t nr_relative; /* number of relative relocations, which come first in .rela.dyn */
 };
 
 /* Read the dynamic section (PT_DYNAMIC). Return: 0; -ENODATA: there is none; -EFBIG: too many

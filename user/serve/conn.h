@@ -27,11 +27,9 @@ struct sb_conn {
 	enum sb_conn_state state;
 	uint64_t deadline_ns; /* of the state, monotonic clock */
 	uint32_t events;      /* that epoll waits for */
-	uint32_t nr_requests;
 
 	struct sb_str in; /* at most SB_HTTP_HEAD_MAX */
 	size_t looked_at, head_len;
-	bool has_ended; /* the client sends nothing more */
 
 	struct sb_str head;
 	size_t head_sent;
@@ -69,7 +67,7 @@ int sb_conn_read(struct sb_conn *conn);
  * After a reply: remove the head that was answered and the reply, and close body_fd; a body in
  * memory stays its owner's. The caller sets @state to SB_CONN_READING and a new @deadline_ns, and
  * calls sb_conn_read(), because the next request may be in conn->in already. Other members keep
- * their values: nr_requests counts on, and the next request overwrites the rest.
+ * their values until the next request overwrites them.
  */
 void sb_conn_next(struct sb_conn *conn);
 /*

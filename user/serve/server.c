@@ -183,7 +183,6 @@ static void handle(struct sb_serve *serve, struct sb_conn *conn)
 	struct sb_http_request request;
 	int status = sb_http_parse(conn->in.s, conn->head_len, &request);
 
-	conn->nr_requests++;
 	conn->closes = status || !request.keeps;
 	conn->has_no_body = request.is_head;
 	if (status)
