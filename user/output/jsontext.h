@@ -4,8 +4,8 @@
  * the writer: each call adds one element to the innermost open object or array. Texts are copied at
  * once, so that nothing is borrowed. Functions without a return value keep the first error, do
  * nothing after it, and leave it to sb_json_end() to return it. @key is NULL for an element of an
- * array and for the outermost object. Other pointers are not NULL unless it says so. Not
- * thread-safe.
+ * array and for the outermost object; it may have any bytes, and is cleaned and escaped as the text
+ * of sb_json_string(). Other pointers are not NULL unless it says so. Not thread-safe.
  */
 #ifndef SB_OUTPUT_JSONTEXT_H
 #define SB_OUTPUT_JSONTEXT_H
@@ -17,10 +17,7 @@
 #include "model/profile.h"
 #include "tree/tree.h"
 
-/*
- * A writer to a stream or another sink. The first error is kept, and everything after it does
- * nothing. Zero-initialize, then set @put and @arg; end with sb_json_end().
- */
+/* Zero-initialize, then set @put and @arg; end with sb_json_end(). */
 struct sb_json {
 	/* Take the next bytes, which are valid during the call. Return: 0 or a negative errno. */
 	int (*put)(void *arg, const void *data, size_t len);
@@ -36,12 +33,6 @@ struct sb_json {
 
 /* An sb_json.put whose arg is a FILE *, which it does not flush. Return: 0 or -EIO. */
 int sb_json_put_file(void *file, const void *data, size_t len);
-
-/*
- * In all calls below, @key is the key of an element of an object, and NULL for an element of an
- * array and for the outermost object. It may have any bytes: a key is cleaned and escaped as the
- * text of sb_json_string(). None of them returns an error: sb_json_end() does.
- */
 
 /* Open an object or an array, at most 64 in one another, which is not checked: what is written from
  * then on is in it. */
