@@ -8,6 +8,7 @@ import contextlib
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import threading
 
 import beside
 import interp
-from live import check, done, need_root, running, skip, stackbpf, wait_for
+from live import age, check, done, need_root, running, sampling, skip, stackbpf, wait_for
 
 HERE = pathlib.Path('/usr/lib/jvm')
 SUITES = (('sid', 8), ('bullseye', 11), ('trixie', 21), ('trixie', 25))
@@ -32,6 +33,7 @@ AREAS = ('A$Sq.area', 'A$Tri.area', 'A$Circle.area')
 FOUND_MIN, COMPLETE_MIN = 0.99, 0.995
 SAMPLES_MIN = 300
 RUNS_MAX = 4  # on a busy machine, of which a program may have a small part
+SLOW = 2.5  # seconds, longer than what is taken as a matter of course
 EARLY = 30  # samples of each run before the process is known
 # So long that the clocks between the parts take nothing.
 WORK = {mode: '5000' if mode == 'interpreted' else '50000' for mode in MODES}
@@ -287,6 +289,26 @@ def check_newborn(args, machine):
     check('has no frames of java' not in result.err, f'{machine.name}: none is refused: {result.err}')
 
 
+def stop_as_linked(process):
+    """Stop it while the loader is at it."""
+    while b'libjvm' not in pathlib.Path(f'/proc/{process.pid}/maps').read_bytes():
+        pass
+    process.send_signal(signal.SIGSTOP)
+
+
+def check_slow(args, machine):
+    """One that takes seconds to begin, such as in a container with little of a CPU, is not refused for good."""
+    with running(machine.java, '-XX:-UsePerfData', '-cp', str(args.classes), 'A', 'down', '1000',
+                 stdout=subprocess.DEVNULL) as process:
+        stop_as_linked(process)
+        with sampling(args.stackbpf, 'oncpu', '-p', str(process.pid)) as run:
+            wait_for(lambda: age(process.pid) > SLOW, 'it is no newborn any more')
+            begin = run.snapshot().stacks
+            process.send_signal(signal.SIGCONT)
+            wait_for(lambda: any('A.main' in s for s in run.snapshot().stacks - begin),
+                     f'{machine.name}: frames of a machine that began slowly')
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('stackbpf')
@@ -313,6 +335,7 @@ def main():
                 check_lines(args, machine, 'interpreted')
                 check_truth(args, machine, 'default')
                 check_newborn(args, machine)
+                check_slow(args, machine)
             check_recursion(args, machine, 'default')
             check_sort(args, machine, 'default')
             check_lines(args, machine, 'default')

@@ -115,13 +115,21 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 
 /* Looking. */
 
+/* A virtual machine whose container has little of a CPU takes that long to start. */
+#define START_NS_MAX (60 * SB_NS_PER_SEC)
+
+static bool is_tried_again(const struct found *found)
+{
+	return found->is_pending || found->is_doubtful;
+}
+
 static struct found *find_found(struct space *space, const struct sb_runtime_ops *ops,
 				const struct sb_image *image)
 {
 	size_t i;
 
 	for (i = 0; i < space->nr_found; i++)
-		if (space->found[i]->rt.ops == ops && !space->found[i]->is_pending &&
+		if (space->found[i]->rt.ops == ops && !is_tried_again(space->found[i]) &&
 		    space->found[i]->image.file == image->file &&
 		    space->found[i]->image.bias == image->bias)
 			return space->found[i];
@@ -142,7 +150,7 @@ static void drop_pending(struct space *space)
 	size_t i;
 
 	for (i = space->nr_found; i--;)
-		if (space->found[i]->is_pending)
+		if (is_tried_again(space->found[i]))
 			sb_interp_drop_found(space, i);
 }
 
@@ -203,10 +211,21 @@ static int refuse(struct sb_interp *interp, struct sb_runtime *rt)
 	return err ? err : -ENOTSUP;
 }
 
+/* Return: nanoseconds since the process began; if that is not known, it counts as old. */
+static uint64_t age_of(const struct space *space)
+{
+	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t start_ns = space->key.start_ns;
+
+	return sb_boot_ns() - (start_ns ? start_ns : space->expected.start_ticks * tick_ns);
+}
+
 static int attach(struct sb_interp *interp, struct space *space, const struct sb_runtime_ops *ops,
 		  const struct sb_image *image, const struct sb_process_maps *maps)
 {
 	struct found *found = find_found(space, ops, image);
+	uint64_t age_ns;
+	bool may_settle;
 	int err;
 
 	if (found) {
@@ -231,10 +250,14 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 	err = nr_attached(space) < SB_INTERP_PER_PROC ? attach_bounded(space, &found->rt)
 						      : refuse(interp, &found->rt);
 	found->rt.maps = NULL;
-	if (err == -ENOTSUP && sb_boot_ns() - space->key.start_ns < ops->settles_ns)
+	age_ns = age_of(space);
+	may_settle =
+		(err == -ENOTSUP || err == -EFAULT) && ops->settles_ns && age_ns < START_NS_MAX;
+	if (err == -ENOTSUP && age_ns < ops->settles_ns)
 		err = -EAGAIN;
 	found->is_attached = !err;
 	found->is_pending = err == -EAGAIN;
+	found->is_doubtful = may_settle;
 	if (err == -ENOTSUP || err == -EAGAIN)
 		sb_debug("%s in process %u: %s", ops->name, space->key.tgid,
 			 err == -EAGAIN	     ? "not begun"
@@ -242,6 +265,8 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 					     : "unknown layout");
 	else if (err)
 		sb_interp_drop_found(space, space->nr_found - 1);
+	if (may_settle)
+		return -EAGAIN;
 	return err == -ENOTSUP || err == -EFAULT ? 0 : err;
 }
 

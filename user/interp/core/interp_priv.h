@@ -38,6 +38,7 @@ struct found {
 	struct sb_image image;
 	bool is_attached;	/* attach() succeeded, so detach() is due */
 	bool is_pending;	/* attach() returned -EAGAIN */
+	bool is_doubtful;	/* it refused a young process, and is called again */
 	bool has_gone_bad;	/* sb_interp_fetch() has returned -ENOTSUP for it */
 	uint64_t nr_ok, nr_bad; /* names that were read, and that could not be */
 };

@@ -97,7 +97,9 @@ struct sb_runtime_ops {
 	/* attach() or look_again() needs rt->maps to have data mappings, too, not only code. */
 	bool needs_all_maps;
 	/* Until a process is so old (ns), -ENOTSUP from attach() is taken as -EAGAIN: the dynamic
-	 * linker may not be done, or the interpreter may not have started all it has. */
+	 * linker may not be done, or the interpreter may not have started all it has. If this is
+	 * not 0, attach() is called again after -ENOTSUP and -EFAULT until the process is a minute
+	 * old, because a start can take that long. */
 	uint64_t settles_ns;
 	/* Symbols that only files of this runtime define, in .dynsym or .symtab; one of them is
 	 * enough. */
