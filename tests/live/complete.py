@@ -115,7 +115,7 @@ def compile_cxx(work, _):
 def go(source, *flags, suite=None, version='', **how):
     """Where goroutines, threads and the program begin; and where a thread leaves a goroutine, for the scheduler."""
     roots = frozenset(name + abi for abi in ('', '.abi0') for name in (
-        'runtime.goexit', 'runtime.mstart', 'runtime.rt0_go', 'runtime.mcall', '_rt0_amd64_linux'))
+        'runtime.goexit', 'runtime.mstart', 'runtime.rt0_go', 'runtime.mcall', 'runtime.morestack', '_rt0_amd64_linux'))
 
     def make(work, programs):
         need('go', 'gcc')
@@ -207,7 +207,7 @@ WORKLOADS = {
     # The table has another layout in each.
     'go-1.15': go('mix.go', *GO_STRIPPED, suite='bullseye', version='1.15'),
     'go-1.24': go('cgo.go', *GO_STRIPPED, suite='trixie', version='1.24'),
-    'go-1.26': go('cgo.go', *GO_STRIPPED, suite='sid', version='1.26'),
+    'go-1.27': go('cgo.go', *GO_STRIPPED, suite='sid', version='1.27'),  # as since 1.26
     'go-cgo': go('cgo.go', via=frozenset({'main.main', 'runtime.mstart', 'runtime.mstart.abi0', 'runtime.mcall',
                                           'runtime.gcenable.func1', 'runtime.sysmon'})),
     'xz': tool('xz', '-c', '-6', '-T1', '-',

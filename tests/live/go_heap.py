@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 
+import beside
 from live import Result, check, done, need_root, run_parts, sampling, skip, stackbpf, wait_for
 
 need_root()
@@ -24,9 +25,10 @@ WORK = tempfile.TemporaryDirectory()
 SHARES = {'much': 0.6, 'some': 0.3, 'little': 0.1}
 
 
-def built(name, *args):
+def built(name, *args, goroot=''):
     path = f'{WORK.name}/{name}'
-    subprocess.run(['go', 'build', '-o', path, *args], check=True)
+    env = {**os.environ, 'GOROOT': goroot, 'GOTOOLCHAIN': 'local', 'GO111MODULE': 'off'} if goroot else None
+    subprocess.run([f'{goroot}/bin/go' if goroot else 'go', 'build', '-o', path, *args], check=True, env=env)
     return path
 
 
@@ -188,6 +190,18 @@ def heap():
     check(sum(parts.values()) <= 1.05 * sum(held[name] for name in SHARES), f'no more than there is: {parts}, {held}')
 
 
+def newest():
+    """The buckets of Go 1.27 have another layout."""
+    try:
+        root = beside.unpack('sid', ['golang-1.27-go'])
+    except beside.Missing as error:
+        return print(f'left out: there is no Go 1.27: {error}')
+    with leaking(built('newest', SOURCE, PROFILE, goroot=f'{root}/usr/lib/go-1.27')) as target:
+        result, _, said = ran('heap', target)
+    parts = {name: of(result, name) for name in SHARES}
+    check('source: Go\'s own heap profile' in said and are_shares(parts), f'Go 1.27: {parts}, {said}')
+
+
 def command():
     """Of a program that the run starts, all that it holds came in the run."""
     path = f'{WORK.name}/command.folded'
@@ -225,5 +239,5 @@ def idle():
     check('too few garbage collections ended in the run' in said_by(result), f'idle: {result.err}')
 
 
-run_parts((leak, some, heap, command, without, idle), sys.argv[4:])
+run_parts((leak, some, heap, newest, command, without, idle), sys.argv[4:])
 done()
