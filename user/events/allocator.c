@@ -31,7 +31,15 @@ struct allocating {
 };
 
 /* Kinds of files that have functions. */
-enum { MUSL = 1, GLIBC = 2, OTHERS = 4, ANY = MUSL | GLIBC | OTHERS, GO = 8, LUMP = 16 };
+enum {
+	MUSL = 1,
+	GLIBC = 2,
+	OTHERS = 4,
+	ANY = MUSL | GLIBC | OTHERS,
+	GO = 8,
+	LUMP = 16,
+	GO_BY_SIZE = 32, /* of Go, with functions for small sizes */
+};
 
 /* Memory of no bytes is counted as one, because an event has a weight. */
 #define AT_LEAST_ONE(text) (sizeof(text) > 1 ? "(" text ") + !(" text ")" : NULL)
@@ -84,6 +92,10 @@ static const char *const markers[] = { "mallctl", "je_mallctl", "tc_malloc", "mi
 
 /* Since Go 1.17, whose functions have their arguments in registers, those that have not are named so. */
 static const char go_marker[] = "runtime.goexit.abi0";
+/* Go's allocator. Since Go 1.27, code whose objects are small calls functions for their size class
+ * instead, "runtime.mallocgcSmallNoScanSC2"; and so does the allocator itself. */
+static const char go_allocator[] = "runtime.mallocgc";
+#define GO_SIZE_CLASS "SC"
 
 static const char *const prefixes[] = { "", "je_", "tc_", "mi_" };
 
@@ -295,6 +307,30 @@ static const char *without_prefix(const char *name)
 	return name;
 }
 
+/* Return: the length of the name without its size class, if it is a function of Go's allocator; otherwise
+ * of all of it. */
+static size_t len_without_class(const char *name)
+{
+	const size_t len = strlen(name), class_len = strlen(GO_SIZE_CLASS);
+	size_t at = len;
+
+	if (!begins_with(name, go_allocator))
+		return len;
+	while (name[at - 1] >= '0' && name[at - 1] <= '9')
+		at--;
+	if (at == len || strncmp(name + at - class_len, GO_SIZE_CLASS, class_len) != 0)
+		return len;
+	return at - class_len;
+}
+
+static bool is_of_row(const struct allocating *row, const char *function)
+{
+	const char *name = without_prefix(function);
+	const size_t len = len_without_class(name);
+
+	return strlen(row->name) == len && !strncmp(row->name, name, len);
+}
+
 /* A heap whose own function is probed is seen. */
 static void note_seen(struct finding *finding, const char *function)
 {
@@ -316,8 +352,7 @@ static int found_function(struct sb_resolving *to, const char *name, const struc
 
 	(void)name;
 	for (i = 0; i < SB_ARRAY_SIZE(functions); i++)
-		if (functions[i].of & finding->is &&
-		    sb_streq(functions[i].name, without_prefix(probe->function)))
+		if (functions[i].of & finding->is && is_of_row(&functions[i], probe->function))
 			break;
 	if (i == SB_ARRAY_SIZE(functions))
 		return 0;
@@ -326,7 +361,7 @@ static int found_function(struct sb_resolving *to, const char *name, const struc
 	if (finding->probes->places.nr == before)
 		return err;
 	to->nr_found++;
-	note_seen(finding, functions[i].name);
+	note_seen(finding, functions[i].of == GO_BY_SIZE ? go_allocator : functions[i].name);
 	return err;
 }
 
@@ -338,9 +373,11 @@ static int found_marker(struct sb_resolving *to, const char *name, const struct 
 	(void)name;
 	for (i = 0; i < SB_ARRAY_SIZE(markers); i++)
 		if (sb_streq(markers[i], probe->function))
-			finding->is = (finding->is & GO) | OTHERS;
+			finding->is = (finding->is & (GO | GO_BY_SIZE)) | OTHERS;
 	if (sb_streq(go_marker, probe->function))
 		finding->is |= GO;
+	if (len_without_class(probe->function) < strlen(probe->function))
+		finding->is |= GO_BY_SIZE;
 	for (i = 0; sb_own_heaps[i].name; i++)
 		if (sb_streq(sb_own_heaps[i].function, probe->function))
 			finding->own_heaps |= 1u << i;
@@ -353,7 +390,7 @@ static void note_stripped_go(struct finding *finding, const struct file *file)
 	size_t i;
 
 	for (i = 0; sb_own_heaps[i].name; i++)
-		if (sb_streq(sb_own_heaps[i].function, "runtime.mallocgc"))
+		if (sb_streq(sb_own_heaps[i].function, go_allocator))
 			finding->own_heaps |= 1u << i;
 	snprintf(finding->found->stripped_go, sizeof(finding->found->stripped_go), "%s",
 		 file->path);
@@ -406,6 +443,8 @@ static int look_at_file(struct finding *finding, const struct file *file,
 		(void)sb_resolve_user(&to);
 	if (to.is_go && !finding->own_heaps)
 		note_stripped_go(finding, file);
+	if (finding->is & GO_BY_SIZE)
+		finding->is &= ~(unsigned int)GO;
 	if (source == SB_ALLOC_FUNCTIONS) {
 		to.found = found_function;
 		to.wants_jumps = true;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,46 @@ FUNCTION("je_malloc", "endbr64\npush %r12\npop %r12");
 FUNCTION("je_calloc", "endbr64\nlea 1(%rdi), %rax");
 FUNCTION("je_valloc", "test %rdi, %rdi\nje 1f\npush %rbp\npop %rbp\n1:");
 FUNCTION("je_free", "endbr64\ntest %rdi, %rdi\n.byte 0x0f, 0x84\n.long 2\npush %rbp\npop %rbp");
+/* As a program of Go 1.27 has them. */
+FUNCTION("runtime.goexit.abi0", "nop");
+FUNCTION("runtime.mallocgc", "nop");
+FUNCTION("runtime.mallocgcLarge", "nop");
+FUNCTION("runtime.mallocgcTinySC2", "nop");
+FUNCTION("runtime.mallocgcSmallScanNoHeaderSC17", "nop");
+FUNCTION("runtime.mallocgcTinySlowPath", "nop");
+FUNCTION("runtime.mallocinit", "nop");
+
+static bool has_place(const struct sb_probes *probes, const char *function)
+{
+	size_t i;
+
+	for (i = 0; i < probes->places.nr; i++)
+		if (sb_streq(probes->places.at[i].function, function))
+			return true;
+	return false;
+}
+
+/* Each allocation once: in what the allocator calls, which compiled code calls as well. */
+static void test_go_by_size(void **state)
+{
+	const char *const files[] = { "/proc/self/exe" };
+	const struct sb_alloc_ask ask = { .files = files, .nr_files = 1 };
+	struct sb_probes probes = {};
+	struct sb_reason reason = {};
+	struct sb_alloc_found found;
+
+	(void)state;
+	if (sb_alloc_find(&probes, &ask, &found, &reason))
+		fail_msg("%s", reason.text);
+	assert_int_equal(found.own_heaps, 0);
+	assert_true(has_place(&probes, "runtime.mallocgcLarge"));
+	assert_true(has_place(&probes, "runtime.mallocgcTinySC2"));
+	assert_true(has_place(&probes, "runtime.mallocgcSmallScanNoHeaderSC17"));
+	assert_false(has_place(&probes, "runtime.mallocgc"));
+	assert_false(has_place(&probes, "runtime.mallocgcTinySlowPath"));
+	assert_false(has_place(&probes, "runtime.mallocinit"));
+	sb_probes_release(&probes);
+}
 
 static uint64_t behind(const struct sb_probes *probes, const char *function)
 {
@@ -116,6 +157,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
+		cmocka_unit_test(test_go_by_size),
 		cmocka_unit_test(test_cheap_places),
 		cmocka_unit_test(test_cheap_events),
 		cmocka_unit_test(test_file_is_kept),
