@@ -66,6 +66,20 @@ def shares_and_tags():
         check(not any(s[0] == 'split' for s in ask(store, 'kind').stacks), 'kinds are apart')
 
 
+def ends_while_stopped():
+    """The time of -t is over, and then a block, while the sampler stands still: its block is as long as it sampled."""
+    with tempfile.TemporaryDirectory() as work, running(SPLIT) as split:
+        store = f'{work}/store'
+        with recording(store, '-p', str(split.pid), '-t', '2') as recorder:
+            with stopped(recorder.samplers()['stackbpf-sample']):
+                end = max(time.time() + 3, time.time() // 10 * 10 + 11)
+                wait_for(lambda: time.time() > end, 'the block is over')
+            check(recorder.wait() == 0, f'it ends: {recorder.said}')
+        result = ask(store, 'comm')
+        seconds = int(result.facts['dur_us']) / 1e6
+        check(1 < seconds <= 2.01, f'2 s were sampled: {seconds}')
+
+
 def waits_are_split():
     """A thread that sleeps all the time has in each block what passed in it, and in all together what passed."""
     with tempfile.TemporaryDirectory() as work, running('sleep', '1000') as sleeper:
@@ -419,6 +433,6 @@ def not_watched():
         manager.socket.close()
 
 
-run_parts((shares_and_tags, kinds_at_once, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager, watched,
+run_parts((shares_and_tags, kinds_at_once, ends_while_stopped, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager, watched,
            not_watched), CHOSEN)
 done()

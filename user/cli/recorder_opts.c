@@ -69,7 +69,8 @@ int sb_recorder_parse_kinds(void *field, const char *value, const char **ret_why
 		len = strcspn(value, ",");
 		*ret_why = find_kind(value, len, &kind);
 		if (!*ret_why && opts->nr_kinds == SB_RECORDER_KINDS_MAX)
-			*ret_why = "has too many kinds";
+			*ret_why =
+				"has more than 8 kinds; record the others with a second command, to another --store";
 		for (i = 0; i < opts->nr_kinds && !*ret_why; i++)
 			if (sb_streq(opts->kinds[i].name, kind.name))
 				*ret_why = "names a kind twice";

@@ -273,7 +273,9 @@ static void add_skipped(struct sb_str *line, const struct sb_session_stats *sess
 			  line->len ? ", " : "", (unsigned long long)session->nr_sideband_skipped,
 			  session->skipping);
 	if (session->nr_skipping > 1)
-		(void)sb_str_addf(line, ", as do %llu more processes",
+		(void)sb_str_addf(line,
+				  session->nr_skipping == 2 ? ", as does %llu more process"
+							    : ", as do %llu more processes",
 				  (unsigned long long)session->nr_skipping - 1);
 }
 
@@ -330,9 +332,9 @@ static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *
 	double cost = sb_report_percent(figures->session.stat[SB_STAT_RUN_NS], figures->wall_ns);
 
 	/* To load, and to read processes, symbols and tables for the first time, is done once: no share of a CPU. */
-	if (run->end_ns > run->warm_ns && run->warm_ns)
+	if (run->stop_ns > run->warm_ns && run->warm_ns)
 		cost += sb_report_percent(run->own_end_ns - run->own_warm_ns,
-					  run->end_ns - run->warm_ns);
+					  run->stop_ns - run->warm_ns);
 	(void)sb_str_addf(line,
 			  "own cost %.2f %% of a CPU, plus %.2f s of CPU time to start "
 			  "up",

@@ -317,7 +317,7 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 	    sb_report_percent(bpf_ns, figures->wall_ns),
 	    figures->nr_samples ? (double)bpf_ns / (double)figures->nr_samples : 0);
 	row("own CPU time while sampling", "%.3f %% of a CPU",
-	    sb_report_percent(run->own_end_ns - run->own_start_ns, figures->wall_ns));
+	    sb_report_percent(run->own_end_ns - run->own_start_ns, run->stop_ns - run->start_ns));
 	report_governor(run, figures);
 	row("own CPU time before, after", "%.0f ms, %.0f ms", (double)run->own_start_ns / 1e6,
 	    (double)(sb_run_own_ns(run) - run->own_end_ns) / 1e6);

@@ -336,10 +336,13 @@ static uint64_t since(uint64_t now, uint64_t *before)
 	return nr;
 }
 
-/* When the samples were taken from the kernel: to make a block of them can take a while, which is the next one's. */
+/*
+ * When the samples were taken from the kernel: to make a block of them can take a while, which is the next one's. Sampling
+ * ends on time also when the loop is busy then, and drains later.
+ */
 static uint64_t end_of_block(const struct sb_run *run)
 {
-	return run->end_ns ? run->end_ns : run->drained_ns;
+	return sb_run_end_ns(run, run->drained_ns);
 }
 
 /* What the run costs is shared by its kinds. */

@@ -252,7 +252,7 @@ void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figur
 		figures.nr_unnamed += figures.resolve.runtime[i].nr_unreadable;
 		figures.nr_frames += figures.resolve.runtime[i].nr_frames;
 	}
-	figures.wall_ns = (run->end_ns ? run->end_ns : sb_now_ns()) - run->start_ns;
+	figures.wall_ns = sb_run_end_ns(run, sb_now_ns()) - run->start_ns;
 	*ret_figures = figures;
 }
 

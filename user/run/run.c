@@ -180,14 +180,21 @@ static enum sb_run_status start(struct sb_run *run)
 	return SB_RUN_OK;
 }
 
-static enum sb_run_status stop(struct sb_run *run)
+uint64_t sb_run_end_ns(const struct sb_run *run, uint64_t now_ns)
 {
 	uint64_t time_ns = run->config->time_ns;
+
+	if (run->end_ns)
+		return run->end_ns;
+	return time_ns && now_ns > run->start_ns + time_ns ? run->start_ns + time_ns : now_ns;
+}
+
+static enum sb_run_status stop(struct sb_run *run)
+{
 	int err;
 
-	run->end_ns = sb_now_ns();
-	if (time_ns && run->end_ns > run->start_ns + time_ns)
-		run->end_ns = run->start_ns + time_ns;
+	run->stop_ns = sb_now_ns();
+	run->end_ns = sb_run_end_ns(run, run->stop_ns);
 	run->own_end_ns = sb_run_own_ns(run);
 	err = sb_session_stop(run->session);
 	if (err)

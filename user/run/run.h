@@ -188,7 +188,8 @@ struct sb_run {
 	uint64_t entry_ns;	   /* when sb_run_init() was called; all times CLOCK_MONOTONIC */
 	uint64_t start_ns, end_ns; /* of sampling; 0: not yet */
 	uint64_t drained_ns;	   /* when the last drain began */
-	uint64_t own_start_ns, own_end_ns; /* sb_run_own_ns() at start_ns and end_ns */
+	uint64_t stop_ns;	   /* end_ns, or later if the loop was busy when the time was up */
+	uint64_t own_start_ns, own_end_ns; /* sb_run_own_ns() at start_ns and stop_ns */
 	/* The same a second after the start, when the run has started up; 0: it ended before
 	 * that. */
 	uint64_t warm_ns, own_warm_ns;
@@ -255,6 +256,9 @@ int sb_run_take(struct sb_run *run);
  * on: take() returns it, after it has set run->reason, which is not done here.
  */
 int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
+/* Return: when sampling ended; if it has not been stopped yet, the earlier of @now_ns and the time at
+ * which the kernel ends it, config->time_ns. CLOCK_MONOTONIC. */
+uint64_t sb_run_end_ns(const struct sb_run *run, uint64_t now_ns);
 /* Return: whether any view has samples so far. The run has begun to sample. */
 bool sb_run_has_samples(const struct sb_run *run);
 
