@@ -441,6 +441,9 @@ static int find_rolled(struct sb_store *store, size_t level, int64_t now_s)
 	err = sb_store_each_file(store, level - 1, note_last, &below);
 	if (!err && below.last[0])
 		store->rolled_s[level] = sb_level_begin(level, below.first_begin_s);
+	/* Nor on the level below, which is made first, from the time found for it. */
+	else if (!err)
+		store->rolled_s[level] = sb_level_begin(level, store->rolled_s[level - 1]);
 	return err;
 }
 

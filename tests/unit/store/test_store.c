@@ -1229,6 +1229,37 @@ static void test_merge(void **state)
 	assert_int_equal(remove_below(path), 0);
 }
 
+/* Stores of a recorder that ended before the first aggregate get all levels when they are opened again, also to be merged. */
+static void test_short_store(void **state)
+{
+	struct sb_store_sums_check check;
+	struct sb_store *store, *other;
+	struct wrongs wrongs;
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s-other", dir);
+	set_now_s = T0;
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	put_host(store, T0, "a");
+	sb_store_close(store);
+	assert_int_equal(sb_store_open_to_write(path, &no_sync, &other), 0);
+	put_host(other, T0 + 10, "b");
+	sb_store_close(other);
+	set_now_s = T0 + 2 * DAY;
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	put_host(store, T0 + 2 * DAY, "a");
+	assert_int_equal(check_sums(&wrongs).nr_equal, 3);
+	assert_int_equal(sb_store_open_to_write(path, &no_sync, &other), 0);
+	assert_int_equal(sb_store_merge(store, other, T0 + 2 * DAY), 0);
+	sb_store_close(store);
+	sb_store_close(other);
+	check = check_sums(&wrongs);
+	assert_int_equal(check.nr_wrong, 0);
+	assert_int_equal(check.nr_equal, 3);
+	set_now_s = 0;
+	assert_int_equal(remove_below(path), 0);
+}
+
 static void test_one_writer(void **state)
 {
 	struct sb_store *store, *other;
@@ -1390,6 +1421,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_was_ahead, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_late_place, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_merge, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_short_store, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_one_writer, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_expiry, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_other, setup, release_puts),
