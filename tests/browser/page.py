@@ -488,6 +488,8 @@ class Page(unittest.TestCase):
         self.show('v=compare&from=now-20m&to=now-10m&vs_from=now-50m&vs_to=now-30m')
         for query in self.mock.asked('timeline'):
             self.assertEqual((dict(query)['from'], dict(query)['to']), ('now-50m', 'now-10m'))
+        # Lost in the range of A, and not in that of B.
+        self.assertEqual(self.texts('.side-foot .warn'), ['12 lost'])
         self.show('tag=vehicle%3Dcar')
         self.click('#views button', 'Compare')
         asked = self.mock.asked('flame')[-2:]
@@ -709,6 +711,12 @@ class Page(unittest.TestCase):
         self.assertIn('samples', self.text('.pane-head strong'))
         self.show('v=diff&from=now-9h&to=now-8h&vs_from=now-8h&vs_to=now-7h')
         self.assertIn('Nothing was recorded', self.text('.message'))
+        # Of one side only: all is grey, and it says why.
+        self.show('v=diff&from=now-9h&to=now-8h&vs_from=now-1h&vs_to=now')
+        self.assertIn('nothing recorded in A', self.texts('.pane .warn'))
+        self.show('kind=nosuch')
+        self.assertIn('no profiles of the kind \u201cnosuch\u201d', self.text('.message'))
+        self.assertEqual(self.texts('.message button'), [])
         self.show('', Model(NOW, []))
         self.assertIn('This store is still empty', self.text('.message'))
 

@@ -47,11 +47,12 @@ class Model:
     def __init__(self, now, series, gaps=(), lost=None, nr_cut=0, trunc=0):
         self.now, self.series, self.gaps = now, series, gaps
         self.lost, self.nr_cut, self.trunc = lost or {}, nr_cut, trunc
-        self.units = {'oncpu': 'samples', 'offcpu': 'us', 'io': 'bytes', 'wall': 'us'}
+        self.units = {'oncpu': 'samples', 'offcpu': 'us', 'io': 'bytes', 'wall': 'us', 'nosuch': 'samples'}
 
     def kinds(self):
-        kinds = dict.fromkeys(one.tags['kind'] for one in self.series)
-        return [{'kind': kind, 'unit': self.units[kind], 'hz': 99 if kind == 'oncpu' else 0} for kind in kinds]
+        of = {kind: [one for one in self.series if one.tags['kind'] == kind] for kind in (one.tags['kind'] for one in self.series)}
+        return [{'kind': kind, 'unit': self.units[kind], 'hz': 99 if kind == 'oncpu' else 0,
+                 'from': min(one.begin for one in series), 'to': max(one.end for one in series)} for kind, series in of.items()]
 
     def is_gap(self, at):
         return any(begin <= at < end for begin, end in self.gaps)

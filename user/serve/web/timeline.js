@@ -482,7 +482,10 @@ Timeline.prototype.drawFoot = function () {
 		return;
 	if (!state.by && !this.isPaired)
 		make('span', legend, 'drag to choose a range');
-	const { from, to } = this.chosen() || this.spanOfWindow(), nrLost = (this.data.lost || []).reduce((sum, nr) => sum + (nr || 0), 0);
+	const { from, to } = this.chosen() || this.spanOfWindow(), { from: first, step_s: size } = this.data;
+	const nrLost = (this.data.lost || []).reduce((sum, nr, i) => {
+		return sum + (first + i * size < to && first + (i + 1) * size > from ? nr || 0 : 0);
+	}, 0);
 	if (nrLost)
 		make('span', this.foot, grouped(nrLost, 0) + ' lost', { class: 'warn',
 			title: 'Samples that were lost while recording, at the marks on top of the timeline' });

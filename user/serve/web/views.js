@@ -47,10 +47,17 @@ function isEmpty(data) {
 }
 
 function sayEmpty(into) {
+	const kind = info.kinds.find((one) => one.kind === state.kind);
+
+	if (!kind && info.kinds.length) {
+		make('strong', into, 'This store has no profiles of the kind \u201c' + cut(clean(state.kind), 60) + '\u201d.');
+		make('span', into, 'The buttons at the top of the page are the kinds that it has.');
+		return;
+	}
 	make('strong', into, 'Nothing was recorded in this range' + (state.tag.length ? ' with these tags' : '') + '.');
-	if (info.to > info.from) {
-		make('span', into, 'There are profiles from ' + dateText(info.from) + ' to ' + dateText(info.to) + '.');
-		button(into, 'Show the last hour of them', '', () => setWindow(unixText(Math.max(info.from, info.to - 3600)), unixText(info.to)));
+	if (kind && kind.to > kind.from) {
+		make('span', into, 'There are ' + clean(kind.kind) + ' profiles from ' + dateText(kind.from) + ' to ' + dateText(kind.to) + '.');
+		button(into, 'Show the last hour of them', '', () => setWindow(unixText(Math.max(kind.from, kind.to - 3600)), unixText(kind.to)));
 	}
 }
 
@@ -109,9 +116,11 @@ function fillDiffHead(graph, data) {
 	const head = graph.head, [a, b] = data.nr_samples || [0, 0];
 
 	head.replaceChildren();
-	for (const [name, nr] of [['A', a], ['B', b]]) {
+	for (const [i, name, nr] of [[0, 'A', a], [1, 'B', b]]) {
 		make('span', head, name, { class: 'badge ' + name.toLowerCase() });
 		make('strong', head, 'n = ' + grouped(nr, 0));
+		if (!data.totals[i])
+			make('span', head, 'nothing recorded in ' + name, { class: 'warn', title: 'There is nothing to compare with: choose another range or other tags' });
 	}
 	if (isKnown(data.errors))
 		make('span', head, pointsText(Math.hypot(...data.errors)),
