@@ -191,6 +191,16 @@ static int apply_seeding(struct sb_symbolizer *sym, const struct seeding *seedin
 	return err;
 }
 
+/* Return: whether the process has ended, as far as events have told. Until its parent has waited for it, /proc has
+ * it without mappings, which is no new process. */
+static bool has_ended(const struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid)
+{
+	bool limit;
+	const struct sb_procgen *gen = sb_procmaps_find(&sym->procs, tgid, time_ns, &limit);
+
+	return gen && gen->end_ns <= time_ns;
+}
+
 /*
  * @over_ns: 0, or up to when events were lost. A file too long to read whole is as good as what
  * was read of it: the rest is missing, and counted as refused.
@@ -202,6 +212,8 @@ static int seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid, uint
 	int err = sb_procfs_code(tgid, on_line, &seeding);
 	bool is_cut = err == -EFBIG || err == -EBADMSG;
 
+	if (!err && !seeding.maps.nr && has_ended(sym, time_ns, tgid))
+		err = -ESRCH;
 	if (!err || is_cut)
 		err = sb_procmaps_seed_begin(&sym->procs, time_ns, tgid, &gen);
 	if (!err && gen) {

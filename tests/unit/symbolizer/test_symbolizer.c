@@ -769,6 +769,26 @@ static void test_seed_unknown(void **state)
 	assert_true(requests() > before);
 }
 
+/* Of a process that has ended, /proc has no mappings until its parent has waited: its names stay. */
+static void test_seed_zombie(void **state)
+{
+	const pid_t pid = fork();
+	const uint32_t tgid = (uint32_t)pid;
+	uint64_t addr;
+	siginfo_t info;
+
+	if (!pid)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(sb_symbolizer_exec(sym, 10, tgid), 0);
+	addr = map_own(tgid, 11, 0x7000000);
+	assert_int_equal(sb_symbolizer_exit(sym, 20, tgid), 0);
+	assert_int_equal(sb_symbolizer_seed_unknown(sym, 30, &tgid, 1), 0);
+	expect(tgid, 40, addr, "function_one");
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static int make_dir(void **state)
 {
 	return mkdtemp(dir) ? 0 : -1;
@@ -801,6 +821,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_heavy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_light, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_seed_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_seed_zombie, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sources, setup, teardown),
 	};
 
