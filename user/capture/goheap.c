@@ -21,7 +21,8 @@
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader.h"
 
-#define LOOKS_MAX      16u
+/* Odd, so that each second one is dropped without the newest. */
+#define LOOKS_MAX      17u
 #define LOOK_NS	       (SB_NS_PER_SEC / 2)
 #define LOOK_TIMES     100u
 #define COMM_BYTES_MAX 64u
@@ -123,6 +124,8 @@ static enum sb_go_heap_state state_of(int err)
 		return SB_GO_HEAP_UNREADABLE;
 	}
 }
+
+_Static_assert(LOOKS_MAX % 2 == 1, "the newest look stays");
 
 static void drop_each_second(struct process *process)
 {

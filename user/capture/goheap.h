@@ -25,7 +25,7 @@ struct sb_drain;
 struct sb_goheap;
 struct sb_resident;
 
-/* Processes that are followed. Each has up to 16 looks at its buckets, of 24 bytes: at most 34 MiB for
+/* Processes that are followed. Each has up to 17 looks at its buckets, of 24 bytes: at most 36 MiB for
  * each process. */
 #define SB_GOHEAP_PROCESSES_MAX 16u
 
