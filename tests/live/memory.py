@@ -198,6 +198,9 @@ def churned():
     weight, want = of(result, 'keeper', 'churn'), int(said['churn']) * mmap.PAGESIZE
     check(0 <= weight - want <= 2 * mmap.PAGESIZE,
           f'churn: {weight} of {want} bytes came and went; {result.stacks.most_common(5)} {result.err}')
+    told = ' '.join(result.err.replace('stackbpf:', '').split())
+    check('all of 4 processes that ended and of 3 programs that execve(2) replaced' in told,
+          f'a process that runs another program has not ended: {told}')
 
 
 def ended():
@@ -210,6 +213,14 @@ def ended():
     check(all(stack[-1] == '[held at its end]' for stack in result.stacks if stack[0] == 'keeper'), 'and a frame of their own')
     whole, most = (int(re.search(rf'bytes {what} +(\d+)', result.err)[1]) for what in ('held at their end', 'at the most'))
     check(sum(result.stacks.values()) == whole <= most, f'{whole} bytes, and {most} at the most')
+
+
+def empty():
+    """Why there is nothing to show is said of what was asked for."""
+    with keeping('sleep', '30') as process:
+        for what, why in ('--churn', 'no memory of the targets came and went'), ('--swapped', 'was in swap at its end'):
+            result = stackbpf(BINARY, 'memory', what, '-p', str(process.pid), '-t', '500ms')
+            check(result.status == 3 and why in result.err, f'{what}: {result.err}')
 
 
 # Two thousand processes, one after the other, each of which holds a page for each of 40 stacks.
@@ -364,5 +375,5 @@ def recorded():
               f'by its parts: {grew}')
 
 
-run_parts((held, kinds, crowded, counted, recorded, ended, churned, restless, many), sys.argv[5:])
+run_parts((held, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
 done()

@@ -148,16 +148,22 @@ static uint32_t space_of(struct sb_resident *resident, const struct sb_sample_ke
 
 	for (; at; at = next_of(resident, space->next, key->tgid)) {
 		space = &resident->spaces.at[at];
-		if (space->is_ended)
-			continue;
+		/* That it has ended may be known before all of its stacks are. */
 		if (is_of(space, key))
 			return at;
+		if (space->is_ended)
+			continue;
 		if (space->is_expected && space->start_ticks == new.start_ticks) {
 			space->key = new.key;
 			space->is_expected = false;
 			return at;
 		}
 		sb_resident_end_space(resident, at);
+		/* The process goes on with another program. */
+		if (space->key.start_ns == key->start_ns) {
+			resident->stats.nr_ended--;
+			resident->stats.nr_replaced++;
+		}
 	}
 	return new_space(resident, &new);
 }

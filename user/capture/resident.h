@@ -145,6 +145,7 @@ struct sb_resident_stats {
 	uint64_t nr_processes, nr_ended;		     /* looked at; ended in the run */
 	uint64_t ended, ended_peak; /* bytes: held by those at their end; of those, the most each
 				       had resident */
+	uint64_t nr_replaced;	    /* programs: their processes run another one (execve(2)) */
 	uint64_t nr_left_out;	    /* could not be read */
 	/* With kinds: bytes that are resident in mappings that were not read. There, shared memory
 	 * counts as a file's, heap and stack count as anonymous memory. */

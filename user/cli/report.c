@@ -554,7 +554,7 @@ static void explain_view(const struct sb_run *run, const struct sb_run_figures *
 	sb_cleanup(sb_str_release) struct sb_str unread = {}, source = {}, profiles = {};
 
 	sb_err(0, "nothing was sampled: %s; sample longer, or other targets",
-	       run->config->views.at[0]->kind->empty);
+	       sb_report_memory_empty(run));
 	sb_report_memory_unread(figures, &unread);
 	if (unread.len)
 		sb_info("%s", unread.s);

@@ -85,6 +85,37 @@ static void add_why(struct sb_str *list, const struct sb_resident_process *sum)
 			  "a fixed address");
 }
 
+static void add_ended(struct sb_str *list, const struct sb_resident_stats *stats)
+{
+	if (!stats->nr_ended && !stats->nr_replaced)
+		return;
+	(void)sb_str_add(list, ", including all of ");
+	if (stats->nr_ended)
+		(void)sb_str_addf(list, "%llu process%s that ended",
+				  (unsigned long long)stats->nr_ended,
+				  stats->nr_ended == 1 ? "" : "es");
+	if (stats->nr_replaced)
+		(void)sb_str_addf(list, "%s%llu program%s that execve(2) replaced",
+				  stats->nr_ended ? " and of " : "",
+				  (unsigned long long)stats->nr_replaced,
+				  stats->nr_replaced == 1 ? "" : "s");
+	(void)sb_str_addf(list, ": %.1f MiB held at the end", (double)stats->ended / MIB);
+	if (stats->nr_ended)
+		(void)sb_str_addf(list,
+				  "; the most that each process had resident is %.1f MiB together",
+				  (double)stats->ended_peak / MIB);
+}
+
+const char *sb_report_memory_empty(const struct sb_run *run)
+{
+	static const char *const other[SB_MEMORY_WHAT_MAX] = {
+		[SB_MEMORY_CHURN] = "no memory of the targets came and went",
+		[SB_MEMORY_SWAPPED] = "no memory that came during the run was in swap at its end",
+	};
+
+	return other[run->config->view_opts.memory_what] ?: run->config->views.at[0]->kind->empty;
+}
+
 void sb_report_memory_unread(const struct sb_run_figures *figures, struct sb_str *list)
 {
 	const struct sb_resident_stats *stats = &figures->session.resident;
@@ -125,13 +156,7 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 	}
 	(void)sb_str_addf(list, "%s%.1f MiB came and went", list->len ? "\n" : "",
 			  (double)stats->churn / MIB);
-	if (stats->nr_ended)
-		(void)sb_str_addf(list,
-				  ", including all of %llu process%s that ended: %.1f MiB held at "
-				  "the end; the most that each had resident is %.1f MiB together",
-				  (unsigned long long)stats->nr_ended,
-				  stats->nr_ended == 1 ? "" : "es", (double)stats->ended / MIB,
-				  (double)stats->ended_peak / MIB);
+	add_ended(list, stats);
 	add_why(list, &stats->sum);
 	sb_report_memory_unread(figures, list);
 	if (stats->nr_not_moved)
