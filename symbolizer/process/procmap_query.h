@@ -31,11 +31,11 @@ struct sb_procmap_query {
  * @fd: of /proc/PID/maps, borrowed
  * @is_behind: the mapping before @from was anonymous and executable; false with @from 0
  *
- * Return: 0, also when the process ends on the way or @from is not 0 and it has ended; what @fn
- * returned, if negative, which ends it; -EFBIG (more mappings than a process can have); -ESRCH: the
- * main thread has no memory any more, or never had any, and @fn was not called; -ENOTSUP: @fn was
- * not called, and the text must be read instead. @line is valid during the call of @fn only.
- * Thread: any.
+ * Return: 0, also when there are none, as in the midst of execve(2), when the process ends on the
+ * way, or when @from is not 0 and it has ended; what @fn returned, if negative, which ends it;
+ * -EFBIG (more mappings than a process can have); -ESRCH: the main thread has no memory any more,
+ * or never had any, and @fn was not called; -ENOTSUP: @fn was not called, and the text must be read
+ * instead. @line is valid during the call of @fn only. Thread: any.
  */
 int sb_procmap_query_code(int fd, uint64_t from, bool is_behind,
 			  int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);

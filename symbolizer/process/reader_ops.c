@@ -194,16 +194,19 @@ static int add_record(void *arg, const struct sb_maps_line *line)
 }
 
 /*
- * Return: whether the main thread is the only one. The number of links of /proc/TGID/task is two
- * more than that of threads.
+ * The main thread has no memory. Return: 0: nor has the process; -ENOTSUP: it has other threads,
+ * which have; -ESRCH: it is gone. The number of links of /proc/TGID/task is two more than that of
+ * threads.
  */
-static bool is_alone(uint32_t tgid)
+static int without_memory(uint32_t tgid)
 {
 	char path[PROC_PATH_MAX];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
-	return !stat(path, &st) && st.st_nlink == 3;
+	if (stat(path, &st))
+		return -ESRCH;
+	return st.st_nlink == 3 ? 0 : -ENOTSUP;
 }
 
 /* @records->next: where to begin. */
@@ -215,15 +218,17 @@ static int64_t read_code(uint32_t tgid, bool is_first, struct sb_reader_state *s
 
 	need_entry(state, tgid, SB_READER_MAPS, is_first);
 	*ret_next = UINT64_MAX;
+	if (state->entry_fd == -ENOENT)
+		return -ESRCH;
 	if (state->entry_fd < 0)
-		return state->entry_fd == -ENOENT ? -ESRCH : -ENOTSUP;
+		return state->entry_fd == -ESRCH ? without_memory(tgid) : -ENOTSUP;
 	err = sb_procmap_query_code(state->entry_fd, from & ~1ull, from & 1, add_record, records);
 	if (records->is_full)
 		*ret_next = records->next;
 	if (records->is_full && records->len)
 		return (int64_t)records->len;
 	if (err == -ESRCH)
-		return is_alone(tgid) ? 0 : -ENOTSUP;
+		return without_memory(tgid);
 	return err ? err : (int64_t)records->len;
 }
 

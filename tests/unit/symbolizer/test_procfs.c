@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -350,7 +352,61 @@ static void test_code_since(void **state)
 
 static int take_line(void *arg, const struct sb_maps_line *line)
 {
+	++*(size_t *)arg;
 	return 0;
+}
+
+/* Return: a child that unmaps all that it has, and stops at the signal that follows; with
+ * @is_zombie, one that has ended and is not waited for. */
+static pid_t fork_without_code(bool is_zombie)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid && is_zombie)
+		_exit(0);
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		munmap(NULL, (1ul << 47) - (1ul << 16));
+		_exit(1);
+	}
+	assert_true(pid > 0);
+	if (!is_zombie) {
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSEGV);
+	}
+	return pid;
+}
+
+/* A process that ends, or is in execve(2), has no code. One request tells that, and is enough. */
+static void test_without_code(void **state)
+{
+	sb_cleanup(sb_str_release) struct sb_str records = {};
+	struct sb_reader_stats before, after;
+	uint64_t before_ns = sb_now_ns();
+	siginfo_t info;
+	size_t nr = 0;
+	pid_t pid;
+	int i;
+
+	not_under_valgrind();
+	assert_int_equal(sb_procfs_code((uint32_t)getpid(), take_line, &nr), 0);
+	if (sb_reader_code_since((uint32_t)getpid(), before_ns, &records) == -ENODATA)
+		skip(); /* as above */
+	for (i = 0; i < 2; i++) {
+		pid = fork_without_code(i);
+		if (i)
+			assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+		nr = 0;
+		sb_reader_stats(&before);
+		assert_int_equal(sb_procfs_code((uint32_t)pid, take_line, &nr), 0);
+		assert_int_equal(nr, 0);
+		assert_int_equal(sb_procfs_code_since((uint32_t)pid, before_ns, take_line, &nr), 0);
+		sb_reader_stats(&after);
+		assert_int_equal(after.nr_requests - before.nr_requests, 1);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
 }
 
 /* A list that is too long to be kept, or to be read in one piece, replaces the one that was. */
@@ -360,20 +416,20 @@ static void test_code_since_too_long(void **state)
 	const uint32_t own = (uint32_t)getpid();
 	sb_cleanup(sb_str_release) struct sb_str records = {};
 	uint64_t before_ns;
-	size_t i, j;
+	size_t i, j, nr = 0;
 	char *at;
 
 	not_under_valgrind();
 	for (i = 0; i < 2; i++) {
 		before_ns = sb_now_ns();
-		assert_int_equal(sb_procfs_code(own, take_line, NULL), 0);
+		assert_int_equal(sb_procfs_code(own, take_line, &nr), 0);
 		if (sb_reader_code_since(own, before_ns, &records) == -ENODATA)
 			skip(); /* as above */
 		at = mmap(NULL, nr_pages[i] * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_true(at != MAP_FAILED);
 		for (j = 0; j < nr_pages[i]; j += 2)
 			assert_int_equal(mprotect(at + j * page, page, PROT_READ | PROT_EXEC), 0);
-		assert_int_equal(sb_procfs_code(own, take_line, NULL), 0);
+		assert_int_equal(sb_procfs_code(own, take_line, &nr), 0);
 		assert_int_equal(sb_reader_code_since(own, before_ns, &records), -ENODATA);
 		munmap(at, nr_pages[i] * page);
 	}
@@ -476,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_code),
 		cmocka_unit_test(test_code_since),
 		cmocka_unit_test(test_code_since_too_long),
+		cmocka_unit_test(test_without_code),
 		cmocka_unit_test(test_stat_line),
 	};
 
