@@ -56,6 +56,9 @@
 #define REST_BURST_MS	5
 #define BURST_RECORDS	32
 
+/* Processes whose end was seen last. An end that is not remembered costs an access. */
+#define ENDED_MAX	256u
+
 /* The identity of a file: its build ID, or device and inode. */
 struct file_key {
 	uint8_t build_id[SB_BUILD_ID_MAX];
@@ -78,7 +81,11 @@ struct sb_procwatch {
 	size_t ring_bytes;
 	bool tells_lost;		  /* the rings do, and not only by their next record */
 	SB_VEC(struct sb_sideband) queue; /* map.path and map.fd are owned */
-	uint64_t lost_ns;		  /* when there was no room in it; 0: there was */
+	struct ended {
+		uint64_t time_ns;
+		uint32_t tgid;
+	} ended[ENDED_MAX]; /* by tgid % ENDED_MAX */
+	uint64_t lost_ns;   /* when there was no room in it; 0: there was */
 	SB_VEC(struct file_key) files;
 	struct sb_index files_index;
 	uint64_t nr_open, open_max; /* descriptors in the queue */
@@ -112,6 +119,17 @@ static bool is_known_file(const struct sb_procwatch *watch, const struct file_ke
 	return false;
 }
 
+/*
+ * Return: whether the process has ended since: so have most that run for a few milliseconds, when the
+ * records of their mappings are read. A file cannot be opened by way of such a process.
+ */
+static bool has_ended(const struct sb_procwatch *watch, const struct sb_sym_mmap *map)
+{
+	const struct ended *ended = &watch->ended[map->tgid % ENDED_MAX];
+
+	return ended->tgid == map->tgid && ended->time_ns >= map->time_ns;
+}
+
 /* Open a file that is seen for the first time, before its process may end. */
 static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 {
@@ -127,7 +145,9 @@ static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 		watch->stats.nr_no_fd++;
 		return;
 	}
-	fd = sb_procfs_open_mapped(map->tgid, map->addr, map->addr + map->len);
+	fd = has_ended(watch, map)
+		     ? -ESRCH
+		     : sb_procfs_open_mapped(map->tgid, map->addr, map->addr + map->len);
 	map->fd = fd < 0 ? -1 : fd;
 	if (fd == -EMFILE || fd == -ENFILE)
 		watch->stats.nr_no_fd++;
@@ -216,19 +236,15 @@ static int on_record(void *arg, const struct perf_event_header *record)
 		lose(watch, &event);
 		return 0;
 	}
-	if (event.kind == SB_SIDEBAND_MMAP) {
-		pin_file(watch, &event.map);
+	if (event.kind == SB_SIDEBAND_EXIT)
+		watch->ended[event.tgid % ENDED_MAX] = (struct ended){ event.time_ns, event.tgid };
+	if (event.kind == SB_SIDEBAND_MMAP)
 		event.map.path = strdup(event.map.path);
-		if (!event.map.path)
-			goto lost;
+	if ((event.kind == SB_SIDEBAND_MMAP && !event.map.path) ||
+	    sb_vec_push(&watch->queue, event)) {
+		free((char *)event.map.path);
+		lose(watch, &event);
 	}
-	if (!sb_vec_push(&watch->queue, event))
-		return 0;
-lost:
-	free((char *)event.map.path);
-	if (event.map.fd >= 0)
-		close(event.map.fd);
-	lose(watch, &event);
 	return 0;
 }
 
@@ -245,7 +261,7 @@ static void count_lost(struct sb_procwatch *watch, struct sb_perf_ring *ring)
 
 static void collect(struct sb_procwatch *watch)
 {
-	size_t i;
+	size_t i, first = watch->queue.nr;
 
 	for (i = 0; i < watch->rings.nr; i++) {
 		struct sb_perf_ring *ring = &watch->rings.at[i];
@@ -256,6 +272,9 @@ static void collect(struct sb_procwatch *watch)
 		if (ring->was_full && watch->tells_lost)
 			count_lost(watch, ring);
 	}
+	for (i = first; i < watch->queue.nr; i++)
+		if (watch->queue.at[i].kind == SB_SIDEBAND_MMAP)
+			pin_file(watch, &watch->queue.at[i].map);
 	if (watch->tell)
 		watch->tell(watch->tell_arg, NULL);
 	sb_churn_round(&watch->churn);

@@ -16,6 +16,7 @@
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
 #include "process/process.h"
+#include "symbolizer/process/reader.h"
 #include "symbolizer/sb_sym.h"
 
 int __wrap_sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
@@ -26,7 +27,27 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 
 static int nr_told, answer, ring_fd, reads_fd = -1;
-static bool has_record;
+static bool has_record, has_mapping;
+
+/* Records as the kernel writes them, with the trailer of sb_sideband_attr(). */
+static struct mmap_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+	char path[8];
+	uint32_t id_pid, id_tid;
+	uint64_t time_ns;
+} mmap_record;
+static struct exit_record {
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t exit_ns;
+	uint32_t id_pid, id_tid;
+	uint64_t time_ns;
+} exit_record;
 
 int __wrap_sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost)
 {
@@ -51,6 +72,10 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 
 	if (__atomic_exchange_n(&has_record, false, __ATOMIC_SEQ_CST))
 		fn(arg, &record);
+	if (__atomic_exchange_n(&has_mapping, false, __ATOMIC_SEQ_CST)) {
+		fn(arg, &mmap_record.header);
+		fn(arg, &exit_record.header);
+	}
 	return reads_fd < 0 || write(reads_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
 }
 
@@ -117,12 +142,56 @@ static void test_wakes_by_news(void **state)
 	sb_procwatch_free(watch);
 }
 
+/* Have the records of a mapping by this process at time 2 read, and of its end at @exit_ns. Return:
+ * how many accesses it took. */
+static uint64_t accesses_of_mapping(uint64_t exit_ns)
+{
+	struct sb_reader_stats before, after;
+	struct sb_procwatch_stats stats;
+	struct sb_procwatch *watch;
+	uint32_t pid = (uint32_t)getpid();
+
+	reads_fd = -1;
+	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
+	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
+	mmap_record = (struct mmap_record){
+		.header = { .type = PERF_RECORD_MMAP2, .size = sizeof(mmap_record) },
+		.pid = pid,
+		.addr = 1,
+		.len = 1,
+		.path = "/file",
+		.time_ns = 2,
+	};
+	exit_record = (struct exit_record){
+		.header = { .type = PERF_RECORD_EXIT, .size = sizeof(exit_record) },
+		.pid = pid,
+		.tid = pid,
+		.time_ns = exit_ns,
+	};
+	sb_reader_stats(&before);
+	__atomic_store_n(&has_mapping, true, __ATOMIC_SEQ_CST);
+	sb_procwatch_drop_cpu(watch, 0); /* reads the ring */
+	sb_reader_stats(&after);
+	sb_procwatch_stats(watch, &stats);
+	assert_int_equal(stats.nr_unopened, 1);
+	sb_procwatch_free(watch);
+	return after.nr_requests - before.nr_requests;
+}
+
+/* The file of a mapping is not asked for by way of a process that has ended since. */
+static void test_asks_no_ended_process(void **state)
+{
+	assert_int_equal(accesses_of_mapping(1), 1); /* of one that had its number before */
+	assert_int_equal(accesses_of_mapping(3), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_is_not_stale),
 		cmocka_unit_test(test_losses_after_error),
 		cmocka_unit_test(test_wakes_by_news),
+		cmocka_unit_test(test_asks_no_ended_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
