@@ -215,8 +215,10 @@ static const char *op_name(struct sb_runtime *rt, struct op_names *names, uint64
 	if (addr - names->begin < names->len && names->len - (addr - names->begin) > 32)
 		return names->text + (addr - names->begin);
 	names->len = 0;
+	/* They are constants of the file, and to ask the process for one takes longer. */
 	for (i = 0; i < 2 && !names->len; i++)
-		if (!sb_memory_read(rt->memory, names->text, lens[i], addr))
+		if (!sb_image_read(rt->image, addr, names->text, lens[i]) ||
+		    !sb_memory_read(rt->memory, names->text, lens[i], addr))
 			names->len = lens[i];
 	names->begin = addr;
 	names->text[names->len] = '\0';
