@@ -135,9 +135,9 @@ int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len);
 /*
  * Return: 1 if user space was asked for @need (enum sb_uw_need) for this address space less than 20
  * ms before the sample in the record @s, or if it is not to be asked, because the process has just
- * been forked and may call exec in a moment; 0: neither, and this counts as asking, so ask now.
- * @about: tells needs of one kind apart: the binary's number for NEED_BIN, the number of the list
- * of mappings for NEED_PROC, otherwise 0.
+ * been forked and may call exec in a moment, or is in the midst of exec; 0: neither, and this counts
+ * as asking, so ask now. @about: tells needs of one kind apart: the binary's number for NEED_BIN,
+ * the number of the list of mappings for NEED_PROC, otherwise 0.
  */
 int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 about);
 /* Take sb_unwind_was_asked() back, because user space could not be asked. */

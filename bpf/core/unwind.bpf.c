@@ -161,6 +161,15 @@ static bool is_about_to_exec(const struct sb_scratch *s)
 	       bpf_ktime_get_boot_ns() - s->capture.key.start_ns < FORKED_AGE_NS;
 }
 
+/*
+ * In the midst of execve(2) the old program is gone, and the new one is not mapped yet. An answer
+ * would say that there is no code, and the program would not be asked about when it begins.
+ */
+static bool is_in_exec(void)
+{
+	return !BPF_CORE_READ(bpf_get_current_task_btf(), mm, start_code);
+}
+
 /* Not inlined, as sb_unwind_need(): the walk has no room for either on its stack on Linux 5.15. */
 __hidden __noinline int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 what)
 {
@@ -169,7 +178,7 @@ __hidden __noinline int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __
 
 	if (asked_ns && now_ns - *asked_ns < ASK_AGAIN_NS)
 		return 1;
-	if (need != SB_UW_NEED_TOUCH && is_about_to_exec(s))
+	if (need != SB_UW_NEED_TOUCH && (is_about_to_exec(s) || is_in_exec()))
 		return 1;
 	/* Where this fails, it is asked for once too often. */
 	bpf_map_update_elem(&uw_asked, &key, &now_ns, BPF_ANY);

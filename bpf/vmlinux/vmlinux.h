@@ -67,6 +67,7 @@ struct uprobe_task {
 
 struct mm_struct {
 	unsigned long exec_vm;	   /* pages of executable mappings */
+	unsigned long start_code;  /* where the program begins; 0 until execve() has mapped it */
 	unsigned long brk;	   /* where the heap ends */
 	unsigned long start_stack; /* where the first thread's stack begins */
 	struct uprobes_state uprobes_state;

@@ -95,7 +95,7 @@ static int setup(void **state)
 	uint32_t tgid = TGID;
 
 	shim_reset();
-	mm = (struct mm_struct){ .exec_vm = EXEC_VM };
+	mm = (struct mm_struct){ .exec_vm = EXEC_VM, .start_code = CODE };
 	task = (struct task_struct){ .mm = &mm };
 	shim.task = &task;
 	shim_core_maps(ring_bytes);
@@ -191,7 +191,7 @@ static void test_unknown_process(void **state)
 	}
 }
 
-/* A process that has just been forked, and ran little, is asked about when it calls exec or goes on;
+/* A process that has just been forked, and ran little, is asked about when exec is done or it goes on;
  * its stacks are complete meanwhile. */
 static void test_just_forked(void **state)
 {
@@ -200,6 +200,7 @@ static void test_just_forked(void **state)
 		uint64_t ran_ns, age_ns;
 		bool is_asked;
 		int other_tid;
+		bool is_in_exec; /* its program is not mapped yet */
 	} rows[] = {
 		{ PF_FORKNOEXEC, 0, 0, false },
 		{ PF_FORKNOEXEC, 999999, 9000000, false },
@@ -208,6 +209,7 @@ static void test_just_forked(void **state)
 		{ 0, 0, 0, true },
 		/* It runs in another thread than its first one. */
 		{ PF_FORKNOEXEC, 0, 0, true, .other_tid = 1 },
+		{ 0, 0, 0, false, .is_in_exec = true },
 	};
 	uint32_t tgid = TGID;
 	size_t i;
@@ -218,6 +220,7 @@ static void test_just_forked(void **state)
 		task.tgid = TGID;
 		task.pid = TGID + rows[i].other_tid;
 		task.flags = rows[i].flags;
+		mm.start_code = rows[i].is_in_exec ? 0 : CODE;
 		task.se.sum_exec_runtime = rows[i].ran_ns;
 		shim.now_ns = 7 + rows[i].age_ns; /* it began at 7 */
 		assert_int_equal(walk()->map.is_raw, 1);
