@@ -57,6 +57,8 @@ static int byte_at(uint64_t addr)
 /* A page is noted when it is missing, and from then on it is what it was when it was read. */
 static void test_noted(void **state)
 {
+	uint8_t byte;
+
 	assert_int_equal(byte_at(page_at(0)), -EFAULT);
 	assert_true(pages.is_short);
 	assert_int_equal(byte_at(page_at(1)),
@@ -66,6 +68,13 @@ static void test_noted(void **state)
 	pages.is_short = false;
 	memory[5] = 99;
 	assert_int_equal(byte_at(page_at(0) + 5), 1);
+	assert_false(pages.is_short);
+	/* Read again, it is what it has become, but not while pages are only noted. */
+	assert_int_equal(sb_pages_read_again(&pages, &byte, 1, page_at(0) + 5), -EFAULT);
+	pages.is_noting = false;
+	assert_int_equal(sb_pages_read_again(&pages, &byte, 1, page_at(0) + 5), 0);
+	assert_int_equal(byte, 99);
+	pages.is_noting = true;
 	assert_false(pages.is_short);
 	assert_int_equal(byte_at(page_at(1)), -EFAULT);
 	assert_true(pages.is_short);

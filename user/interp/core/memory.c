@@ -72,6 +72,16 @@ int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64
 	return first && (nr == len || second) ? 0 : read_now(memory, dst, len, addr);
 }
 
+int sb_memory_read_again(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr)
+{
+	struct sb_memory direct = *memory;
+
+	direct.recent = NULL;
+	if (direct.read_again)
+		direct.read = direct.read_again;
+	return sb_memory_read(&direct, dst, len, addr);
+}
+
 #define DEFINE_READ(bits)                                                                         \
 	int sb_memory_u##bits(const struct sb_memory *memory, uint64_t addr, uint##bits##_t *ret) \
 	{                                                                                         \

@@ -37,6 +37,8 @@ struct sb_memory {
 	/* Replaces reading from the process, for tests and overlays; gets @arg, and reads all @len
 	 * bytes. Return: 0 or -EFAULT. NULL: the process is read. */
 	int (*read)(void *arg, void *dst, size_t len, uint64_t addr);
+	/* The same for sb_memory_read_again(). NULL: @read, which keeps nothing. */
+	int (*read_again)(void *arg, void *dst, size_t len, uint64_t addr);
 	void *arg;
 	/* Borrowed: how many reads are left; at 0 all fail with -EFAULT. NULL: no limit. */
 	uint64_t *nr_left;
@@ -49,6 +51,8 @@ void sb_memory_forget(const struct sb_memory *memory);
 /* Read @len bytes. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all other failures,
  * also when the process blocks the access. On error @dst may be partly overwritten. */
 int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
+/* The same, but not from what is kept of earlier reads: to find out whether it has changed since. */
+int sb_memory_read_again(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
 /* Read one number of 8, 4, 2 or 1 bytes. Return: 0; -ESRCH, -EPERM; -EFAULT for all other failures.
  * On error *ret is 0. */
 int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);

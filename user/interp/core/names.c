@@ -240,6 +240,7 @@ static int read_names(struct sb_interp *interp, struct space *space,
 	int err = 0;
 
 	space->memory.read = sb_pages_read;
+	space->memory.read_again = sb_pages_read_again;
 	space->memory.arg = &pages;
 	read_ahead(interp, space, frames, nr, &pages);
 	space->memory.recent = &recent;

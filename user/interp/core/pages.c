@@ -98,6 +98,13 @@ int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr)
 	return 0;
 }
 
+int sb_pages_read_again(void *arg, void *dst, size_t len, uint64_t addr)
+{
+	struct sb_pages *pages = arg;
+
+	return !pages->is_noting && read_now(pages, pages->tgid, dst, len, addr) ? 0 : -EFAULT;
+}
+
 /* Return: 0; -ENOMEM. */
 static int add_page(struct sb_pages *pages, const struct sb_page *page)
 {

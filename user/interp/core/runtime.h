@@ -90,9 +90,9 @@ struct sb_runtime_ops {
 	const char *name; /* "python" */
 	/* attach() and the walker work on x86-64 and arm64. Other rows work on x86-64 only. */
 	bool is_for_any_machine;
-	/* describe() changes nothing but its text, also when reads fail, and does not read again
-	 * what may have changed meanwhile; there is no describe_inlined(). So it can be called to
-	 * find out which pages it needs. */
+	/* describe() changes nothing but its text, also when reads fail, and reads again what may
+	 * have changed meanwhile by sb_memory_read_again() only; there is no describe_inlined(). So
+	 * it can be called to find out which pages it needs. */
 	bool describes_purely;
 	/* attach() or look_again() needs rt->maps to have data mappings, too, not only code. */
 	bool needs_all_maps;

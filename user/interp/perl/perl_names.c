@@ -161,11 +161,6 @@ static int describe_cv(const struct sb_runtime *rt, uint64_t cv, struct sb_str *
 	return err ? err : add_hek(rt, hek, 0, name);
 }
 
-static int read_cop(const struct sb_runtime *rt, uint64_t position, __u64 cop[3])
-{
-	return sb_memory_read(rt->memory, cop, 3 * sizeof(*cop), position + SB_PERL_COP_LINE);
-}
-
 /* The place, if the statement is still the one that was seen, and still is when its file was read: an eval "" ends,
  * and its text goes, while the program runs on. */
 static int describe_cop(const struct sb_runtime *rt, const struct sb_interp_frame *frame,
@@ -176,7 +171,9 @@ static int describe_cop(const struct sb_runtime *rt, const struct sb_interp_fram
 	__u64 cop[3], again[3];
 	int err;
 
-	if (!position || read_cop(rt, position, cop) || sb_perl_cop_hash(cop) != hash)
+	if (!position ||
+	    sb_memory_read(rt->memory, cop, sizeof(cop), position + SB_PERL_COP_LINE) ||
+	    sb_perl_cop_hash(cop) != hash)
 		return 0;
 	/* With threads a string; without, a glob by the name of "_</the/file". */
 	if (perl_of(rt)->has_threads)
@@ -188,7 +185,9 @@ static int describe_cop(const struct sb_runtime *rt, const struct sb_interp_fram
 	}
 	if (err == -ENOMEM)
 		return err;
-	if (err || read_cop(rt, position, again) || memcmp(cop, again, sizeof(cop)))
+	if (err ||
+	    sb_memory_read_again(rt->memory, again, sizeof(again), position + SB_PERL_COP_LINE) ||
+	    memcmp(cop, again, sizeof(cop)))
 		sb_str_clear(&text->file);
 	else
 		text->line = (uint32_t)(cop[0] >> 32);
