@@ -18,6 +18,10 @@
 #define NAMES_BYTES_DEFAULT (64u << 20)
 /* Mappings of one process that are looked at. The kernel's own limit is 65,530. */
 #define MAPS_MAX	    65536u
+/* Self-tests of one process that may fail. On a busy machine a process is preempted for many
+ * milliseconds, perhaps while it changes what the test reads; all tries of one test see that. The
+ * pauses between looks double from 2 ms on, so ten take a second. */
+#define DOUBTS_MAX	    10u
 /* Reads of memory to find out how a runtime is laid out. Each takes half a microsecond while all
  * others wait. No runtime that was tried needs a tenth of it, but a hostile process can make lists
  * without end. */
@@ -251,8 +255,11 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 						      : refuse(interp, &found->rt);
 	found->rt.maps = NULL;
 	age_ns = age_of(space);
-	may_settle =
-		(err == -ENOTSUP || err == -EFAULT) && ops->settles_ns && age_ns < START_NS_MAX;
+	may_settle = ((err == -ENOTSUP || err == -EBADMSG || err == -EFAULT) && ops->settles_ns &&
+		      age_ns < START_NS_MAX) ||
+		     (err == -EBADMSG && ++space->nr_doubts < DOUBTS_MAX);
+	if (err == -EBADMSG)
+		err = -ENOTSUP;
 	if (err == -ENOTSUP && age_ns < ops->settles_ns)
 		err = -EAGAIN;
 	found->is_attached = !err;
@@ -439,6 +446,7 @@ static void expect(struct sb_interp *interp, struct space *space, const struct s
 		interp->stats.nr_bytes -= space->arena.nr_bytes;
 		sb_interp_release_names(space);
 		space->has_memory = space->is_go = space->is_full = false;
+		space->nr_doubts = 0;
 		space->plain.nr = 0;
 	}
 	space->expected = *now;

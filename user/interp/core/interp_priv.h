@@ -38,7 +38,7 @@ struct found {
 	struct sb_image image;
 	bool is_attached;	/* attach() succeeded, so detach() is due */
 	bool is_pending;	/* attach() returned -EAGAIN */
-	bool is_doubtful;	/* it refused a young process, and is called again */
+	bool is_doubtful;	/* it refused a young process, or -EBADMSG, and is called again */
 	bool has_gone_bad;	/* sb_interp_fetch() has returned -ENOTSUP for it */
 	uint64_t nr_ok, nr_bad; /* names that were read, and that could not be */
 };
@@ -75,6 +75,7 @@ struct space {
 	struct found *found[FOUND_MAX]; /* up to SB_INTERP_PER_PROC are attached */
 	size_t nr_found;
 	struct sb_labels *labels; /* NULL: none were found */
+	uint32_t nr_doubts;	  /* self-tests that failed; see DOUBTS_MAX */
 	bool is_full;		  /* runtimes beyond FOUND_MAX were counted as refused */
 	bool has_memory;	  /* it had mappings, so it is no kernel thread */
 	bool is_go;

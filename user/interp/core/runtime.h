@@ -98,8 +98,8 @@ struct sb_runtime_ops {
 	bool needs_all_maps;
 	/* Until a process is so old (ns), -ENOTSUP from attach() is taken as -EAGAIN: the dynamic
 	 * linker may not be done, or the interpreter may not have started all it has. If this is
-	 * not 0, attach() is called again after -ENOTSUP and -EFAULT until the process is a minute
-	 * old, because a start can take that long. */
+	 * not 0, attach() is called again after -ENOTSUP, -EBADMSG and -EFAULT until the process is
+	 * a minute old, because a start can take that long. */
 	uint64_t settles_ns;
 	/* Symbols that only files of this runtime define, in .dynsym or .symtab; one of them is
 	 * enough. */
@@ -110,9 +110,11 @@ struct sb_runtime_ops {
 	 * docs/interpreters.md): by what the runtime says of itself, by disassembling an exported
 	 * function, or by a table of known versions. Should take at most a millisecond.
 	 * Return: 0; -EAGAIN when the runtime has not begun yet: it is called again; -ENOTSUP with
-	 * rt->why when the layout is not known; -ESRCH, -ENOMEM, or another error of reading: then
-	 * the runtime is forgotten until the process is looked at again. After an error detach() is
-	 * not called, so attach() frees what it made.
+	 * rt->why when the layout is not known; -EBADMSG with rt->why when the self-test failed,
+	 * though perhaps only because the process was preempted while it changed what was read: it
+	 * is called again, with growing pauses, and -ENOTSUP is assumed after some; -ESRCH,
+	 * -ENOMEM, or another error of reading: then the runtime is forgotten until the process is
+	 * looked at again. After an error detach() is not called, so attach() frees what it made.
 	 */
 	int (*attach)(struct sb_runtime *rt);
 	void (*detach)(struct sb_runtime *rt); /* NULL: nothing to free */
@@ -159,6 +161,8 @@ struct sb_runtime_ops {
  * Return: -ENOTSUP; -ENOMEM. Either is to be returned by attach().
  */
 int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
+/* For attach() after a failed self-test: the same. Return: -EBADMSG; -ENOMEM. */
+int sb_runtime_doubt(struct sb_runtime *rt, const char *why);
 /* A detach() for an rt->state that is NULL or one block from malloc(): it is freed and set to
  * NULL. */
 void sb_runtime_free_state(struct sb_runtime *rt);

@@ -76,6 +76,13 @@ int sb_runtime_refuse(struct sb_runtime *rt, const char *why)
 	return err ? err : -ENOTSUP;
 }
 
+int sb_runtime_doubt(struct sb_runtime *rt, const char *why)
+{
+	int err = sb_runtime_refuse(rt, why);
+
+	return err == -ENOTSUP ? -EBADMSG : err;
+}
+
 void sb_runtime_free_state(struct sb_runtime *rt)
 {
 	free(rt->state);

@@ -287,7 +287,7 @@ static int test_walk(struct sb_runtime *rt, struct sb_interp_walk *walk,
 	return err ? err : walk->nr_frames > 0;
 }
 
-/* Return: 0 or 1, as above; -ENOTSUP: it cannot be so; -ENOMEM. */
+/* Return: 0 or 1, as above; -EBADMSG: it cannot be so; -ENOMEM. */
 static int self_test(struct sb_runtime *rt)
 {
 	sb_cleanup(sb_freep) struct sb_interp_walk *walk = malloc(sizeof(*walk));
@@ -299,7 +299,7 @@ static int self_test(struct sb_runtime *rt)
 		ret = test_walk(rt, walk, &text);
 		if (ret >= 0 || ret == -ENOMEM)
 			break;
-		ret = -ENOTSUP;
+		ret = -EBADMSG;
 	}
 	sb_str_release(&text.name);
 	sb_str_release(&text.file);
@@ -316,7 +316,7 @@ static int attach(struct sb_runtime *rt)
 		return err;
 	if (conf->state == SB_PHP_GLOBAL) {
 		err = self_test(rt);
-		if (err == -ENOTSUP)
+		if (err == -EBADMSG)
 			sb_str_addf(&rt->why, "its memory does not look like PHP %s (%s)",
 				    rt->version, sb_image_build_id(rt->image));
 		if (err < 0)

@@ -73,7 +73,7 @@ static int attach_layout(struct sb_runtime *rt, struct sb_python_layout *layout)
 			    "no thread stack was found at the place where Python "
 			    "%s keeps it (%s)",
 			    rt->version, sb_image_build_id(rt->image));
-		err = -ENOTSUP;
+		err = err == -ENOENT ? -ENOTSUP : err;
 	}
 	if (!err && layout->is_assumed)
 		sb_str_add(&rt->why, "assumed to be laid out like the last known version");

@@ -142,6 +142,7 @@ static int attach(struct sb_runtime *rt)
 	unsigned int major, minor;
 	uint64_t pointer = 0;
 	const char *why;
+	bool is_found;
 	int err;
 
 	if (!ruby)
@@ -154,15 +155,15 @@ static int attach(struct sb_runtime *rt)
 	rt->conf.flags = SB_INTERP_BY_STATE;
 	rt->state = ruby;
 	err = find_all(rt, ruby, &pointer, &why);
-	if (!err) {
-		why = "its frames cannot be read";
+	is_found = !err;
+	if (is_found)
 		err = self_test(rt, pointer);
-	}
 	if (err) {
 		rt->state = NULL;
-		return err == -EAGAIN || err == -ESRCH || err == -ENOMEM
-			       ? err
-			       : sb_runtime_refuse(rt, why);
+		if (err == -EAGAIN || err == -ESRCH || err == -ENOMEM)
+			return err;
+		return is_found ? sb_runtime_doubt(rt, "its frames cannot be read")
+				: sb_runtime_refuse(rt, why);
 	}
 	ruby = NULL; /* rt->state */
 	return 0;

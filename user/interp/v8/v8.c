@@ -135,7 +135,7 @@ static int refuse(struct sb_runtime *rt, const char *why)
 	return -ENOTSUP;
 }
 
-/* Return: 0; -EAGAIN; -ENOTSUP. */
+/* Return: 0; -EAGAIN; -ENOTSUP; -EBADMSG. */
 static int check_version(struct sb_runtime *rt, struct sb_v8 *v8)
 {
 	const uint32_t *number = v8->file.version;
@@ -146,8 +146,10 @@ static int check_version(struct sb_runtime *rt, struct sb_v8 *v8)
 	if (version < VERSION_MIN)
 		return refuse(rt, "stackbpf does not support this version");
 	err = self_test(rt, v8);
-	if (err == -ENOTSUP)
-		return refuse(rt, "its functions do not have the expected layout");
+	if (err == -ENOTSUP) {
+		refuse(rt, "its functions do not have the expected layout");
+		return -EBADMSG;
+	}
 	if (err == -ENOENT && !is_known(version))
 		return -EAGAIN;
 	return err == -ENOENT ? 0 : err;
