@@ -306,6 +306,11 @@ int sb_library_of_mapping(uint32_t tgid, const char *path, uint64_t ino, char **
 	return path_of_mapped(&to, &mapped, ret_path);
 }
 
+static bool is_hidden(int err)
+{
+	return err == -EACCES || err == -EPERM;
+}
+
 int sb_library_find(struct sb_resolving *to, char **ret_path)
 {
 	const char *name = to->spec->file;
@@ -319,6 +324,12 @@ int sb_library_find(struct sb_resolving *to, char **ret_path)
 		err = find_in_cache(name, ret_path);
 	if (err == -ENOENT)
 		err = find_program(name, ret_path);
+	if (err == -ENOENT && to->spec->is_either && is_hidden(to->events_fd))
+		return sb_reason_set(to->reason, to->events_fd,
+				     "event '%s': there is no library or program '%s', and the "
+				     "kernel's list of tracepoints (tracefs) cannot be read",
+				     to->text, name),
+		       to->events_fd;
 	if (err == -ENOENT && to->spec->is_either)
 		return sb_reason_set(
 			       to->reason, 0,

@@ -98,11 +98,11 @@ static int resolve_tracepoint(struct sb_resolving *to)
 
 	if (events_fd < 0 && !to->spec->is_either)
 		return explain_tracefs(to, events_fd);
+	to->events_fd = events_fd;
 	if (to->spec->is_either &&
 	    (events_fd < 0 || (!sb_event_is_glob(to->spec->file) &&
 			       !sb_tracefs_has_category(events_fd, to->spec->file))))
 		return sb_resolve_user(to);
-	to->events_fd = events_fd;
 	err = sb_tracefs_each(events_fd, to->spec->file, to->spec->name, found_tracepoint, to);
 	if (err)
 		return sb_reason_set(to->reason, err, "cannot read the list of tracepoints");

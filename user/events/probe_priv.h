@@ -34,7 +34,7 @@ struct sb_resolving {
 	void *arg;
 	struct sb_reason *reason;
 	size_t nr_found;
-	int events_fd; /* of tracefs, while tracepoints are looked for */
+	int events_fd; /* of tracefs, while tracepoints are looked for; or why it cannot be opened */
 	int file_fd;   /* of the file, while its functions and USDT probes are looked for */
 };
 
