@@ -220,6 +220,9 @@ def test_no_privilege(tmp):
     nobody = {'user': 65534, 'group': 65534, 'extra_groups': (),
               'executable': shutil.copy(STACKBPF, tmp)}
     expect(4, 'root', 'oncpu', '-t', '1', **nobody)
+    done = run('trace', '--list', 'sched:*', **nobody)
+    # A system may let everybody read the list.
+    assert done.returncode == 0 or 'list of tracepoints (tracefs) cannot be read' in done.stderr, done
     done = run('doctor', **nobody)
     assert done.returncode == 4 and 'setcap' in done.stdout, done
 
@@ -241,7 +244,11 @@ def test_nothing_sampled(_):
     with subprocess.Popen(['sleep', '1000']) as idle:
         done = expect(3, f'process {idle.pid} was idle', 'oncpu', '-p', str(idle.pid), '-t', '0.3')
         assert done.stdout == ''
+        both = f'{idle.pid},!{idle.pid}'
+        expect(3, f'both name and exclude (with \'!\') {idle.pid}', 'oncpu', '-p', both, '-t', '0.3')
         idle.kill()
+    done = expect(3, 'raise -F, or use -s', 'oncpu', '--', 'true')
+    assert '-s' not in expect(3, 'raise -F', 'oncpu', '-s', '--', 'true').stderr
     with spinner():
         expect(3, 'no running thread matched', 'oncpu', '-n', 'no-such-name', '-t', '0.3')
 
@@ -328,6 +335,19 @@ def test_snapshot_on_stdout(tmp):
         headers = [line for line in result if line.startswith('#')]
     counts = [int(line.split(';n=')[1].split(';')[0]) for line in headers]
     assert len(counts) >= 2 and counts == sorted(counts), counts
+
+
+def test_snapshot_without_samples(tmp):
+    """A picture needs samples: that is said, and not that a file cannot be written."""
+    with subprocess.Popen(['sleep', '1000']) as idle, \
+            background('oncpu', '-p', str(idle.pid), '-o', f'{tmp}/no.svg') as proc:
+        wait_for(lambda: blocks_signals(proc.pid), 'the start of sampling')
+        proc.send_signal(signal.SIGUSR1)
+        said = proc.stderr.readline()
+        idle.kill()
+        proc.stderr.read()
+    assert "no.svg': there are no samples yet" in said, said
+    assert not os.path.exists(f'{tmp}/no.svg')
 
 
 def test_given_up(tmp):

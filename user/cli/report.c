@@ -522,17 +522,38 @@ static char state_of(uint32_t pid)
 	return sb_procfs_stat(pid, &stat) ? 0 : stat.state;
 }
 
+/* Return: whether a rule excludes this process or thread, which another one names. */
+static bool is_denied(const struct sb_run *run, uint32_t id)
+{
+	const struct sb_targets *targets = &run->config->targets;
+	size_t i;
+
+	for (i = 0; i < targets->tgids.nr; i++)
+		if (targets->tgids.at[i].pid == id && targets->tgids.at[i].rule & SB_RULE_DENY)
+			return true;
+	for (i = 0; i < targets->tids.nr; i++)
+		if (targets->tids.at[i].pid == id && targets->tids.at[i].rule & SB_RULE_DENY)
+			return true;
+	return false;
+}
+
 static void explain_targets(const struct sb_run *run)
 {
-	size_t i, nr_alive = 0, nr_stopped = 0;
+	size_t i, nr_alive = 0, nr_stopped = 0, nr_denied = 0;
 
 	for (i = 0; i < run->targets.nr; i++) {
 		char state = state_of(run->targets.at[i].id);
 
 		nr_alive += state && state != 'Z';
 		nr_stopped += state == 'T' || state == 't';
+		nr_denied += is_denied(run, run->targets.at[i].id);
 	}
-	if (!nr_alive)
+	if (nr_denied == run->targets.nr)
+		sb_err(0,
+		       "nothing was sampled: the targets both name and exclude (with '!') %u; leave "
+		       "one out",
+		       run->targets.at[0].id);
+	else if (!nr_alive)
 		sb_err(0, "nothing was sampled: all targets ended before the first sample; append "
 			  "'-- COMMAND' to sample a command from its start");
 	else if (nr_stopped == nr_alive)
@@ -564,6 +585,22 @@ static void explain_view(const struct sb_run *run, const struct sb_run_figures *
 	sb_report_own_profiles(run, figures, &profiles);
 	if (profiles.len)
 		report_rows("", &profiles);
+}
+
+static void explain_left_out(const uint64_t *stat)
+{
+	uint64_t nr_when = stat[SB_STAT_WHEN_FALSE], nr_weight = stat[SB_STAT_WEIGHT_NONE];
+
+	if (nr_when && nr_weight)
+		sb_err(0,
+		       "nothing was sampled: %llu events were left out by --when, and %llu because "
+		       "their --weight was 0 or less; check these expressions",
+		       (unsigned long long)nr_when, (unsigned long long)nr_weight);
+	else
+		sb_err(0,
+		       "nothing was sampled: %llu events were left out %s; check this expression",
+		       (unsigned long long)(nr_when + nr_weight),
+		       nr_when ? "by --when" : "because their --weight was 0 or less");
 }
 
 /* What to do about lost samples. Of some causes it is only known that they happen. */
@@ -598,11 +635,7 @@ void sb_report_empty(const struct sb_run *run)
 	else if (figures.session.stat[SB_STAT_WHEN_FALSE] +
 			 figures.session.stat[SB_STAT_WEIGHT_NONE] &&
 		 run->config->views.at[0]->kind->options & SB_VIEW_EXPRS)
-		sb_err(0,
-		       "nothing was sampled: %llu events were left out by --when, and %llu because "
-		       "their --weight was 0 or less; check these expressions",
-		       (unsigned long long)figures.session.stat[SB_STAT_WHEN_FALSE],
-		       (unsigned long long)figures.session.stat[SB_STAT_WEIGHT_NONE]);
+		explain_left_out(figures.session.stat);
 	else if (sb_view_has_spans(&run->config->view_opts))
 		sb_report_empty_spans(run, &figures, lost.len ? lost.s : unknown);
 	else if (run->config->views.at[0]->kind->empty)
@@ -613,10 +646,11 @@ void sb_report_empty(const struct sb_run *run)
 		       run->config->view_opts.counter->text,
 		       run->config->freq_hz ? "" : " for its period");
 	else if (run->child && !run->config->all)
-		sb_err(0,
-		       "nothing was sampled: '%s' used too little CPU time; raise -F, or use "
-		       "-s to sample its child processes, too",
-		       run->config->command[0]);
+		sb_err(0, "nothing was sampled: '%s' used too little CPU time; raise -F%s",
+		       run->config->command[0],
+		       run->config->targets.follow_children
+			       ? ""
+			       : ", or use -s to sample its child processes, too");
 	else if (nr_ticks < 2)
 		sb_err(0,
 		       "nothing was sampled: %.0f ms at %u Hz are too short; raise -t or "

@@ -33,7 +33,8 @@ int sb_result_write(const struct sb_output *format, const char *path,
 /**
  * sb_result_cannot_write() - log why an output file could not be written, and what to do
  * @path: the file, as the user gave it
- * @err: the negative errno of making, writing or renaming it
+ * @err: the negative errno of making, writing or renaming it; -ENODATA: of its format, which
+ *	has nothing to show
  *
  * Return: @err.
  */
