@@ -164,9 +164,9 @@ static void tell_own_heaps(const struct sb_alloc_found *found, enum source sourc
 			continue;
 		}
 		if (source == CALLS_OR_PAGES)
-			sb_info("traced calls do not see %s of %s; if they explain less than half "
-				"of the pages, the source is pages",
-				sb_own_heaps[i].objects, sb_own_heaps[i].name);
+			sb_info("%s keeps %s in a heap that traced calls do not see; if they "
+				"explain less than half of the pages, the source is pages",
+				sb_own_heaps[i].name, sb_own_heaps[i].objects);
 		if (source != CALLS)
 			sb_warn("%s keeps %s in a heap of its own, which reuses freed memory "
 				"without a page fault; in pages, code whose objects are gone can "

@@ -210,6 +210,9 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 		      struct sb_str *list)
 {
 	const struct sb_tracing_stats *tracing = &figures->session.tracing;
+	const double cost = 100 * tracing->cost / nr_cpus_of(figures);
+	const double limit = run->config->overhead_max_ppm / 1e4;
+	const bool is_above = cost > limit;
 
 	if (!tracing->is_on)
 		return;
@@ -224,13 +227,14 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 	}
 	(void)sb_str_addf(list,
 			  "source: each call, traced; programs came to probes %.0f times a second, "
-			  "which at %.1f us each cost %.3g %% of all CPUs, below %.4g %% "
-			  "(--max-overhead)\n"
+			  "which at %.1f us each cost %.3g %% of all CPUs, %s %.4g %% "
+			  "(--max-overhead)%s\n"
 			  "memory that was allocated before the run, or by other functions, is not "
 			  "seen: of pages there are %.1f MB, and 'stackbpf memory' shows them",
-			  tracing->hits_per_s, tracing->each_ns / 1e3,
-			  100 * tracing->cost / nr_cpus_of(figures),
-			  run->config->overhead_max_ppm / 1e4, (double)tracing->pages / 1e6);
+			  tracing->hits_per_s, tracing->each_ns / 1e3, cost,
+			  is_above ? "above" : "below", limit,
+			  is_above ? ", but not for so long that tracing had to end" : "",
+			  (double)tracing->pages / 1e6);
 }
 
 static void report_nr(void (*row)(const char *name, const char *value), const char *name,
