@@ -254,6 +254,7 @@ class BadInput(InFolder):
     def test_other_files(self):
         svg = run(text=MANY).stdout
         for text, word in [(svg, "--extract"), (gzip.compress(MANY.encode()), "zcat"),
+                           (gzip.compress(bytes((10, 4, 8, 1, 16, 2))), ".folded"),
                            (b"PERFILE2\x68" + bytes(99), "perf script"), (b"\x7fELF", "program")]:
             self.one_sentence(run(text=text), 1, "standard input", word)
 
