@@ -20,13 +20,30 @@ static bool is_like_any(const char *name, const char *const *globs)
 	return false;
 }
 
+/* Kernel functions where a CPU enters an interrupt. */
+static const char *const interrupt_entries[] = {
+	"asm_sysvec_*",
+	"asm_common_interrupt",
+	"el1_interrupt",
+	"el0_interrupt",
+	"el1h_64_irq*",
+	"el0t_64_irq*",
+	NULL,
+};
+
 void sb_assembly_trim(struct assembly *assembly, size_t first)
 {
 	size_t end = assembly->frames.nr, i, nr_cut;
+	const char *name;
 
-	for (i = assembly->frames.nr; i-- > first && assembly->frames.nr - i <= NR_TRIMMED_MAX;)
-		if (is_like_any(sb_assembly_frame_at(assembly, i)->name, assembly->view->trim))
+	for (i = assembly->frames.nr; i-- > first && assembly->frames.nr - i <= NR_TRIMMED_MAX;) {
+		name = sb_assembly_frame_at(assembly, i)->name;
+		/* What was interrupted may be a tracer, too, but not the one that took this stack. */
+		if (is_like_any(name, interrupt_entries))
+			break;
+		if (is_like_any(name, assembly->view->trim))
 			end = i;
+	}
 	nr_cut = assembly->frames.nr - end;
 	for (i = end; i < assembly->frames.nr; i++)
 		nr_cut -= sb_assembly_frame_at(assembly, i)->is_unnamed;
@@ -162,17 +179,6 @@ static int push_file(struct assembly *assembly, struct sb_stack_cache *stacks,
 	err = sb_object_file_text(object, assembly->opts->file, &assembly->text);
 	return err ? err : sb_assembly_push(assembly, assembly->text.s, SB_FRAME_FILE);
 }
-
-/* Kernel functions where a CPU enters an interrupt. */
-static const char *const interrupt_entries[] = {
-	"asm_sysvec_*",
-	"asm_common_interrupt",
-	"el1_interrupt",
-	"el0_interrupt",
-	"el1h_64_irq*",
-	"el0t_64_irq*",
-	NULL,
-};
 
 int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t kernel)
 {

@@ -70,6 +70,8 @@ static const uint64_t futex[] = { 0x1006, 0x1005, 0x1004, 0x1003 };
 static const uint64_t epoll[] = { 0x1005, 0x1004, 0x1007 }, waking[] = { 0x1006, 0x100a, 0x1009 };
 /* A timer that interrupts a system call. */
 static const uint64_t timer[] = { 0x100a, 0x100c, 0x100b, 0x1007 };
+/* A timer that interrupts another tracer. */
+static const uint64_t traced[] = { 0x100a, 0x100c, 0x100b, 0x100a, 0x1007 };
 
 #define USER(n, ips)                                                                 \
 	{                                                                            \
@@ -82,7 +84,7 @@ static const uint64_t timer[] = { 0x100a, 0x100c, 0x100b, 0x1007 };
 	}
 static const struct sb_batch_stack stacks[] = {
 	USER(1, condvar),   USER(2, mutex),    KERNEL(11, futex), KERNEL(12, epoll),
-	KERNEL(13, waking), KERNEL(14, timer), USER(3, pool),
+	KERNEL(13, waking), KERNEL(14, timer), USER(3, pool),	  KERNEL(15, traced),
 };
 
 struct file {
@@ -376,11 +378,12 @@ static void test_interrupts(void **state)
 		COUNT(8, .kstack = { 14, 1 }, .object = 1),
 		COUNT(7, .ustack = { 2, 1 }, .kstack = { 11, 1 }, .object = 2),
 		COUNT(6, .ustack = { 2, 1 }, .object = 1),
+		COUNT(5, .ustack = { 1, 1 }, .kstack = { 15, 1 }, .object = 1),
 	};
 
 	timer_waker.kstack = (struct sb_stack_id){ 14, 1 };
-	assert_int_equal(resolve(&opts, objects, 2, counts, 4), 0);
-	assert_string_equal(folded, "[interrupt];asm_sysvec_timer;hrtimer_wakeup;sleeper 17\n"
+	assert_int_equal(resolve(&opts, objects, 2, counts, 5), 0);
+	assert_string_equal(folded, "[interrupt];asm_sysvec_timer;hrtimer_wakeup;sleeper 22\n"
 				    "app;root;work;__lll_lock_wait;futex_do_wait;schedule;--;"
 				    "hrtimer_wakeup;asm_sysvec_timer;[interrupt] 7\n"
 				    "app;root;work;__lll_lock_wait;sleeper 6\n");
