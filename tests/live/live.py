@@ -108,7 +108,8 @@ class Sampling:
 
     def __init__(self, work, command):
         self.out, self.result = f'{work}/out.folded', None
-        self.err = open(f'{work}/err', 'w+', encoding='utf-8')
+        # To append: otherwise, when a snapshot reads it, the program goes on to write where that began.
+        self.err = open(f'{work}/err', 'a+', encoding='utf-8')
         self.process = subprocess.Popen([command[0], *ungoverned(command[1:]), '-o', self.out], stderr=self.err)
 
     def _handles_signals(self):
