@@ -46,26 +46,38 @@ static int name_of(const struct bpf_program *prog, char *ret_name, size_t size)
 	return -ENOENT;
 }
 
-static uint32_t find_id(const char *name)
+static const struct sb_kernel_target *find(const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < targets.nr; i++)
 		if (!strcmp(targets.at[i].name, name))
-			return targets.at[i].id;
-	return 0;
+			return &targets.at[i];
+	return NULL;
+}
+
+bool sb_view_has_tracepoint(const char *name)
+{
+	char type[sizeof(targets.at[0].name)];
+	const struct sb_kernel_target *target;
+
+	snprintf(type, sizeof(type), "%s%s", SB_TRACEPOINT_TYPE, name);
+	target = targets.are_found ? find(type) : NULL;
+	return target ? target->id != 0 : libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
 }
 
 static int prepare_load(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
 	const struct kind *kind = &kinds[cookie];
 	const char *section = bpf_program__section_name(prog);
+	const struct sb_kernel_target *target;
 	char name[sizeof(targets.at[0].name)];
 	int id, err = name_of(prog, name, sizeof(name));
 
 	if (err)
 		return err;
-	id = (int)find_id(name);
+	target = find(name);
+	id = target ? (int)target->id : 0;
 	if (!id)
 		id = libbpf_find_vmlinux_btf_id(section + strlen(kind->section), kind->attach_type);
 	if (id < 0)
@@ -109,6 +121,7 @@ struct sb_kernel_targets *sb_attach_types_of(const struct bpf_object *object)
 	struct bpf_program *prog;
 
 	targets.nr = 0;
+	targets.are_found = false;
 	bpf_object__for_each_program(prog, object) {
 		struct sb_kernel_target *target = &targets.at[targets.nr];
 

@@ -346,6 +346,7 @@ static void find_targets(const struct source *source, struct sb_kernel_targets *
 		if (!strncmp(name, prefix, strlen(prefix)))
 			find_target(targets, name, id);
 	}
+	targets->are_found = true;
 }
 
 static int write_types(struct writing *to, const struct names *names)

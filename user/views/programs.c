@@ -114,8 +114,3 @@ bool sb_view_has_calls(void)
 	return sb_can_access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
 	       sb_can_access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK);
 }
-
-bool sb_view_has_tracepoint(const char *name)
-{
-	return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
-}

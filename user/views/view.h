@@ -298,7 +298,8 @@ int sb_view_link_fd(const struct sb_link *link);
 void sb_view_destroy_link(struct sb_link *link);
 
 /* Return: whether programs can attach to this tracepoint (tp_btf), by its name without a category;
- * false also when the kernel's types cannot be read. Takes 15 ms, since it reads all of them. */
+ * false also when the kernel's types cannot be read. Takes 15 ms, since it reads all of them, unless
+ * the object that was opened last has a program for it. */
 bool sb_view_has_tracepoint(const char *name);
 /* Return: whether programs can attach to the tracepoints of single system calls. */
 bool sb_view_has_calls(void);

@@ -352,6 +352,7 @@ struct btf;
 #define SB_ITERATOR_TYPE   "bpf_iter_"
 struct sb_kernel_targets {
 	size_t nr;
+	bool are_found; /* all of them were looked for */
 	struct sb_kernel_target {
 		char name[64];
 		uint32_t id; /* 0: the kernel has no such type */

@@ -108,6 +108,7 @@ static void test_kernel(void **state)
 			 libbpf_find_vmlinux_btf_id("sched_switch", BPF_TRACE_RAW_TP));
 	assert_int_equal(targets.at[1].id, libbpf_find_vmlinux_btf_id("task", BPF_TRACE_ITER));
 	assert_int_equal(targets.at[2].id, 0);
+	assert_true(targets.are_found);
 	assert_true(lseek(fd, 0, SEEK_END) < 1 << 20);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	some = btf__parse(path, NULL);
