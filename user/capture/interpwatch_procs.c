@@ -415,10 +415,19 @@ static void serve_news(struct sb_interpwatch *watch)
 	sb_vec_release(&list);
 }
 
+/* Return: how new the mappings must be for the look that is due. A runtime that has not begun is
+ * looked at again for its memory: no mapping has changed unless that was told. */
+static uint64_t mappings_since(struct sb_interpwatch *watch, const struct proc_walkers *proc)
+{
+	if (proc->is_changed)
+		return proc->changed_ns;
+	return is_told_since(watch, key_of(proc)->tgid, proc->read_ns) ? proc->read_ns : UINT64_MAX;
+}
+
 /* Return: when the next look is due, in ms, or -1. */
 static int serve_looks(struct sb_interpwatch *watch)
 {
-	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX, since_ns;
+	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX;
 	size_t i;
 
 	for (i = watch->procs.nr; i--;) {
@@ -427,8 +436,7 @@ static int serve_looks(struct sb_interpwatch *watch)
 		if (!proc->look_ns)
 			continue;
 		if (proc->look_ns <= now_ns) {
-			since_ns = proc->is_changed ? proc->changed_ns : UINT64_MAX;
-			look(watch, proc, since_ns);
+			look(watch, proc, mappings_since(watch, proc));
 			continue;
 		}
 		if (proc->look_ns < next_ns)
