@@ -193,8 +193,9 @@ def judge(result, what, wanted, wants_lines=True, may_be_cut=False):
         wanted_share = 0.99 if os.getloadavg()[0] < 2 * os.cpu_count() else 0.95
         check(count['with'] >= wanted_share * total, f'{what} {version}: {count["with"]} of {total} have frames')
     for version, mode in wanted:
-        share = whole[version, mode] / max(weights[version, mode], 1)
-        check(share > 0.5, f'{what} {version} {mode}: {100 * share:.0f} % of {weights[version, mode]} are all of it')
+        nr, total = whole[version, mode], weights[version, mode]
+        # Half of them, but for two standard deviations: on a busy machine there are a handful.
+        check(nr > max(0, 0.5 * total - total ** 0.5), f'{what} {version} {mode}: {nr} of {total} are all of it')
 
 
 def check_split(result, started, versions, what):
