@@ -187,6 +187,12 @@ static __always_inline __u64 sb_python_byte(const struct sb_interp_walk *w, __u6
 	return sb_python_word(w, byte / 8) >> 8 * (byte & 7) & 0xff;
 }
 
+/* Return: @check of sb_interp_push() for a code object with these three adjacent words, from that of its file on. */
+static __always_inline __u64 sb_python_check(__u64 file, __u64 name, __u64 qualname)
+{
+	return (file ^ name << 1 ^ qualname << 2) * 0x9e3779b97f4a7c15ull >> 53;
+}
+
 /*
  * Return: the position in @code of the frame at @frame, whose words are in w->at[]: 1 + the number
  * of the code unit (up to 3.9: of the byte); 0: before the first one.
@@ -220,7 +226,7 @@ static __always_inline enum sb_step sb_python_push(struct sb_interp_walk *w, voi
 	__u64 code = sb_python_word(w, conf->code_word) & ~7ull; /* 3.14: _PyStackRef */
 	__u64 owner = sb_python_byte(w, conf->owner_byte);
 	__u32 flags = conf->flags;
-	__u64 name[3] = {}, check;
+	__u64 name[3] = {};
 	enum sb_step step;
 
 	if ((flags & SB_PYTHON_SHIMS) && owner >= SB_PYTHON_OWNER_SHIM) {
@@ -233,9 +239,8 @@ static __always_inline enum sb_step sb_python_push(struct sb_interp_walk *w, voi
 	/* _Py_InitCleanup, pushed below an __init__ that is called without C code. */
 	if ((flags & SB_PYTHON_SHIMS) && name[0] && name[0] == name[1] && name[1] == name[2])
 		return SB_STEP_GO_ON;
-	check = (name[0] ^ name[1] << 1 ^ name[2] << 2) * 0x9e3779b97f4a7c15ull >> 53;
 	step = sb_interp_push(w, code, w->wants_lines ? sb_python_position(w, mem, frame, code) : 0,
-			      check);
+			      sb_python_check(name[0], name[1], name[2]));
 	if (step != SB_STEP_GO_ON)
 		return step;
 	w->at[SB_PYTHON_AT_OPEN] = 1;

@@ -4,6 +4,7 @@
 
 memory.py STACKBPF KEEPER_C KEEPER_PY FAULT [PART...]
 """
+import collections
 import contextlib
 import json
 import mmap
@@ -375,5 +376,82 @@ def recorded():
               f'by its parts: {grew}')
 
 
-run_parts((held, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
+# Functions that differ only in what calls them, one page each in turn: the frames are at the same addresses, and the native
+# stack is the same.
+BENEATH = '''
+import mmap, sys, types
+NR, PAGE = 600, mmap.PAGESIZE
+def touch(memory, at):
+    memory[at] = 1
+def one(memory, at):
+    touch(memory, at)
+def two(memory, at):
+    touch(memory, at)
+def deep(memory, at, nr, last):
+    if nr:
+        deep(memory, at, nr - 1, last)
+    else:
+        last(memory, at)
+def made_0(memory, at): touch(memory, at)
+def made_1(memory, at): touch(memory, at)
+def made(memory, at, nr):
+    # The code is freed at the end, and the next one is made at its address.
+    code = (made_0, made_1)[nr].__code__.replace()
+    types.FunctionType(code, globals())(memory, at)
+def odd(memory):
+    while True:
+        touch(memory, (yield))
+def even(memory):
+    while True:
+        touch(memory, (yield))
+def lines(memory, at, nr):
+    if nr:
+        touch(memory, at)
+    else:
+        touch(memory, at)
+def new():
+    memory = mmap.mmap(-1, NR * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return memory
+memories = [new() for _ in range(5)]
+print('done', flush=True)
+sys.stdin.readline()
+generators = odd(memories[3]), even(memories[3])
+for each in generators:
+    next(each)
+for at in range(0, NR * PAGE, PAGE):
+    nr = at // PAGE % 2
+    (one, two)[nr](memories[0], at)
+for at in range(0, NR * PAGE, PAGE):
+    deep(memories[1], at, 9, (one, two)[at // PAGE % 2])
+for at in range(0, NR * PAGE, PAGE):
+    made(memories[2], at, at // PAGE % 2)
+for at in range(0, NR * PAGE, PAGE):
+    generators[at // PAGE % 2].send(at)
+for at in range(0, NR * PAGE, PAGE):
+    lines(memories[4], at, at // PAGE % 2)
+print('done', flush=True)
+sys.stdin.readline()
+'''
+
+
+def beneath():
+    """A thread that faults at one place again and again, below other frames each time."""
+    with keeping(sys.executable, '-c', BENEATH) as process:
+        assert process.stdout.readline() == 'done\n'
+        with sampling(BINARY, 'memory', '-p', str(process.pid), '--lines', '--max-overhead=off') as run:
+            go(process)
+        result = run.result
+    pages = collections.Counter()
+    for stack, weight in result.stacks.items():
+        callers = [each for each in stack if re.match(r'(one|two|deep|made_|odd|even|lines)', each)]
+        if callers and any(each.startswith('touch ') for each in stack):
+            pages[f'{len(callers)} {callers[-1]}'] += weight // mmap.PAGESIZE
+    # The code of made_0 and made_1 may be gone when its name is read.
+    made = {name: pages.pop(name) for name in list(pages) if name.startswith('1 made')}
+    check(all(nr <= 300 for nr in made.values()), f'no code has the name of what replaced it: {made}')
+    check(len(pages) == 8 and set(pages.values()) == {300}, f'half of the pages each: {pages}')
+
+
+run_parts((beneath, held, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
 done()

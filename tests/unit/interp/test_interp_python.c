@@ -198,6 +198,42 @@ static void put_code(uint64_t addr)
 	memcpy(there.byte + 5632 + 32, "\xd9\x01\x02\xf8", 4);
 }
 
+/* A frame of the code object at BASE + 4096. */
+static int describe(uint64_t position, struct sb_runtime_text *text)
+{
+	const uint64_t *words = &there.word[(4096 + 112) / 8];
+	uint64_t check = sb_python_check(words[0], words[1], words[2]);
+	const struct sb_interp_frame frame = { BASE + 4096,
+					       check << SB_WHERE_CHECK_SHIFT | position };
+
+	return sb_python_code(&memory, &layout, &frame, text);
+}
+
+/* The frame of a code object that was freed has the name of none that was made at its address. */
+static void replaced_code(void **state)
+{
+	struct sb_runtime_text text = {};
+	struct sb_interp_frame frame;
+
+	begin();
+	put_code(BASE + 4096);
+	put_text(BASE + 5376, "old", 3, 1, true);
+	put_text(BASE + 5888, "new", 3, 1, true);
+	put_frame(BASE + 2048, BASE + 4096, 0, 0, 0);
+	run();
+	assert_int_equal(walk.nr_frames, 1);
+	frame = walk.frame[0];
+	assert_int_equal(sb_python_code(&memory, &layout, &frame, &text), 0);
+	assert_string_equal(text.name.s, "old");
+	put(BASE + 4096 + 120, BASE + 5888);
+	put(BASE + 4096 + 128, BASE + 5888);
+	sb_str_clear(&text.name);
+	assert_int_equal(sb_python_code(&memory, &layout, &frame, &text), -EBADMSG);
+	assert_int_equal(text.name.len, 0);
+	sb_str_release(&text.name);
+	sb_str_release(&text.file);
+}
+
 static void names_and_lines(void **state)
 {
 	static const uint16_t wide[] = { 'f', 0xe9, 0x20ac, 0xd800, 1 };
@@ -206,18 +242,18 @@ static void names_and_lines(void **state)
 	begin();
 	put_code(BASE + 4096);
 	put_text(BASE + 5376, wide, 5, 2, false);
-	assert_int_equal(sb_python_code(&memory, &layout, BASE + 4096, 2, &text), 0);
+	assert_int_equal(describe(2, &text), 0);
 	assert_string_equal(text.name.s, "f\xc3\xa9\xe2\x82\xac??");
 	assert_string_equal(text.file.s, "/src/a.py");
 	assert_int_equal(text.line, 8);
-	assert_int_equal(sb_python_code(&memory, &layout, BASE + 4096, 3, &text), 0);
+	assert_int_equal(describe(3, &text), 0);
 	assert_int_equal(text.line, 0);
 	/* Not a code object; a name longer than any. */
 	put(BASE + 4096 + 8, BASE + 7000);
-	assert_int_equal(sb_python_code(&memory, &layout, BASE + 4096, 2, &text), -EFAULT);
+	assert_int_equal(describe(2, &text), -EFAULT);
 	put(BASE + 4096 + 8, layout.code_type);
 	put(BASE + 5376 + 16, 1u << 20);
-	assert_int_equal(sb_python_code(&memory, &layout, BASE + 4096, 2, &text), -EBADMSG);
+	assert_int_equal(describe(2, &text), -EBADMSG);
 	sb_str_release(&text.name);
 	sb_str_release(&text.file);
 }
@@ -239,7 +275,7 @@ static void noise(void **state)
 		assert_in_range(walk.nr_frames, 0, SB_INTERP_FRAMES_MAX);
 		sb_str_clear(&text.name);
 		sb_str_clear(&text.file);
-		sb_python_code(&memory, &layout, BASE + 4096, (uint64_t)rand() % 999, &text);
+		describe((uint64_t)rand() % 999, &text);
 		memcpy(table, there.byte, sizeof(table));
 		for (uint32_t minor = 6; minor < 16; minor++)
 			sb_python_line(SB_PYTHON(3, minor), table, sizeof(table), (uint32_t)rand(),
@@ -257,6 +293,7 @@ int main(void)
 		cmocka_unit_test(no_python_in_this_thread),
 		cmocka_unit_test(cycles_end),
 		cmocka_unit_test(names_and_lines),
+		cmocka_unit_test(replaced_code),
 		cmocka_unit_test(noise),
 	};
 

@@ -98,8 +98,7 @@ static int attach(struct sb_runtime *rt)
 static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text)
 {
-	return sb_python_code(rt->memory, rt->state, frame->obj, sb_where_position(frame->where),
-			      text);
+	return sb_python_code(rt->memory, rt->state, frame, text);
 }
 
 static const char *const anchors[] = { "_PyEval_EvalFrameDefault", NULL };

@@ -124,27 +124,31 @@ static int check_type(const struct sb_memory *memory, const struct sb_python_lay
 }
 
 int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout *layout,
-		   uint64_t addr, uint64_t position, struct sb_runtime_text *text)
+		   const struct sb_interp_frame *frame, struct sb_runtime_text *text)
 {
-	uint64_t name, file;
+	uint64_t addr = frame->obj, name;
+	uint64_t words[3]; /* file, name, qualname */
 	int err = check_type(memory, layout, addr);
 
+	if (!err)
+		err = sb_memory_read(memory, words, sizeof(words), addr + layout->name - 8u);
+	/* Another object may have been made at the address. */
+	if (!err && sb_python_check(words[0], words[1], words[2]) != sb_where_check(frame->where))
+		err = -EBADMSG;
 	if (!err)
 		err = sb_memory_u64(
 			memory, addr + (layout->qualname ? layout->qualname : layout->name), &name);
 	if (!err)
-		err = sb_memory_u64(memory, addr + layout->name - 8u, &file);
-	if (!err)
 		err = add_text(memory, layout, name, &text->name);
 	if (!err) {
-		err = add_text(memory, layout, file, &text->file);
+		err = add_text(memory, layout, words[0], &text->file);
 		/* compile() takes an empty file name. */
 		if (err && err != -ENOMEM) {
 			sb_str_clear(&text->file);
 			err = 0;
 		}
 	}
-	if (!err && position != UINT64_MAX)
-		err = add_line(memory, layout, addr, position, &text->line);
+	if (!err)
+		err = add_line(memory, layout, addr, sb_where_position(frame->where), &text->line);
 	return err;
 }

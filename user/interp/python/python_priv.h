@@ -66,12 +66,11 @@ int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *l
  */
 int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout);
 
-/* Append name and file of the code object at @addr to @text, and set the line of @position (as in
- * sb_step_python.h) unless that is UINT64_MAX; a file that cannot be read is left empty. Return: as
- * describe() of struct sb_runtime_ops: 0; -EFAULT, -ESRCH or -EPERM: unreadable; -EBADMSG: it is no
- * code object; -ENOMEM. */
+/* Append name and file of the code object of @frame to @text, and set the line of the frame's position;
+ * a file that cannot be read is left empty. Return: as describe() of struct sb_runtime_ops: 0; -EFAULT, -ESRCH or
+ * -EPERM: unreadable; -EBADMSG: there is no code object, or another one than that of the frame; -ENOMEM. */
 int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout *layout,
-		   uint64_t addr, uint64_t position, struct sb_runtime_text *text);
+		   const struct sb_interp_frame *frame, struct sb_runtime_text *text);
 
 /*
  * Look up the line of @position (as sb_step_python.h defines it) in a copy of a code object's line

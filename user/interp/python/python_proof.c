@@ -39,8 +39,7 @@ static bool is_code(struct proof *p, const struct sb_interp_frame *frame)
 	memory.recent = &recent;
 	sb_str_clear(&p->text.name);
 	sb_str_clear(&p->text.file);
-	return !sb_python_code(&memory, p->layout, frame->obj, sb_where_position(frame->where),
-			       &p->text);
+	return !sb_python_code(&memory, p->layout, frame, &p->text);
 }
 
 static void walk_thread(struct proof *p)
