@@ -10,15 +10,51 @@
 
 #include "store/dict.h"
 
+/* While no part has more than this, no bound is near and no share matters. */
+#define SB_DICT_PLENTY	    (1u << 19)
+#define SB_DICT_PLENTY_TEXT (SB_DICT_TEXT_MAX / 2)
+
+/* Return: how many entries of @part there are; of SB_DICT_PART_TEXT, bytes. */
+static inline uint64_t sb_dict_nr(const struct sb_dict *dict, enum sb_dict_part part)
+{
+	const uint64_t nr[SB_DICT_PART_MAX] = {
+		[SB_DICT_PART_STRINGS] = dict->strings.strs.nr,
+		[SB_DICT_PART_TEXT] = dict->nr_text_bytes,
+		[SB_DICT_PART_FRAMES] = dict->frames.nr,
+		[SB_DICT_PART_NODES] = dict->nodes.nr,
+		[SB_DICT_PART_TAGS] = dict->tags.nr,
+		[SB_DICT_PART_ROWS] = dict->rows.nr,
+	};
+
+	return nr[part];
+}
+
+/* What the two functions below do when a bound may be near. */
+int sb_dict_need_share(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more);
+void sb_dict_charge_owner(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr);
+
 /*
  * Check that there is room for @nr_more entries (bytes of SB_DICT_PART_TEXT), one at least, and
  * that the owner that is charged (sb_dict_set_owner()) has not used its share. With may_use_spare
- * or is_unbounded shares do not count. Return: 0; -E2BIG if not; -ENOMEM.
+ * or is_unbounded shares do not count. Inlined, because a file is read by some hundred thousand
+ * calls with a constant @part. Return: 0; -E2BIG if not; -ENOMEM.
  */
-int sb_dict_need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more);
+static inline int sb_dict_need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more)
+{
+	const uint64_t plenty = part == SB_DICT_PART_TEXT ? SB_DICT_PLENTY_TEXT : SB_DICT_PLENTY;
+
+	if (!dict->shares && sb_dict_nr(dict, part) + nr_more <= plenty)
+		return 0;
+	return sb_dict_need_share(dict, part, nr_more);
+}
+
 /* Charge the owner with @nr entries of @part, for which sb_dict_need_room() found room, and which
  * were added since. */
-void sb_dict_charge(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr);
+static inline void sb_dict_charge(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr)
+{
+	if (dict->shares)
+		sb_dict_charge_owner(dict, part, nr);
+}
 
 /*
  * Append an entry from a file without looking for a duplicate: nothing relies on entries being

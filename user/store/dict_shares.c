@@ -21,19 +21,11 @@ static const struct part_bound {
 };
 _Static_assert(SB_ARRAY_SIZE(bounds) == SB_DICT_PART_MAX, "a bound for each part");
 
-static uint64_t nr_of(const struct sb_dict *dict, enum sb_dict_part part)
-{
-	const uint64_t nr[] = {
-		[SB_DICT_PART_STRINGS] = dict->strings.strs.nr,
-		[SB_DICT_PART_TEXT] = dict->nr_text_bytes,
-		[SB_DICT_PART_FRAMES] = dict->frames.nr,
-		[SB_DICT_PART_NODES] = dict->nodes.nr,
-		[SB_DICT_PART_TAGS] = dict->tags.nr,
-		[SB_DICT_PART_ROWS] = dict->rows.nr,
-	};
-
-	return nr[part];
-}
+/* The least of all bounds, less the quarter for which there are shares (share.c). */
+_Static_assert(SB_DICT_PLENTY <= (SB_DICT_ROWS_MAX - SB_DICT_SPARE_ROWS) / 4 * 3,
+	       "rows are plenty");
+_Static_assert(SB_DICT_PLENTY_TEXT <= (SB_DICT_TEXT_MAX - SB_DICT_SPARE_TEXT) / 4 * 3,
+	       "text is plenty");
 
 /* Which entries have been charged to an owner already. */
 struct charged {
@@ -155,9 +147,10 @@ static uint32_t owner_of(struct sb_dict *dict)
 	return dict->owner_id;
 }
 
-int sb_dict_need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more)
+int sb_dict_need_share(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more)
 {
-	uint64_t nr = nr_of(dict, part) + nr_more - 1, max = bounds[part].max - bounds[part].spare;
+	uint64_t nr = sb_dict_nr(dict, part) + nr_more - 1,
+		 max = bounds[part].max - bounds[part].spare;
 	int err;
 
 	if (dict->is_unbounded)
@@ -172,10 +165,9 @@ int sb_dict_need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_
 	return sb_share_allows(max, nr, dict->shares->nr[owner_of(dict)][part]) ? 0 : -E2BIG;
 }
 
-void sb_dict_charge(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr)
+void sb_dict_charge_owner(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr)
 {
-	if (dict->shares)
-		dict->shares->nr[owner_of(dict)][part] += nr;
+	dict->shares->nr[owner_of(dict)][part] += nr;
 }
 
 uint32_t sb_dict_owner(const struct sb_dict *dict)
