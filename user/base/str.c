@@ -102,25 +102,6 @@ const char *sb_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-bool sb_text_is(const char *s, size_t len, const char *text)
-{
-	return len == strlen(text) && !memcmp(s, text, len);
-}
-
-bool sb_text_begins(const char *s, size_t len, const char *text)
-{
-	size_t nr = strlen(text);
-
-	return len >= nr && !memcmp(s, text, nr);
-}
-
-bool sb_text_ends(const char *s, size_t len, const char *text)
-{
-	size_t nr = strlen(text);
-
-	return len >= nr && !memcmp(s + len - nr, text, nr);
-}
-
 bool sb_glob_matches(const char *glob, size_t glob_len, const char *text)
 {
 	const char *end = glob + glob_len, *star = NULL, *from = NULL;

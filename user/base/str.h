@@ -50,9 +50,24 @@ bool sb_glob_matches(const char *glob, size_t glob_len, const char *text);
 
 /* Return: whether the @len bytes at @s, which need no NUL behind them, are the string @text; begin
  * with it; end with it. */
-bool sb_text_is(const char *s, size_t len, const char *text);
-bool sb_text_begins(const char *s, size_t len, const char *text);
-bool sb_text_ends(const char *s, size_t len, const char *text);
+static inline bool sb_text_is(const char *s, size_t len, const char *text)
+{
+	return len == __builtin_strlen(text) && !__builtin_memcmp(s, text, len);
+}
+
+static inline bool sb_text_begins(const char *s, size_t len, const char *text)
+{
+	size_t nr = __builtin_strlen(text);
+
+	return len >= nr && !__builtin_memcmp(s, text, nr);
+}
+
+static inline bool sb_text_ends(const char *s, size_t len, const char *text)
+{
+	size_t nr = __builtin_strlen(text);
+
+	return len >= nr && !__builtin_memcmp(s + len - nr, text, nr);
+}
 
 /* Return: whether the two strings are equal. */
 static inline bool sb_streq(const char *a, const char *b)

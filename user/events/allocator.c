@@ -323,14 +323,6 @@ static size_t len_without_class(const char *name)
 	return at - class_len;
 }
 
-static bool is_of_row(const struct allocating *row, const char *function)
-{
-	const char *name = without_prefix(function);
-	const size_t len = len_without_class(name);
-
-	return strlen(row->name) == len && !strncmp(row->name, name, len);
-}
-
 /* A heap whose own function is probed is seen. */
 static void note_seen(struct finding *finding, const char *function)
 {
@@ -347,12 +339,14 @@ static int found_function(struct sb_resolving *to, const char *name, const struc
 {
 	struct finding *finding = to->arg;
 	const size_t before = finding->probes->places.nr;
+	const char *bare = without_prefix(probe->function);
+	const size_t len = len_without_class(bare);
 	size_t i;
 	int err;
 
 	(void)name;
 	for (i = 0; i < SB_ARRAY_SIZE(functions); i++)
-		if (functions[i].of & finding->is && is_of_row(&functions[i], probe->function))
+		if (functions[i].of & finding->is && sb_text_is(bare, len, functions[i].name))
 			break;
 	if (i == SB_ARRAY_SIZE(functions))
 		return 0;
@@ -376,7 +370,7 @@ static int found_marker(struct sb_resolving *to, const char *name, const struct 
 			finding->is = (finding->is & (GO | GO_BY_SIZE)) | OTHERS;
 	if (sb_streq(go_marker, probe->function))
 		finding->is |= GO;
-	if (len_without_class(probe->function) < strlen(probe->function))
+	if (probe->function[len_without_class(probe->function)])
 		finding->is |= GO_BY_SIZE;
 	for (i = 0; sb_own_heaps[i].name; i++)
 		if (sb_streq(sb_own_heaps[i].function, probe->function))
