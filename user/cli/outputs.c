@@ -445,17 +445,29 @@ static void show_progress(struct sb_run_sink *sink, struct sb_run *run)
 }
 
 /* What could not be written before the end is said, and may be possible later. */
+static void take_snapshot(struct sb_result_sink *result, struct sb_run *run)
+{
+	const bool is_of_held = sb_view_is_of_held(run->config->views.at[sb_run_shown(run)]);
+	int err = write_result(result, run, false);
+
+	if (!err)
+		sb_info("wrote a snapshot%s; sampling goes on",
+			is_of_held
+				? " without any memory, because what is held is looked at when the run ends"
+				: "");
+	else if (err == -ENODATA)
+		sb_info("%s; sampling goes on",
+			is_of_held ? "what is held is looked at when the run ends"
+				   : "there are no samples yet");
+}
+
 static int take(struct sb_run_sink *sink, struct sb_run *run)
 {
 	struct sb_result_sink *result = (struct sb_result_sink *)sink;
 
 	sb_result_sink_clear(result);
 	if (!run->end_ns) {
-		if (!write_result(result, run, false))
-			sb_info("wrote a snapshot%s; sampling goes on",
-				sb_view_is_of_held(run->config->views.at[sb_run_shown(run)])
-					? " without any memory, because what is held is looked at when the run ends"
-					: "");
+		take_snapshot(result, run);
 		return 0;
 	}
 	if (!sb_run_has_samples(run))

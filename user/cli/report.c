@@ -539,20 +539,24 @@ static bool is_denied(const struct sb_run *run, uint32_t id)
 
 static void explain_targets(const struct sb_run *run)
 {
-	size_t i, nr_alive = 0, nr_stopped = 0, nr_denied = 0;
+	size_t i, nr = 0, nr_alive = 0, nr_stopped = 0;
+	uint32_t first = run->targets.at[0].id;
 
 	for (i = 0; i < run->targets.nr; i++) {
-		char state = state_of(run->targets.at[i].id);
+		uint32_t id = run->targets.at[i].id;
+		char state = state_of(id);
 
+		if (is_denied(run, id))
+			continue;
+		first = nr++ ? first : id;
 		nr_alive += state && state != 'Z';
 		nr_stopped += state == 'T' || state == 't';
-		nr_denied += is_denied(run, run->targets.at[i].id);
 	}
-	if (nr_denied == run->targets.nr)
+	if (!nr)
 		sb_err(0,
 		       "nothing was sampled: the targets both name and exclude (with '!') %u; leave "
 		       "one out",
-		       run->targets.at[0].id);
+		       first);
 	else if (!nr_alive)
 		sb_err(0, "nothing was sampled: all targets ended before the first sample; append "
 			  "'-- COMMAND' to sample a command from its start");
@@ -560,13 +564,12 @@ static void explain_targets(const struct sb_run *run)
 		sb_err(0,
 		       "nothing was sampled: process %u is stopped by a signal or a debugger; let it "
 		       "continue, such as with 'kill -CONT %u'",
-		       run->targets.at[0].id, run->targets.at[0].id);
+		       first, first);
 	else
 		sb_err(0,
 		       "nothing was sampled: %s %u %s idle; to see where processes wait, "
 		       "use 'stackbpf offcpu'",
-		       run->targets.nr == 1 ? "process" : "processes like", run->targets.at[0].id,
-		       run->targets.nr == 1 ? "was" : "were");
+		       nr == 1 ? "process" : "processes like", first, nr == 1 ? "was" : "were");
 }
 
 /* Its view says why. What could not be read may be another reason. */
@@ -593,14 +596,15 @@ static void explain_left_out(const uint64_t *stat)
 
 	if (nr_when && nr_weight)
 		sb_err(0,
-		       "nothing was sampled: %llu events were left out by --when, and %llu because "
-		       "their --weight was 0 or less; check these expressions",
-		       (unsigned long long)nr_when, (unsigned long long)nr_weight);
+		       "nothing was sampled: --when left out %llu event%s, and a --weight of 0 or less "
+		       "%llu; check these expressions",
+		       (unsigned long long)nr_when, nr_when == 1 ? "" : "s",
+		       (unsigned long long)nr_weight);
 	else
-		sb_err(0,
-		       "nothing was sampled: %llu events were left out %s; check this expression",
+		sb_err(0, "nothing was sampled: %s left out %llu event%s; check this expression",
+		       nr_when ? "--when" : "a --weight of 0 or less",
 		       (unsigned long long)(nr_when + nr_weight),
-		       nr_when ? "by --when" : "because their --weight was 0 or less");
+		       nr_when + nr_weight == 1 ? "" : "s");
 }
 
 /* What to do about lost samples. Of some causes it is only known that they happen. */

@@ -64,10 +64,7 @@ int sb_result_cannot_write(const char *path, int err)
 	struct stat st;
 
 	if (err == -ENODATA) {
-		sb_err(0,
-		       "cannot write '%s': there are no samples yet, and its format cannot do "
-		       "without; try again later",
-		       path);
+		sb_err(0, "cannot write '%s': its format needs samples, and there are none", path);
 		return err;
 	}
 	if (err == -EEXIST) {
@@ -106,8 +103,9 @@ int sb_result_write_by(const char *path, sb_result_writer writer, const void *ar
 	/* The reader has enough: that is its right. */
 	if (!err || err == -EPIPE)
 		return 0;
-	return is_stdout && err != -ENODATA ? sb_err(err, "cannot write to standard output")
-					    : sb_result_cannot_write(path, err);
+	return is_stdout && err != -ENODATA
+		       ? sb_err(err, "cannot write to standard output")
+		       : sb_result_cannot_write(is_stdout ? "standard output" : path, err);
 }
 
 struct written {
