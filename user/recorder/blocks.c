@@ -406,7 +406,11 @@ static int enqueue_all(struct sb_blocks *blocks, struct sb_run *run)
 	for (; head.kind < blocks->opts.nr_kinds && !err; head.kind++) {
 		head.divisor = run->units[head.kind].divisor;
 		fill_figures(blocks, run, &head);
-		err = enqueue(blocks, run, &head, series, nr_series);
+		/* At the end there may be nothing since the last block, and a length of 0 would mean
+		 * the whole period. */
+		if (head.figure[SB_BLOCK_SAMPLED_MS] || head.figure[SB_BLOCK_SAMPLES] ||
+		    head.figure[SB_BLOCK_LOST])
+			err = enqueue(blocks, run, &head, series, nr_series);
 	}
 	return err;
 }
