@@ -143,14 +143,16 @@ static uint32_t space_of(struct sb_resident *resident, const struct sb_sample_ke
 		.key = process_of(key),
 		.start_ticks = key->start_ns / tick_ns,
 	};
-	uint32_t at = next_of(resident, *chain_of(resident, key->tgid), key->tgid);
+	const uint32_t first = next_of(resident, *chain_of(resident, key->tgid), key->tgid);
 	struct space *space;
+	uint32_t at;
 
-	for (; at; at = next_of(resident, space->next, key->tgid)) {
-		space = &resident->spaces.at[at];
-		/* That it has ended may be known before all of its stacks are. */
-		if (is_of(space, key))
+	/* That it has ended, or runs another program, may be known before all of its stacks are. */
+	for (at = first; at; at = next_of(resident, resident->spaces.at[at].next, key->tgid))
+		if (is_of(&resident->spaces.at[at], key))
 			return at;
+	for (at = first; at; at = next_of(resident, space->next, key->tgid)) {
+		space = &resident->spaces.at[at];
 		if (space->is_ended)
 			continue;
 		if (space->is_expected && space->start_ticks == new.start_ticks) {
@@ -226,9 +228,10 @@ void sb_resident_bury(struct sb_resident *resident)
 {
 	uint32_t i;
 
-	if (resident->nr_dead)
+	if (resident->nr_dead || resident->has_late)
 		sb_pagetab_sweep(&resident->pages, keeps_alive, resident);
 	resident->nr_dead = 0;
+	resident->has_late = false;
 	for (i = 1; i < resident->spaces.nr; i++) {
 		const struct space *space = &resident->spaces.at[i];
 
@@ -387,6 +390,7 @@ static int add_fault(struct sb_resident *resident, const struct sb_fault_record 
 	owner = &resident->owners.at[at];
 	space = &resident->spaces.at[owner->space];
 	page.space = owner->space;
+	resident->has_late |= space->is_ended;
 	resident->stats.nr_faults++;
 	owner->last_ns = space->fault_ns = fault->now_ns;
 	owner->nr_idle = 0;
@@ -675,8 +679,8 @@ int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids
 	return err;
 }
 
-/* What is held is counted while its process lives, with the mappings of that time; else with those of the
- * last fault. */
+/* What a living process holds is counted with the mappings of that time, what an ended one held with those
+ * of its last fault. So a process that holds an early page and lives on keeps nothing of others. */
 uint64_t sb_resident_oldest_ns(const struct sb_resident *resident)
 {
 	uint64_t oldest_ns = UINT64_MAX;
@@ -687,7 +691,9 @@ uint64_t sb_resident_oldest_ns(const struct sb_resident *resident)
 	for (i = 0; i < resident->owners.nr; i++) {
 		const struct owner *owner = &resident->owners.at[i];
 
-		if (owner->id && owner->last_ns && owner->last_ns < oldest_ns)
+		if (owner->id && owner->last_ns && owner->last_ns < oldest_ns &&
+		    (resident->opts.what == SB_MEMORY_CHURN ||
+		     resident->spaces.at[owner->space].is_ended))
 			oldest_ns = owner->last_ns;
 	}
 	return oldest_ns;

@@ -109,7 +109,7 @@ int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uin
 int sb_resident_look(struct sb_resident *resident);
 /*
  * Get the counts since the last call: none before sb_resident_look(), unless what came and went is
- * asked for. They belong to @resident and are valid until the next call; *ret_counts may be NULL
+ * asked for, or enough processes have ended, whose last memory is counted at once. They belong to @resident and are valid until the next call; *ret_counts may be NULL
  * when there are none. Return: 0; -ENOMEM: both out-parameters are set, and counts are missing.
  */
 int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,

@@ -9,13 +9,15 @@
 #include "capture/resident_priv.h"
 #include "views/skel.h"
 
-/* Owners without anything for so many looks are evicted. A fault that was shipped when the BPF side was
- * told to ship its owner again has come by then. */
-#define IDLE_TOLD 2u
-#define IDLE_GONE 4u
+/* Owners without anything are evicted after so many looks; those of ended processes after IDLE_TOLD looks or
+ * burials. A fault that was shipped when the BPF side was told to ship its owner again has come by then. */
+#define IDLE_TOLD      2u
+#define IDLE_GONE      4u
 
-/* So many processes end between two burials, each of which looks at all owners and pages. */
-#define DEAD_MAX  64u
+/* A burial looks at all owners and pages. So this many processes end between two, and one for this many pages that
+ * are remembered. */
+#define DEAD_MAX       64u
+#define PAGES_PER_DEAD 2048u
 
 struct adding {
 	struct sb_resident *resident;
@@ -377,7 +379,10 @@ static void drop_runs(struct sb_resident *resident)
  */
 static bool is_time_to_bury(const struct sb_resident *resident)
 {
+	const bool is_short = resident->owners.nr > SB_RESIDENT_OWNERS_MAX / 2;
+
 	return resident->nr_dead >= DEAD_MAX &&
+	       (is_short || resident->nr_dead >= resident->pages.nr / PAGES_PER_DEAD) &&
 	       (resident->opts.what != SB_MEMORY_OLD || !sb_resident_counts_ended(resident));
 }
 

@@ -65,6 +65,7 @@ struct sb_resident {
 	uint32_t of_tgid[SPACE_CHAINS]; /* the first space of processes whose tgid has this rest */
 	uint32_t free_space;		/* none before it is free, but [0] */
 	uint32_t nr_dead;		/* spaces that have ended since the last burial */
+	bool has_late;			/* since then, a page came to a space that had ended */
 	bool is_looking;		/* counts are due */
 	uint64_t looked_ns, last_looked_ns; /* the last look, and the one before */
 	uint64_t begin_ns, time_ns;	    /* the unit of sb_page.time, which is since begin_ns */

@@ -264,6 +264,7 @@ void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *fig
 	report_nr(row, "bytes swapped", stats->sum.swapped);
 	report_nr(row, "bytes that came and went", stats->churn);
 	report_nr(row, "processes ended", stats->nr_ended);
+	report_nr(row, "programs replaced by execve", stats->nr_replaced);
 	report_nr(row, "bytes held at their end", stats->ended);
 	report_nr(row, "bytes at the most", stats->ended_peak);
 	report_nr(row, "processes left out", stats->nr_left_out);
