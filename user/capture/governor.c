@@ -5,7 +5,7 @@
 
 #define WINDOW_NS_MIN	 (300ull * SB_NS_PER_MS)
 /* What a run may be in debt before it is throttled (is_exact): so much time at the limit, and no more CPU time. */
-#define DEBT_S		 2.5
+#define DEBT_S		 5.0
 #define DEBT_NS_MAX	 (200.0 * SB_NS_PER_MS)
 /* Where own time is more than the limit whatever is throttled, debt would grow without end: it is cut here. */
 #define DEBT_TIMES_MAX	 2.0
@@ -222,7 +222,8 @@ static bool repay(struct sb_governor *governor, double bpf, double own)
 	double times = 1;
 
 	while (step < governor->step_max && step < governor->step + governor->opts.jump_max &&
-	       bpf * times > limit * BPF_ROOM_MIN && expect(bpf, own, times) > limit * REPAYS) {
+	       bpf * times > limit * BPF_ROOM_MIN &&
+	       expect(bpf, step < governor->opts.own_step_max ? own : 0, times) > limit * REPAYS) {
 		times /= 2;
 		step++;
 	}

@@ -25,11 +25,12 @@
  *
  * If each step is known to halve the time in BPF (is_exact), it keeps an account: what is spent above
  * the limit is debt, which is repaid later. It throttles when two windows in a row are over the limit,
- * and when the debt is more than 2.5 seconds at the limit, or 0.2 s of CPU time if that is less, without
+ * and when the debt is more than five seconds at the limit, or 0.2 s of CPU time if that is less, without
  * waiting for the end of the window; and by as many steps as bring the cost to half of the limit. When the debt is repaid, and four windows in
  * a row say that there is room for it, it takes back at once all steps that are not needed any more.
- * So a storm costs no more than the limit, on average, from about ten seconds on, and the rate is
- * back a few seconds after its end.
+ * So a storm costs no more than the limit, on average, from about twenty seconds on, and the rate is
+ * back a few seconds after its end. While the run starts up, own time counts as far as it is what
+ * taking the samples costs: no more than the time in BPF.
  */
 #ifndef SB_CAPTURE_GOVERNOR_H
 #define SB_CAPTURE_GOVERNOR_H
