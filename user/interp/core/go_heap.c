@@ -340,6 +340,9 @@ static int read_buckets(struct sb_go_heap *heap, const struct sb_memory *memory,
 	if (!err && tally.nr && is_without != heap->is_without_bytes) {
 		heap->is_without_bytes = is_without;
 		err = read_list(heap, memory, addr, look, &tally);
+		/* A few that were read in the midst of a change prove nothing. */
+		if (!err && (2 * tally.nr_with_bytes < tally.nr) != is_without)
+			err = -EBADMSG;
 	}
 	return !err && tally.nr_odd > 1 + look->use.nr / 8 ? -EBADMSG : err;
 }

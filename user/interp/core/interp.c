@@ -215,7 +215,8 @@ static int refuse(struct sb_interp *interp, struct sb_runtime *rt)
 	return err ? err : -ENOTSUP;
 }
 
-/* Return: nanoseconds since the process began; if that is not known, it counts as old. */
+/* Return: nanoseconds since the process began, perhaps with another program; if that is not known, it
+ * counts as old. */
 static uint64_t age_of(const struct space *space)
 {
 	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -228,7 +229,8 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 		  const struct sb_image *image, const struct sb_process_maps *maps)
 {
 	struct found *found = find_found(space, ops, image);
-	uint64_t age_ns;
+	const bool has_room = nr_attached(space) < SB_INTERP_PER_PROC;
+	uint64_t age_ns, known_ns;
 	bool may_settle;
 	int err;
 
@@ -251,12 +253,13 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 	found->rt.image = &found->image;
 	found->rt.maps = maps;
 	found->rt.conf.runtime = ops->runtime;
-	err = nr_attached(space) < SB_INTERP_PER_PROC ? attach_bounded(space, &found->rt)
-						      : refuse(interp, &found->rt);
+	err = has_room ? attach_bounded(space, &found->rt) : refuse(interp, &found->rt);
 	found->rt.maps = NULL;
 	age_ns = age_of(space);
-	may_settle = ((err == -ENOTSUP || err == -EBADMSG || err == -EFAULT) && ops->settles_ns &&
-		      age_ns < START_NS_MAX) ||
+	/* A process that has waited for long before it executes this program has just been met. */
+	known_ns = sb_now_ns() - space->met_ns;
+	may_settle = ((err == -ENOTSUP || err == -EBADMSG || err == -EFAULT) && has_room &&
+		      ops->settles_ns && (age_ns < START_NS_MAX || known_ns < START_NS_MAX)) ||
 		     (err == -EBADMSG && ++space->nr_doubts < DOUBTS_MAX);
 	if (err == -EBADMSG)
 		err = -ENOTSUP;
@@ -447,6 +450,7 @@ static void expect(struct sb_interp *interp, struct space *space, const struct s
 		sb_interp_release_names(space);
 		space->has_memory = space->is_go = space->is_full = false;
 		space->nr_doubts = 0;
+		space->met_ns = sb_now_ns();
 		space->plain.nr = 0;
 	}
 	space->expected = *now;

@@ -76,6 +76,7 @@ struct space {
 	size_t nr_found;
 	struct sb_labels *labels; /* NULL: none were found */
 	uint32_t nr_doubts;	  /* self-tests that failed; see DOUBTS_MAX */
+	uint64_t met_ns;	  /* sb_now_ns() at the first look at this process and program */
 	bool is_full;		  /* runtimes beyond FOUND_MAX were counted as refused */
 	bool has_memory;	  /* it had mappings, so it is no kernel thread */
 	bool is_go;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "interp/core/interp.h"
 #include "interp/core/interp_priv.h"
 #include "symbolizer/process/procfs.h"
@@ -73,6 +74,7 @@ int sb_interp_make_space(struct sb_interp *interp, const struct sb_space_key *ke
 		if (!space)
 			return -ENOMEM;
 		space->memory.tgid = key->tgid;
+		space->met_ns = sb_now_ns();
 		err = put_space(interp, space, key);
 		if (err) {
 			free(space);

@@ -321,8 +321,8 @@ static int attach(struct sb_runtime *rt)
 	err = look(rt, hs);
 	if (err)
 		sb_runtime_free_state(rt);
-	return err == -EBADMSG ? sb_runtime_refuse(rt, "its memory does not match the layout "
-						       "it exports")
+	return err == -EBADMSG ? sb_runtime_doubt(rt, "its memory does not match the layout "
+						      "it exports")
 			       : err;
 }
 

@@ -128,12 +128,14 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 {
 	uint64_t addr = frame->obj, name;
 	uint64_t words[3]; /* file, name, qualname */
+	uint64_t check = sb_where_check(frame->where);
 	int err = check_type(memory, layout, addr);
 
 	if (!err)
 		err = sb_memory_read(memory, words, sizeof(words), addr + layout->name - 8u);
-	/* Another object may have been made at the address. */
-	if (!err && sb_python_check(words[0], words[1], words[2]) != sb_where_check(frame->where))
+	/* Another object may have been made at the address. 0: the kernel could not read these words, because
+	 * their page was not in memory. */
+	if (!err && check && sb_python_check(words[0], words[1], words[2]) != check)
 		err = -EBADMSG;
 	if (!err)
 		err = sb_memory_u64(
