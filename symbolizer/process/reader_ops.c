@@ -205,7 +205,7 @@ static int without_memory(uint32_t tgid)
 
 	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
 	if (stat(path, &st))
-		return -ESRCH;
+		return errno == ENOENT || errno == ESRCH ? -ESRCH : -ENOTSUP;
 	return st.st_nlink == 3 ? 0 : -ENOTSUP;
 }
 
