@@ -22,11 +22,12 @@ static void check_palette(const struct sb_fg_palette_map *map)
 {
 	size_t i, len;
 
-	for (i = 0; i < map->entries.nr; i++) {
-		const char *name = sb_strtab_get(&map->strs, map->entries.at[i].name, &len);
+	for (i = 0; i < map->color_of.nr; i++) {
+		const char *name = sb_strtab_get(&map->strs, (uint32_t)i, &len);
 		const char *color = sb_fg_palette_map_get(map, name, len);
 
-		must(color && !strpbrk(color, "\"'<>&; "));
+		must(!color == !map->color_of.at[i]);
+		must(!color || !strpbrk(color, "\"'<>&; "));
 	}
 }
 
@@ -39,6 +40,9 @@ static void check_attrs(const struct sb_fg_name_attrs *attrs)
 		const struct sb_fg_name_attr *attr = sb_fg_name_attrs_get(attrs, name, len);
 		const char *href;
 
+		/* The string is no name, but perhaps a value. */
+		if (!attrs->attrs.at[i].name)
+			continue;
 		must(attr != NULL);
 		href = sb_strtab_get(&attrs->strs, attr->href, NULL);
 		must(strncasecmp(href, "javascript:", 11) && strncasecmp(href, "data:", 5));

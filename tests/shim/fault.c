@@ -278,12 +278,55 @@ void *realloc(void *old, size_t size)
 	return alloc_is_due("realloc", size) ? NULL : __libc_realloc(old, size);
 }
 
+static bool is_types(int fd)
+{
+	static const char types[] = "/sys/kernel/btf/vmlinux";
+	char link[32], path[sizeof(types)];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return readlink(link, path, sizeof(path)) == sizeof(types) - 1 &&
+	       !memcmp(path, types, sizeof(types) - 1);
+}
+
+/* Give the types of tracepoints another name. */
+static void forget_types(char *image, size_t len)
+{
+	const char *name = types_gone, *end;
+	char text[NAME_BYTES + 16], *at;
+
+	for (; *name; name = *end ? end + 1 : end) {
+		end = strchrnul(name, ',');
+		snprintf(text, sizeof(text), "btf_trace_%.*s", (int)(end - name), name);
+		at = memmem(image, len, text, strlen(text) + 1);
+		if (at)
+			*at = '-';
+	}
+}
+
+/* What maps the kernel's types gets a copy without those that are gone. */
+static void *map_types(int fd, size_t len)
+{
+	char *at = (char *)syscall(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t nr = 0;
+	ssize_t n;
+
+	while (at != MAP_FAILED && nr < len &&
+	       (n = syscall(SYS_pread64, fd, at + nr, len - nr, nr)) > 0)
+		nr += (size_t)n;
+	if (at != MAP_FAILED)
+		forget_types(at, len);
+	return at;
+}
+
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	void *at;
 
 	if (alloc_is_due("mmap", len))
 		return MAP_FAILED;
+	if (types_gone && fd >= 0 && is_types(fd))
+		return map_types(fd, len);
 	at = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
 	if (is_on && (flags & MAP_SHARED) && fd < 0 && at != MAP_FAILED &&
 	    nr_shared < sizeof(shared) / sizeof(shared[0]))
@@ -500,20 +543,4 @@ int rename(const char *from, const char *to)
 {
 	stop_before("rename");
 	return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
-}
-
-/* Of libbpf, which itself looks up the types of programs without it. */
-int libbpf_find_vmlinux_btf_id(const char *name, unsigned int attach_type);
-int libbpf_find_vmlinux_btf_id(const char *name, unsigned int attach_type)
-{
-	static int (*next)(const char *, unsigned int);
-	const char *at = types_gone ? strstr(types_gone, name) : NULL;
-	const size_t len = strlen(name);
-
-	if (at && (at == types_gone || at[-1] == ',') && (!at[len] || at[len] == ','))
-		return -ESRCH;
-	if (!next)
-		next = (int (*)(const char *, unsigned int))dlsym(RTLD_NEXT,
-								  "libbpf_find_vmlinux_btf_id");
-	return next(name, attach_type);
 }
