@@ -147,7 +147,7 @@ def shares():
     print(f'{"truth; no tool":40} {60:7.2f} {30:7.2f} {10:7.2f} {0:7.2f} {0.4 * int(NR) * 10 / 1000:7.2f} {leak():7.2f}')
     tools = [('stackbpf heap, the library, 4 KiB', lambda: by_stackbpf('--max-overhead=1', LD_PRELOAD=LIBRARY, STACKBPF_ALLOC_BYTES='4096')),
              ('stackbpf heap --max-overhead off', lambda: by_stackbpf('--max-overhead=off')),
-             ('stackbpf heap, pages', lambda: by_stackbpf('--max-overhead=50'))]
+             ('stackbpf heap, pages', lambda: by_stackbpf('--max-overhead=5'))]
     tools += [('heaptrack', by_heaptrack)] if shutil.which('heaptrack') else []
     tools += [('massif', by_massif)] if shutil.which('valgrind') else []
     tools += [('jemalloc, its profiler, 4 KiB', by_jemalloc)] if JEMALLOC else []
