@@ -37,12 +37,15 @@ struct sb_slicer_stats {
 	double busy;	      /* CPUs that probes took during slices */
 };
 
-/* Return: the part of the run for which probes were attached; 0: there was no slice. @wall_ns: the
- * duration of the run, which may have gone on for long after its last slice. */
+/* Return: the part of the run for which probes were attached, at most 1, since the last slice may be
+ * cut off by the end of the run; 0: there was no slice. @wall_ns: the duration of the run, which may
+ * have gone on for long after its last slice. */
 static inline double sb_slicer_attached(const struct sb_slicer_stats *stats, uint64_t wall_ns)
 {
 	const uint64_t ns = wall_ns > stats->covered_ns ? wall_ns : stats->covered_ns;
 
+	if (stats->attached_ns > ns)
+		return 1;
 	return ns ? (double)stats->attached_ns / (double)ns : 0;
 }
 
