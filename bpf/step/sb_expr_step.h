@@ -281,8 +281,9 @@ static __always_inline int sb_expr_less(const struct sb_expr_insn *insn, __u64 a
 
 /*
  * Pop integer b, then integer a, and push the result of the operation insn->op, which is one of
- * SB_EXPR_OP_ADD to SB_EXPR_OP_GE, with a on its left and b on its right. Division and remainder, shifts to the right and comparisons are signed if insn->is_signed. Shifts take the
- * lowest 6 bits of b. Division and remainder by 0 give 0 and set SB_EXPR_DIV_ZERO in run->flags.
+ * SB_EXPR_OP_ADD to SB_EXPR_OP_GE, with a on its left and b on its right. Division and remainder,
+ * shifts to the right and comparisons are signed if insn->is_signed. Shifts take the lowest 6 bits
+ * of b. Division and remainder by 0 give 0 and set SB_EXPR_DIV_ZERO in run->flags.
  */
 static __always_inline void sb_expr_binary(struct sb_expr_run *run, const struct sb_expr_insn *insn)
 {

@@ -8,10 +8,11 @@
 #include "bpf/views/sb_sched.bpf.h"
 
 /*
- * Take the identity and the stacks of the waker into the capture of SB_SCRATCH_WAKE. The waker is the
- * current task, or an interrupt of it: of the idle task it must be one; of other tasks, user space
- * recognises interrupts by the names of the frames. @ctx: of the program. *@ret_capture is borrowed and valid until
- * the program ends. Return: 0; -ENOENT: the run is over, and *@ret_capture is not to be used.
+ * Take the identity and the stacks of the waker into the capture of SB_SCRATCH_WAKE. The waker is
+ * either the current task or an interrupt that came while that ran. The idle task wakes nobody, so
+ * there it is an interrupt. For other tasks user space decides, by the names of the frames. @ctx:
+ * the context of the BPF program. *@ret_capture is borrowed, and valid until the program ends.
+ * Return: 0; -ENOENT: the run is over, and *@ret_capture must not be used.
  */
 static int capture_waker(void *ctx, struct sb_capture **ret_capture)
 {

@@ -4,12 +4,11 @@
 #include "base/time.h"
 
 #define WINDOW_NS_MIN	 (300ull * SB_NS_PER_MS)
-/* What a run may be in debt before it is throttled (is_exact): so much time at the limit, and no more CPU time. */
-#define DEBT_S		 5.0
-#define DEBT_NS_MAX	 (200.0 * SB_NS_PER_MS)
-/* Where own time is more than the limit whatever is throttled, debt would grow without end: it is cut here. */
+/* If own time alone exceeds the limit, throttling does not help and the debt would grow without end.
+ * It is cut at this multiple of sb_governor_burst_ns(). */
 #define DEBT_TIMES_MAX	 2.0
-/* So many bursts can follow each other before there is a debt of DEBT_S again: a window is not arbitrarily short. */
+/* Even when there is debt already, a burst has to cost one part of this many of
+ * sb_governor_burst_ns() to end a window, so that windows are not arbitrarily short. */
 #define BURSTS_MAX	 4
 #define REPAYS		 0.5 /* of the limit: a step is to make less than this of the cost */
 #define CALM		 0.7 /* of the limit: what would come back has to fit in with room to spare */
@@ -200,21 +199,17 @@ static void decide(struct sb_governor *governor, double bpf, double own, uint64_
 }
 
 /*
- * With is_exact. What becomes of the cost when there are @times as many samples: with that in BPF, as much of our own
- * time changes, which is what taking the samples costs. The rest is names and tables.
+ * With is_exact. Return: the cost that is expected with @times as many samples. The time in BPF is
+ * proportional to them, and so is as much of our own time, which is spent on taking the samples. The
+ * rest of it is spent on names and tables.
  */
 static double expect(double bpf, double own, double times)
 {
 	return bpf * times + own + min(bpf, own) * (times - 1);
 }
 
-static double debt_ns_max(const struct sb_governor *governor, const struct sb_governor_reading *now)
-{
-	return min(governor->opts.limit * nr_cpus_of(now) * DEBT_S * (double)SB_NS_PER_SEC,
-		   DEBT_NS_MAX);
-}
-
-/* Take as many steps as it needs to repay, as long as BPF is what costs. Return: whether one was taken. */
+/* Take as many steps as repaying the debt needs, as long as the cost is that of BPF. Return: whether
+ * one was taken. */
 static bool repay(struct sb_governor *governor, double bpf, double own)
 {
 	const double limit = governor->opts.limit;
@@ -233,14 +228,14 @@ static bool repay(struct sb_governor *governor, double bpf, double own)
 	return true;
 }
 
-/* Take back all the steps that are not needed any more. */
+/* Take back all steps that are no longer needed. */
 static void rise(struct sb_governor *governor, double bpf, double own)
 {
 	const double limit = governor->opts.limit;
 	uint32_t step = governor->step;
 	double times = 2;
 
-	/* What other own time leaves to BPF in any case is no matter of debt. */
+	/* A part of the limit is BPF's whatever our own time is, also while there is debt. */
 	while (step && (bpf * times <= limit * BPF_ROOM_MIN * CALM ||
 			(governor->debt_ns <= 0 && expect(bpf, own, times) <= limit * CALM))) {
 		times *= 2;
@@ -251,12 +246,13 @@ static void rise(struct sb_governor *governor, double bpf, double own)
 		change(governor, step);
 }
 
-/* Decide where it is known what each step saves: what was spent above the limit is repaid. */
+/* With is_exact: repay what was spent above the limit, or take steps back. */
 static void decide_exactly(struct sb_governor *governor, double bpf, double own, uint64_t ns,
 			   const struct sb_governor_reading *now)
 {
-	const double all = (double)ns * nr_cpus_of(now), most = debt_ns_max(governor, now);
-	/* While the run starts up, names and tables do not count, but what taking the samples costs does. */
+	const double all = (double)ns * nr_cpus_of(now);
+	const double most = sb_governor_burst_ns(governor->opts.limit * nr_cpus_of(now));
+	/* While the run starts up, our own time for names and tables does not count. */
 	const bool is_early = governor->startup_ns && governor->step < governor->opts.own_step_max;
 	const double counts = is_early ? min(bpf, own) : counting(governor, own, governor->step);
 
@@ -302,7 +298,7 @@ bool sb_governor_is_burst(const struct sb_governor *governor, const struct sb_go
 {
 	const struct sb_governor_reading *last = &governor->last;
 	const double limit = governor->opts.limit * nr_cpus_of(now),
-		     most = debt_ns_max(governor, now);
+		     most = sb_governor_burst_ns(limit);
 
 	return limit > 0 && governor->opts.is_exact && now->now_ns > last->now_ns &&
 	       (double)(now->bpf_ns - last->bpf_ns) >

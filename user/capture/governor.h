@@ -23,20 +23,32 @@
  *   time that was wrong, it waits twice as long before the next attempt. So the limit is exceeded for
  *   two seconds at a time, less and less often, and the rate does not oscillate.
  *
- * If each step is known to halve the time in BPF (is_exact), it keeps an account: what is spent above
- * the limit is debt, which is repaid later. It throttles when two windows in a row are over the limit,
- * and when the debt is more than five seconds at the limit, or 0.2 s of CPU time if that is less, without
- * waiting for the end of the window; and by as many steps as bring the cost to half of the limit. When the debt is repaid, and four windows in
- * a row say that there is room for it, it takes back at once all steps that are not needed any more.
- * So a storm costs no more than the limit, on average, from about twenty seconds on, and the rate is
- * back a few seconds after its end. While the run starts up, own time counts as far as it is what
- * taking the samples costs: no more than the time in BPF.
+ * If each step is known to halve the time in BPF (is_exact), the governor keeps an account: CPU time
+ * that is spent above the limit is debt, which is repaid later. It throttles when two windows in a
+ * row are over the limit. It also throttles as soon as the debt exceeds sb_governor_burst_ns(),
+ * without waiting for the end of the window. It takes as many steps as bring the cost to half of the
+ * limit. When the debt is repaid, and four windows in a row show that there is room, it takes back
+ * all steps that are no longer needed, at once. So from about twenty seconds on, a storm costs no
+ * more than the limit on average, and the rate is back a few seconds after its end. While the run
+ * starts up, own time counts up to the time in BPF, because about as much is spent on the samples.
  */
 #ifndef SB_CAPTURE_GOVERNOR_H
 #define SB_CAPTURE_GOVERNOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Return: how much CPU time (ns) may be spent above a limit of @cpus CPUs before something is done
+ * about it: what five seconds at the limit are, and no more than 200 ms, which programs get over
+ * unnoticed.
+ */
+static inline double sb_governor_burst_ns(double cpus)
+{
+	const double ns = cpus * 5e9;
+
+	return ns < 200e6 ? ns : 200e6;
+}
 
 #define SB_GOVERNOR_STEPS_MAX  20u
 #define SB_GOVERNOR_THRIFT_MAX 3u
@@ -82,8 +94,8 @@ struct sb_governor {
 	uint64_t startup_ns; /* how long the start-up may still last; 0: it is over */
 	uint32_t nr_calm, nr_calm_wanted, nr_since_back, nr_futile, nr_futile_wanted;
 	double bpf_before, own_before; /* of the last window */
-	uint32_t nr_over; /* with is_exact: windows over the limit, one after the other */
-	double debt_ns; /* with is_exact: CPU time that was spent above the limit, and not saved since */
+	uint32_t nr_over; /* with is_exact: successive windows that were over the limit */
+	double debt_ns;	  /* with is_exact: CPU time above the limit that is not repaid yet */
 	struct sb_governor_jump {
 		uint32_t from;
 		double before,

@@ -109,13 +109,17 @@ static uint32_t new_space(struct sb_resident *resident, const struct space *spac
 	return i;
 }
 
-void sb_resident_end_space(struct sb_resident *resident, uint32_t number)
+/* @nr: where it is counted, unless it has ended before. */
+static void end_space(struct sb_resident *resident, struct space *space, uint64_t *nr)
 {
-	struct space *space = &resident->spaces.at[number];
-
-	resident->stats.nr_ended += !space->is_ended;
+	*nr += !space->is_ended;
 	resident->nr_dead += !space->is_ended;
 	space->is_ended = true;
+}
+
+void sb_resident_end_space(struct sb_resident *resident, uint32_t number)
+{
+	end_space(resident, &resident->spaces.at[number], &resident->stats.nr_ended);
 }
 
 static bool is_of(const struct space *space, const struct sb_sample_key *key)
@@ -160,12 +164,10 @@ static uint32_t space_of(struct sb_resident *resident, const struct sb_sample_ke
 			space->is_expected = false;
 			return at;
 		}
-		sb_resident_end_space(resident, at);
-		/* The process goes on with another program. */
-		if (space->key.start_ns == key->start_ns) {
-			resident->stats.nr_ended--;
-			resident->stats.nr_replaced++;
-		}
+		/* If it is the same process, that goes on with another program. */
+		end_space(resident, space,
+			  space->key.start_ns == key->start_ns ? &resident->stats.nr_replaced
+							       : &resident->stats.nr_ended);
 	}
 	return new_space(resident, &new);
 }
@@ -679,8 +681,9 @@ int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids
 	return err;
 }
 
-/* What a living process holds is counted with the mappings of that time, what an ended one held with those
- * of its last fault. So a process that holds an early page and lives on keeps nothing of others. */
+/* The memory of a running process is counted with the mappings that it has when it is counted, that of an
+ * ended one with the mappings at its last fault. So a running process with an early page does not keep
+ * mappings of others. */
 uint64_t sb_resident_oldest_ns(const struct sb_resident *resident)
 {
 	uint64_t oldest_ns = UINT64_MAX;

@@ -72,8 +72,8 @@ struct sb_resident_opts {
 	bool is_of_time;
 	/* What a process held at its end is a count, too, once, with SB_MEMORY_OP_ENDED. */
 	bool counts_ended;
-	/* Calls are traced beside, and may be the result in place of pages: only after a look is
-	 * there a count of what processes held at their end. */
+	/* Calls are traced as well, and may be the result in place of pages. So what processes held at
+	 * their end is counted only after a look. */
 	bool is_fallback;
 	size_t pages_max; /* 0: SB_RESIDENT_PAGES_MAX */
 };
@@ -108,9 +108,10 @@ int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uin
  */
 int sb_resident_look(struct sb_resident *resident);
 /*
- * Get the counts since the last call: none before sb_resident_look(), unless what came and went is
- * asked for, or enough processes have ended, whose last memory is counted at once. They belong to @resident and are valid until the next call; *ret_counts may be NULL
- * when there are none. Return: 0; -ENOMEM: both out-parameters are set, and counts are missing.
+ * Get the counts since the last call. There are none before sb_resident_look(), unless what came and
+ * went is asked for, or so many processes have ended that what they held is counted at once. Counts
+ * belong to @resident and are valid until the next call; *ret_counts may be NULL when there are
+ * none. Return: 0; -ENOMEM: both out-parameters are set, and counts are missing.
  */
 int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,
 		       size_t *ret_nr);

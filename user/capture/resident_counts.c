@@ -9,13 +9,14 @@
 #include "capture/resident_priv.h"
 #include "views/skel.h"
 
-/* Owners without anything are evicted after so many looks; those of ended processes after IDLE_TOLD looks or
- * burials. A fault that was shipped when the BPF side was told to ship its owner again has come by then. */
+/* An owner without pages is evicted after IDLE_GONE looks; that of an ended process after IDLE_TOLD looks or
+ * burials. At IDLE_TOLD, the BPF side is told to ship the owner again. Faults that it had shipped before have
+ * arrived when the owner is evicted. */
 #define IDLE_TOLD      2u
 #define IDLE_GONE      4u
 
-/* A burial looks at all owners and pages. So this many processes end between two, and one for this many pages that
- * are remembered. */
+/* A burial looks at all owners and pages. So it waits until DEAD_MAX processes have ended, and one for each
+ * PAGES_PER_DEAD pages that are remembered. */
 #define DEAD_MAX       64u
 #define PAGES_PER_DEAD 2048u
 
@@ -373,9 +374,9 @@ static void drop_runs(struct sb_resident *resident)
 }
 
 /*
- * Beside a build, hundreds of processes end each second. When some have, what they held is counted, and they are
- * removed, so that nothing grows with their number and their names are looked up while they are known. What of it
- * came in the first half of the run is not known before its end.
+ * Beside a build, hundreds of processes end each second. When enough have ended, what they held is counted, and
+ * they are removed. So nothing grows with their number, and names are looked up while the processes are still
+ * known. With SB_MEMORY_OLD this has to wait until the run ends, when it is known what came in its first half.
  */
 static bool is_time_to_bury(const struct sb_resident *resident)
 {
@@ -386,7 +387,7 @@ static bool is_time_to_bury(const struct sb_resident *resident)
 	       (resident->opts.what != SB_MEMORY_OLD || !sb_resident_counts_ended(resident));
 }
 
-/* Take leave of processes that have ended, and of owners that have nothing. */
+/* Remove processes that have ended, after counting what they held, and owners without pages. */
 static int take_leave(struct sb_resident *resident, bool is_looking)
 {
 	int err = 0;

@@ -2,10 +2,8 @@
 #include "capture/tracing.h"
 
 #include "base/time.h"
+#include "capture/governor.h"
 
-/* The bucket: so much time at the limit, but no more CPU time than programs get over unnoticed. */
-#define ROOM_S	      5.0
-#define ROOM_NS_MAX   (200.0 * SB_NS_PER_MS)
 /* A program that does nothing but allocate is slowed down for one of these at least. */
 #define LOOK_NS	      (20ull * SB_NS_PER_MS)
 #define LATER_LOOK_NS (100ull * SB_NS_PER_MS)
@@ -24,8 +22,6 @@ void sb_tracing_init(struct sb_tracing *tracing, double allowed,
 
 bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_reading *now)
 {
-	const double room_ns = tracing->allowed * ROOM_S * (double)SB_NS_PER_SEC;
-
 	tracing->level_ns += (double)(now->cost_ns - tracing->last.cost_ns) -
 			     tracing->allowed * (double)(now->now_ns - tracing->last.now_ns);
 	tracing->last = *now;
@@ -33,7 +29,7 @@ bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_readi
 		tracing->level_ns = 0;
 		tracing->rise = *now;
 	}
-	if (tracing->level_ns > (room_ns < ROOM_NS_MAX ? room_ns : ROOM_NS_MAX))
+	if (tracing->level_ns > sb_governor_burst_ns(tracing->allowed))
 		tracing->end = SB_TRACING_COST;
 	return !tracing->end;
 }

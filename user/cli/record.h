@@ -163,8 +163,8 @@ void sb_report_own_profiles(const struct sb_run *run, const struct sb_run_figure
  * accounted for; nothing for views that do not follow pages. Return: 0 or -ENOMEM. */
 int sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_profile *profile);
-/* In report_memory.c: return: a constant: why there is nothing to show, if the run has a view that says it
- * (sb_view_kind.empty). */
+/* In report_memory.c: say why a run has nothing to show, if its first view has sb_view_kind.empty. Return:
+ * a constant string. */
 const char *sb_report_memory_empty(const struct sb_run *run);
 /* In report_memory.c: append to @list a line on processes that could not be read, and a line on
  * mappings that were not read, so that the kind of their memory is not known; nothing if there are

@@ -65,6 +65,7 @@ int sb_recorder_parse_kinds(void *field, const char *value, const char **ret_why
 	struct sb_recorder_kind kind;
 	size_t len, i;
 
+	_Static_assert(SB_RECORDER_KINDS_MAX == 8, "the message below says how many");
 	for (;; value += len + 1) {
 		len = strcspn(value, ",");
 		*ret_why = find_kind(value, len, &kind);

@@ -522,7 +522,7 @@ static char state_of(uint32_t pid)
 	return sb_procfs_stat(pid, &stat) ? 0 : stat.state;
 }
 
-/* Return: whether a rule excludes this process or thread, which another one names. */
+/* Return: whether the user excluded this target (with '!'). The user has named it as a target, too. */
 static bool is_denied(const struct sb_run *run, uint32_t id)
 {
 	const struct sb_targets *targets = &run->config->targets;

@@ -337,8 +337,9 @@ static uint64_t since(uint64_t now, uint64_t *before)
 }
 
 /*
- * When the samples were taken from the kernel: to make a block of them can take a while, which is the next one's. Sampling
- * ends on time also when the loop is busy then, and drains later.
+ * A block ends when its samples are drained from the kernel. The time that is spent on making the block of them
+ * belongs to the next one. At the end of -t the kernel stops sampling on time, even if the loop is busy then and
+ * drains later, so the last block ends there.
  */
 static uint64_t end_of_block(const struct sb_run *run)
 {

@@ -154,8 +154,9 @@ int sb_assembly_merge(struct assembly *assembly, struct sb_stack_cache *stacks,
 
 /* Cut leaf frames off a kernel stack that was just pushed: its frames are those from @first to the
  * last one. Of the leaf frames that the globs of view->trim match, the one nearest to the root
- * goes, with all behind it; only the first few from the leaf on are looked at, up to the entry of an
- * interrupt. view->trim is not NULL. part.counts is adjusted; kernel_at and end are set by the caller afterwards. */
+ * goes, with all behind it. Only the first few frames from the leaf on are looked at, and none
+ * beyond the entry of an interrupt. view->trim is not NULL. part.counts is adjusted; the caller sets
+ * kernel_at and end afterwards. */
 void sb_assembly_trim(struct assembly *assembly, size_t first);
 /*
  * If the stack of a waker is that of an interrupt, replace the frames of the interrupted thread,

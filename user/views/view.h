@@ -273,8 +273,8 @@ const char *sb_view_lacks_without(const char *program);
  * already. */
 int sb_view_do_without(struct sampler_bpf *skel, const char *program);
 
-/* Return: whether the samples of the view are allocations that are held: those of heap and leak, but for
- * their views of pages. They come at the end of the run only. */
+/* Return: whether a sample of the view is an allocation that is still held, as in heap and leak when they
+ * trace calls, and not a page. Such samples exist only when the run ends. */
 static inline bool sb_view_is_of_held(const struct sb_view *view)
 {
 	return view->kind->options & SB_VIEW_HELD && !view->follows_pages;
@@ -297,9 +297,10 @@ int sb_view_link_fd(const struct sb_link *link);
  * is not to be used any more. */
 void sb_view_destroy_link(struct sb_link *link);
 
-/* Return: whether programs can attach to this tracepoint (tp_btf), by its name without a category;
- * false also when the kernel's types cannot be read. Takes 15 ms, since it reads all of them, unless
- * the object that was opened last has a program for it. */
+/* Return: whether BPF programs can attach to this tracepoint (tp_btf), by its name without a category;
+ * false also when the kernel's types cannot be read. If the BPF object that was opened last has a
+ * program for the tracepoint, the answer is already known. Otherwise the call takes 15 ms, because all
+ * types of the kernel are read. */
 bool sb_view_has_tracepoint(const char *name);
 /* Return: whether programs can attach to the tracepoints of single system calls. */
 bool sb_view_has_calls(void);

@@ -44,18 +44,24 @@ static bool has_place(const struct sb_probes *probes, const char *function)
 	return false;
 }
 
+static void find_own(struct sb_probes *probes, bool is_held, struct sb_alloc_found *ret_found)
+{
+	const char *const files[] = { "/proc/self/exe" };
+	const struct sb_alloc_ask ask = { .files = files, .nr_files = 1, .is_held = is_held };
+	struct sb_reason reason = {};
+
+	if (sb_alloc_find(probes, &ask, ret_found, &reason))
+		fail_msg("%s", reason.text);
+}
+
 /* Each allocation once: in what the allocator calls, which compiled code calls as well. */
 static void test_go_by_size(void **state)
 {
-	const char *const files[] = { "/proc/self/exe" };
-	const struct sb_alloc_ask ask = { .files = files, .nr_files = 1 };
 	struct sb_probes probes = {};
-	struct sb_reason reason = {};
 	struct sb_alloc_found found;
 
 	(void)state;
-	if (sb_alloc_find(&probes, &ask, &found, &reason))
-		fail_msg("%s", reason.text);
+	find_own(&probes, false, &found);
 	assert_int_equal(found.own_heaps, 0);
 	assert_true(has_place(&probes, "runtime.mallocgcLarge"));
 	assert_true(has_place(&probes, "runtime.mallocgcTinySC2"));
@@ -80,15 +86,11 @@ static uint64_t behind(const struct sb_probes *probes, const char *function)
 /* Where the kernel can do without a debug exception, and no call is missed that allocates or gives back. */
 static void test_cheap_places(void **state)
 {
-	const char *const files[] = { "/proc/self/exe" };
-	const struct sb_alloc_ask ask = { .files = files, .nr_files = 1, .is_held = true };
 	struct sb_probes probes = {};
-	struct sb_reason reason = {};
 	struct sb_alloc_found found;
 
 	(void)state;
-	if (sb_alloc_find(&probes, &ask, &found, &reason))
-		fail_msg("%s", reason.text);
+	find_own(&probes, true, &found);
 	assert_int_equal(found.source, SB_ALLOC_FUNCTIONS);
 	assert_int_equal(behind(&probes, "je_malloc"), 4);
 	assert_int_equal(behind(&probes, "je_calloc"), 0);

@@ -245,7 +245,7 @@ static bool has_bytes(const union sets *sets, uint64_t size)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(sets->objects) / sizeof(*sets->sums); i++)
+	for (i = 0; i < sizeof(sets->objects) / (sizeof(*sets->sums)); i++)
 		if (sets->sums[i].alloc_bytes != sets->sums[i].allocs * size ||
 		    sets->sums[i].free_bytes != sets->sums[i].frees * size)
 			return false;

@@ -10,8 +10,8 @@
  * what runtime/pprof writes as well. Thread: any, one at a time for each object. No pointer may be
  * NULL.
  *
- * Source: src/runtime/mprof.go of Go 1.9 to 1.27. Which of the two layouts of a bucket a program has
- * is found out by its buckets, not by its version.
+ * Source: src/runtime/mprof.go of Go 1.9 to 1.27. Buckets have one of two layouts; which one a
+ * program has is determined from the contents of its buckets, not from its version.
  */
 #ifndef SB_INTERP_GO_HEAP_H
 #define SB_INTERP_GO_HEAP_H

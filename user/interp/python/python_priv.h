@@ -66,9 +66,10 @@ int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *l
  */
 int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout);
 
-/* Append name and file of the code object of @frame to @text, and set the line of the frame's position;
- * a file that cannot be read is left empty. Return: as describe() of struct sb_runtime_ops: 0; -EFAULT, -ESRCH or
- * -EPERM: unreadable; -EBADMSG: there is no code object, or another one than that of the frame; -ENOMEM. */
+/* Append name and file of the code object of @frame to @text, and set the line of the frame's
+ * position; a file that cannot be read is left empty. Return: as describe() of struct
+ * sb_runtime_ops: 0; -EFAULT, -ESRCH or -EPERM: unreadable; -EBADMSG: there is no code object, or
+ * not the one that the frame had when it was sampled; -ENOMEM. */
 int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout *layout,
 		   const struct sb_interp_frame *frame, struct sb_runtime_text *text);
 
