@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,11 +97,27 @@ void sb_serve_refuse(struct sb_serve *serve, struct sb_conn *conn, int status, c
 	begin_reply(serve, conn, sb_reply_error(conn, status, why));
 }
 
+/* Drop the queued questions whose clients are gone: epoll may not have reported them yet. */
+static void drop_gone(struct sb_serve *serve)
+{
+	struct sb_conn *conn, *next;
+
+	for (conn = serve->first; conn; conn = next) {
+		struct pollfd state = { .fd = conn->fd, .events = POLLRDHUP };
+
+		next = conn->next;
+		if (poll(&state, 1, 0) > 0)
+			drop(serve, conn);
+	}
+}
+
 static int ask(struct sb_serve *serve, struct sb_conn *conn, const struct sb_http_request *request,
 	       int route)
 {
 	int err;
 
+	if (serve->nr_queued >= SB_SERVE_QUEUE_MAX)
+		drop_gone(serve);
 	if (serve->nr_queued >= SB_SERVE_QUEUE_MAX) {
 		serve->counts.nr_refused++;
 		sb_serve_refuse(serve, conn, 503, "too many requests are waiting; try again");
