@@ -71,8 +71,9 @@ enum {
 #define sb_lua_obj_place(obj) ((__u32)((obj) >> SB_LUA_PLACE_SHIFT))
 
 /*
- * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr, of which the bits above
- * are taken, and the position @place; a position beyond SB_LUA_PLACE_MAX counts as not known.
+ * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr, of which the bits above are
+ * taken, and the position @place; a position beyond SB_LUA_PLACE_MAX counts as not known. Any
+ * thread, any BPF program.
  */
 static inline __attribute__((always_inline)) __u64 sb_lua_obj(__u32 kind, __u64 addr, __u64 place)
 {

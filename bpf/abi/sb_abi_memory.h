@@ -6,7 +6,8 @@
  * A fault is its page and the ID of its owner; an owner is a sample key, which is shipped once
  * (struct sb_event_owner) through the ring `events`. Faults are collected by CPU (struct
  * sb_fault_batch), and go through the ring when a batch is full; user space takes those that are
- * not full, and puts all in order by their times. It has the table of pages.
+ * not full, and puts all in order by their times. It has the table of pages. The functions here
+ * only compute: any thread, any BPF program.
  */
 #ifndef SB_ABI_MEMORY_H
 #define SB_ABI_MEMORY_H

@@ -30,7 +30,8 @@ int sb_labels_take(__u32 slot);
  * Look at the label of the current thread on which spans depend, and find the goroutine as
  * sb_labels_find_goroutine() does. Calls sb_interp_start(), and leaves the ID of labels in the key
  * 0. Return: a hash of the value; 0: it has none, or spans do not depend on labels;
- * SB_LABELS_UNSURE.
+ * SB_LABELS_UNSURE: it may have one: its labels cannot be read or are being changed, it runs code
+ * of Go outside of a goroutine, or it is a thread of the kernel.
  */
 __u64 sb_labels_span(__u32 slot);
 /*

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What views may call to take samples. Unless said otherwise, it is implemented in
- * core/sample.bpf.c and refers to the current task. @slot: enum sb_scratch_slot of the calling
- * program; its record is private to this CPU and kind of program, so calls need no lock, and
- * pointers into it are borrowed and valid until the program ends. No pointer that is passed may be
- * NULL, and none is kept. Times are CLOCK_MONOTONIC.
+ * What views may call to take samples, in BPF programs on any CPU. Unless said otherwise, it is
+ * implemented in core/sample.bpf.c and refers to the current task. @slot: enum sb_scratch_slot of
+ * the calling program; its record is private to this CPU and kind of program, so calls need no
+ * lock, and pointers into it are borrowed and valid until the program ends. No pointer that is
+ * passed may be NULL, and none is kept. Times are CLOCK_MONOTONIC.
  *
  * A sample is taken in this order: sb_start_at() or sb_start_in_kernel(); sb_begin(); then, if the
  * event is still wanted, sb_take_stacks(); the view's fields of the key; sb_account().

@@ -95,7 +95,8 @@ int sb_raw_capture(__u32 slot);
  */
 __u32 sb_raw_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer);
 
-/* Copy the registers in the order of their DWARF numbers. @ret: room for SB_UNWIND_REGS words */
+/* Copy the general registers, without the pc, in the order of their DWARF numbers. @ret:
+ * SB_UNWIND_REGS words, all of which are set */
 static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *ret)
 {
 #if defined(__TARGET_ARCH_x86)

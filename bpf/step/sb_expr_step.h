@@ -143,7 +143,8 @@ static __always_inline __u64 *sb_expr_push_string(struct sb_expr_run *run)
 	return string;
 }
 
-/* Return: the lowest @size bytes of @val, extended to 64 bits; @size is 1, 2, 4 or 8. */
+/* Return: the lowest @size bytes of @val, extended to 64 bits: with the sign if @is_signed, else
+ * with zeros; @size is 1, 2, 4 or 8. */
 static __always_inline __u64 sb_expr_extend(__u64 val, __u32 size, __u32 is_signed)
 {
 	__u32 shift = (64 - 8 * size) & 63;

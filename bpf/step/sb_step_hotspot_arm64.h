@@ -194,8 +194,8 @@ static __always_inline __u64 hs_a64_interp_sp(struct sb_interp_walk *w, const st
 }
 
 /*
- * Return: the sp of the caller of the leaf @walk in the stub @blob, which has no frame. Adapters
- * from compiled to interpreted code move sp, after they have copied it to a register.
+ * Return: the sp of the caller of the leaf @walk in a stub, which has no frame. Adapters from
+ * compiled to interpreted code move sp, after they have copied it to a register.
  */
 static __always_inline __u64 hs_a64_stub_sp(struct sb_interp_walk *w, const struct sb_walk *walk,
 					    void *mem)

@@ -585,7 +585,13 @@ static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, s
 
 #else
 
-/* As above; the C frame is found by the frame pointer, also from generated code and helpers. */
+/*
+ * Find the C frame of the native frame where @walk stands, and set w->has_steps if step() is to be
+ * called for its frames, as on x86-64; but by the frame pointer, also from generated code and
+ * helpers. The caller clears has_steps before the call, and looks at it afterwards, whatever is
+ * returned. Return: SB_STEP_GO_ON: @walk was moved to the caller; SB_STEP_FP_CHAIN: the table's
+ * rule is to do that; SB_STEP_END: walk->status is SB_STACK_FAULT or BAD_PC.
+ */
 static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						     void *mem)
 {

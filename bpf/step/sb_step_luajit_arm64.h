@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The part of sb_step_luajit.h that knows of arm64's registers and code (vm_arm64.dasc, lj_frame.h);
- * what its functions may be given is said there. Pointers have 64 bits (GC64). The C frame has 208
- * bytes:
+ * The part of sb_step_luajit.h that knows of arm64's registers and code (vm_arm64.dasc,
+ * lj_frame.h); its essay says what the functions here may be given, too: they have no state but *@w
+ * and *@walk, run in any thread and BPF program, and take no NULL but for @mem. Pointers have 64
+ * bits (GC64). The C frame has 208 bytes:
  *
  *	sp +  0	the previous C frame of the same lua_State
  *	   +  8	position in the bytecode while a C function is called

@@ -104,7 +104,8 @@ static __always_inline const struct sb_ruby_conf *sb_ruby_conf(const struct sb_i
 	return (const struct sb_ruby_conf *)w->conf.word;
 }
 
-/* Return: a few bits of an address that malloc() returned. */
+/* Return: a few bits of the address @addr, which malloc() returned, for the @check of
+ * sb_interp_push(). */
 static __always_inline __u64 sb_ruby_check(__u64 addr)
 {
 	return (addr >> 4) ^ (addr >> 15);

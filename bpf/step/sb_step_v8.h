@@ -17,10 +17,10 @@
  * In all functions, *@w is the interpreter walk, whose conf.word is a struct sb_v8_conf, @walk is
  * the native walk, whose frame it is about, and @mem is passed to SB_INTERP_READ. There is no other
  * state, so they run in any thread and BPF program. No pointer may be NULL but @mem. What cannot be
- * read is no function. Results, enum sb_step: SB_STEP_FP_CHAIN: the native
- * walk continues by the frame pointer, whether or not a frame was pushed; SB_STEP_GO_ON, of
- * sb_v8_push() and sb_v8_push_frame() only: the frame was pushed; SB_STEP_END: there are too many
- * frames, w->status is SB_STACK_DEPTH.
+ * read is no function. Results, enum sb_step: SB_STEP_FP_CHAIN: the native walk continues by the
+ * frame pointer, whether or not a frame was pushed; SB_STEP_GO_ON, of sb_v8_push() and
+ * sb_v8_push_frame() only: the frame was pushed; SB_STEP_END: there are too many frames, w->status
+ * is SB_STACK_DEPTH.
  */
 #ifndef SB_STEP_V8_H
 #define SB_STEP_V8_H

@@ -193,7 +193,8 @@ static bool needs_end(const struct latency_record *call)
 	return place && place->at_end & (SB_AT_END_WHEN | SB_AT_END_WEIGH);
 }
 
-/* The end of a run that is bounded in time is known before it comes. */
+/* Return: whether @now_ns has reached the end of the run that user space has set; false while none
+ * is set. */
 static bool has_run_ended(__u64 now_ns)
 {
 	return sb_end_ns() && now_ns >= sb_end_ns();

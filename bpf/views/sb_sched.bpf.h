@@ -251,8 +251,10 @@ static bool is_undecided(__u64 ns)
 }
 
 /*
- * Return: up to when the open wait of @st is to be accounted at @now_ns, while the run goes on: up
- * to the beginning of its last part if that may still reach --min or exceed --max.
+ * Return: up to when the open wait of @st can be accounted at @now_ns, while the run goes on. That
+ * is @now_ns, unless --min and --max can still decide about the last part of the wait: then it is
+ * where that part begins. If that is not after @from_ns, up to when the wait has been accounted
+ * already, nothing is to be accounted yet.
  */
 static __u64 decided_until(const struct sched_task *st, __u64 from_ns, __u64 now_ns)
 {
@@ -267,8 +269,9 @@ static __u64 decided_until(const struct sched_task *st, __u64 from_ns, __u64 now
 }
 
 /*
- * Account one part of a wait. @capture: the capture of @slot (enum sb_scratch_slot); @weight: what
- * is accounted, @ns: how long the whole part took, for --distr
+ * Account one part of a wait, which was in @state (enum sb_task_state). @capture: the capture of
+ * @slot (enum sb_scratch_slot), with identity and stacks; @weight: nanoseconds that are accounted;
+ * @ns: how long the whole part took, for --distr.
  */
 static void account_part(struct sb_capture *capture, __u32 slot, __u32 state, __u64 weight,
 			 __u64 ns)
@@ -311,7 +314,8 @@ static void account_wait(struct sb_capture *capture, __u32 slot, const struct sc
 			     parts.queued_ns);
 }
 
-/* Begin a wait of @st in @state (enum sb_task_state). @is_unseen: its stacks are not taken now */
+/* Begin a wait of @st at @now_ns in @state (enum sb_task_state). @is_unseen: its stacks are not
+ * taken now */
 static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns, bool is_unseen)
 {
 	st->is_unseen = is_unseen;

@@ -54,7 +54,7 @@ static bool is_owing(const struct sched_owed *owed)
 
 /*
  * Add @ns of waiting in @part of a wait (0: blocked, 1: in the run queue) to the phase. Full
- * periods are owed as samples, in *@owed.
+ * periods are owed as samples, in *@owed. @state: enum sb_task_state of that part.
  */
 static void owe(struct sched_task *st, struct sched_owed *owed, __u32 part, __u32 state, __u64 ns)
 {
@@ -168,9 +168,11 @@ static bool has_bounds(void)
 }
 
 /*
- * A thread leaves its CPU. What it still owes for an earlier wait is paid now, late. Of the new wait
- * only the time is noted, because most waits end without a sample. With bounds, waits that are left
- * out are counted, so the filters are checked first, and a thread that is not asked for has no wait.
+ * The current thread @prev leaves its CPU at @now_ns, to wait in @state (enum sb_task_state). What
+ * it still owes for an earlier wait is paid now, late. @ctx: of the program, for the stacks. Of the
+ * new wait only the time is noted, because most waits end without a sample. With bounds, waits that
+ * are left out are counted, so the filters are checked first, and a thread that is not asked for
+ * has no wait.
  * @st: NULL: there was no memory for it, and the wait is lost, which is counted (SB_STAT_TASK_FULL)
  * once the run has begun
  */
