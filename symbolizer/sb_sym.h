@@ -14,6 +14,7 @@
  * symbolizer remains usable. All input (ELF, DWARF, /proc, perf maps) is hostile.
  *
  * No pointer may be NULL unless its contract allows it. Out-parameters are untouched on error.
+ * Times, @time_ns and the like, are CLOCK_MONOTONIC in nanoseconds.
  *
  * Thread: a symbolizer is used by one thread at a time; several symbolizers are independent.
  */
@@ -165,8 +166,8 @@ int sb_symbolizer_exec(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgi
  */
 int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
- * Note that events up to @time_ns were lost, of any process: the next lookup of a process reads it
- * again. Return: 0.
+ * Note that events up to @time_ns (CLOCK_MONOTONIC), of any process, were lost: the next lookup of
+ * a process reads its mappings from /proc again. Return: 0.
  */
 int sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 struct sb_sym_skip {

@@ -8,8 +8,7 @@
  * a file for reading can also fail with -EWOULDBLOCK (another process holds a lease on it), -EFBIG
  * (it is not on a local file system, and too large to be copied), -EMFILE, others of openat2(2).
  * Out-parameters are untouched on error, unless a function says otherwise; no pointer may be NULL.
- * Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5),
- * proc_pid_status(5), openat2(2).
+ * Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), openat2(2).
  */
 #ifndef SB_PROCFS_H
 #define SB_PROCFS_H

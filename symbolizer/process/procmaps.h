@@ -160,10 +160,9 @@ int sb_procmaps_seed(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t ov
 /*
  * End seeding @gen. Called after every sb_procmaps_seed(), but not when /proc could not be read.
  * @err: of sb_procmaps_seed(). If it is 0, @gen is complete, and losses up to @over_ns (0: none)
- * are
- *	repaired; else it is to be seeded again
+ *	are repaired; else it is to be seeded again
  * @read_ns: CLOCK_MONOTONIC after reading. If an exec before this time arrives later, what was read
- * belongs to another address space and is dropped.
+ *	belongs to another address space and is dropped.
  */
 void sb_procmaps_seed_end(struct sb_procgen *gen, int err, uint64_t over_ns, uint64_t read_ns);
 

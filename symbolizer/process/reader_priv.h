@@ -3,7 +3,7 @@
  * The protocol between a caller (reader.c: a thread of the program), the spawner, which forks the
  * readers, and a reader (reader_process.c), which makes the accesses themselves (reader_ops.c); see
  * reader.h. No pointer is NULL. Thread: unless said otherwise, one for each area, state and list;
- * an area has its caller and its reader besides.
+ * an area has its caller and its reader besides. Functions that take none of these: any.
  */
 #ifndef SB_READER_PRIV_H
 #define SB_READER_PRIV_H
@@ -107,7 +107,7 @@ struct sb_reader_mounts {
  */
 bool sb_reader_is_mounted(struct sb_reader_mounts *mounts, dev_t dev,
 			  enum sb_reader_mount_kind kind);
-/* Close the table and free the list; zeroed, it can be used again. */
+/* Close the table, free the list, and zero @mounts, which can be used again. */
 void sb_reader_mounts_release(struct sb_reader_mounts *mounts);
 
 /* What one access leaves for the next access, or for its caller. */
@@ -183,15 +183,17 @@ static inline bool sb_reader_is_of_file(const struct sb_reader_request *request)
  */
 bool sb_reader_is_local(uint64_t dev);
 void sb_reader_note_local(uint64_t dev);
-/* Add @ns that @request slept to what its file system, directory or process took. @is_late: it was
- * abandoned. */
+/* Add the @ns nanoseconds that @request slept to what its file system, directory or process took.
+ * @dev: st_dev of that file system; 0: not known. @is_late: the request was abandoned. */
 void sb_reader_blame(const struct sb_reader_request *request, uint64_t dev, uint64_t ns,
 		     bool is_late);
-/* Return: whether the process or the directory of a request is left alone. */
+/* Return: whether accesses to the process or to the directory of a request are refused for a time,
+ * because readers had to wait for it. */
 bool sb_reader_is_refused(const struct sb_reader_request *request);
-/* Fill in request->devs, the file systems that are left alone, at most SB_READER_DEVS_MAX. */
+/* Fill in request->devs, the file systems to which accesses are refused for a time because readers
+ * had to wait for them, at most SB_READER_DEVS_MAX. */
 void sb_reader_add_devs(struct sb_reader_request *request);
-/* Forget all of them, at the end. */
+/* Forget all culprits and local file systems, at the end. */
 void sb_reader_culprits_clear(void);
 
 /*

@@ -5,22 +5,23 @@
  * no name. Internal to the symbolizer. Thread: one at a time for each table.
  *
  * A symbol names an address only if it covers it:
- *	a sized function, or sized code without a type: as far as its size says an object in an
- *	executable section (GHC's code is declared so): as far as its size says, and the unwind
- *	tables do not contradict a label without a size (glibc's __restore_rt): up to the next
- *	symbol, the end of the sized one it is in, or the end of its section (from .dynsym: only its
- *	own address), as far as the unwind tables do not contradict
+ *	- a sized function, or sized code without a type: as far as its size says;
+ *	- an object in an executable section (GHC's code is declared so): as far as its size says,
+ *	  and the unwind tables do not contradict;
+ *	- a label without a size (glibc's __restore_rt): up to the next symbol, the end of the sized
+ *	  one it is in, or the end of its section (from .dynsym: only its own address), as far as
+ *	  the unwind tables do not contradict.
  * The unwind tables contradict if a function that they describe begins between the symbol and the
  * address, or if the one that holds the symbol ends before the address. A symbol table does not
  * know them: the caller of sb_symtab_find() checks this for symbols of the last two kinds
  * (sb_symtab_is_label(), funcs.h).
  *
  * Which of several symbols names an address is decided by the first of these rules that applies:
- *	a sized function; then other sized symbols; then labels
- *	the one that starts last, because nested symbols are inside
- *	of those that start together: function over untyped, strong over weak, global over local,
- *	fewer leading underscores, longer, first in the alphabet (perf's order, choose_best_symbol()
- *	in tools/perf/util/symbol.c, so that names look familiar)
+ *	- a sized function; then other sized symbols; then labels;
+ *	- the one that starts last, because nested symbols are inside;
+ *	- of those that start together: function over untyped, strong over weak, global over local,
+ *	  fewer leading underscores, longer, first in the alphabet (perf's order,
+ *	  choose_best_symbol() in tools/perf/util/symbol.c, so that names look familiar).
  *
  * Names stay in the file until they are asked for. No pointer is NULL unless a contract says so.
  */

@@ -92,6 +92,7 @@ void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
  * Pass a table to another process: sb_cfi_save() writes sb_cfi_saved_bytes() bytes to @to, and
  * sb_cfi_restore() makes a table of such bytes, which it takes to be hostile.
  * @bytes: from malloc(); on success the table owns them, otherwise they stay the caller's
+ * @ret_cfi: the caller ends it with sb_cfi_free(); untouched on error
  * @machine: EM_*: the machine whose rules it must have
  *
  * Return: 0; -EPROTO: these bytes are not a valid table; -ENOMEM.

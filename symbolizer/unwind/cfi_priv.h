@@ -187,7 +187,8 @@ int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_ci
  * CFI; x86-64 only.
  */
 
-/* Append FDEs for all functions. Broken ones are counted and left out. The caller releases
+/* Append an FDE for each function of a Go program's table; it has the index of the function in @go,
+ * and no pointer. Broken ones are left out, and counted in entries->nr_bad. The caller releases
  * @entries, after an error, too. Return: 0 or -ENOMEM. */
 int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries);
 /* Pass the rows of the function @fde to @sink, ascending; an address can come twice, and the later

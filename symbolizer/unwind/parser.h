@@ -63,7 +63,8 @@ void sb_parser_free(struct sb_parser *parser);
  */
 int sb_parser_settle(struct sb_parser *parser);
 
-/* Return: the seat, which lives as long as @parser; NULL if @parser is NULL. */
+/* Return: the seat for @who, borrowed: it lives as long as @parser; NULL if @parser is NULL.
+ * Thread: any. */
 struct sb_parser_seat *sb_parser_seat(struct sb_parser *parser, enum sb_parser_who who);
 
 /*
