@@ -9,12 +9,13 @@
 struct sampler_bpf;
 struct sb_symbolizer;
 
-/* Before the programs are loaded: have this one loaded, too, if samples have kernel frames (@sides:
- * SB_SIDE_*), and the process has CAP_SYSLOG: without it, kernel frames have no names. Return: 0,
- * or a negative errno of libbpf. */
+/* Before the programs are loaded: have the one that asks for names loaded, too, if samples have
+ * kernel frames (@sides: SB_SIDE_*), and the process has CAP_SYSLOG: without it, kernel frames have
+ * no names. Return: 0, or a negative errno of libbpf. */
 int sb_kname_prepare(struct sampler_bpf *skel, uint32_t sides);
-/* After that: have @sym ask the program, if it was loaded. Before @skel is destroyed, call
- * sb_symbolizer_ask_kernel() with NULL. Return: 0, or a negative errno of making an iterator. */
+/* After the programs are loaded: have @sym ask this one, if it is among them; it borrows @skel.
+ * Before @skel is destroyed, call sb_symbolizer_ask_kernel() with NULL. Return: 0, or a negative
+ * errno of making an iterator. */
 int sb_kname_start(struct sampler_bpf *skel, struct sb_symbolizer *sym);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * A queue of side-band records for a thread that looks at processes. Most processes live for some
  * milliseconds only, so records that are not urgent wait until there are more; by then most of the
- * processes have ended and need no look. The caller passes the time. Any thread, but for init and
- * release. No pointer may be NULL.
+ * processes have ended and need no look. The caller passes the time. Any thread; init and release
+ * by one, before and after all others. No pointer may be NULL.
  */
 #ifndef SB_CAPTURE_NEWS_H
 #define SB_CAPTURE_NEWS_H

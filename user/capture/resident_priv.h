@@ -87,11 +87,15 @@ bool sb_resident_counts_ended(const struct sb_resident *resident);
  * is in doubt. */
 bool sb_resident_is_old(const struct sb_resident *resident, const struct sb_page *page,
 			uint64_t end_ns);
-/* Count a page that is not resident any more as churn of its owner and of the run, and no longer as
- * held. @is_end: it went because its address space has ended, which is counted, too. The caller
- * removes the page from the table of pages. */
+/*
+ * Count a page that is not resident any more as churn of its owner and of the run, and no longer as
+ * held. @is_end: it went because its address space has ended. The run counts that, too, and so does
+ * its owner, but with SB_MEMORY_OLD only if the page was old. The caller removes the page from the
+ * table of pages.
+ */
 void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page, bool is_end);
-/* Return: whether the window of a page in a space is followed when one in 2^@shift is. */
+/* Return: whether the window (sb_abi_memory.h) of a page is followed when one in 2^@shift is.
+ * @number: of the page, its address divided by the page size; @space: the number of its space. */
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
 			 uint32_t shift);
 

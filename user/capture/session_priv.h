@@ -81,14 +81,14 @@ int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat);
  * much, if there is one, and make its timer, which is closed with the session. Return: 0; or a
  * negative errno of timerfd_create(2). */
 int sb_session_prepare_slices(struct sb_session *session);
-/* Return: whether @view is that one; after its prepare(). */
+/* Return: whether @view is attached in slices, or until it costs too much; after its prepare(). */
 bool sb_session_is_sliced(const struct sb_session *session, const struct sb_view *view);
-/* Attach the programs of that view, and begin the first slice, or to look at what calls cost;
- * nothing, if there is no such view. Return: 0; or a negative errno of attaching, of reading the
- * counters or of setting the timer, with the cause in opts.reason. */
+/* Attach the programs of the view that sb_session_prepare_slices() has found, if it found one, and
+ * begin the first slice, or begin to look at what calls cost. Return: 0; or a negative errno of
+ * attaching, of reading the counters or of setting the timer, with the cause in opts.reason. */
 int sb_session_begin_slices(struct sb_session *session);
-/* End the last slice: what is attached becomes part of `links`, or is detached here if there is no
- * memory for that. Cannot fail. */
+/* End the last slice of the view that is attached in slices, if there is one: what is attached
+ * becomes part of `links`, or is detached here if there is no memory for that. Cannot fail. */
 void sb_session_end_slices(struct sb_session *session);
 
 #endif

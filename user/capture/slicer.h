@@ -83,8 +83,8 @@ void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,
  */
 void sb_slicer_prepare(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
-/* Begin a slice, when probes are attached. Return: when it ends. *@ret_weight: of a sample, in
- * units of 1 / 2^SB_SLICE_SHIFT (bpf/abi/sb_abi.h). */
+/* Begin a slice at @now_ns, when probes are attached. Return: when it ends, by the same clock.
+ * *@ret_weight: of a sample, in units of 1 / 2^SB_SLICE_SHIFT (bpf/abi/sb_abi.h). */
 uint64_t sb_slicer_begin(struct sb_slicer *slicer, uint64_t now_ns, uint64_t *ret_weight);
 
 /* The slice has ended, and nothing is detached yet. Return: whether the probes can stay, because
