@@ -151,7 +151,7 @@ static int forget(struct sb_run *run, uint64_t before_ns)
 	err = sb_session_forget(run->session, &evicted);
 	if (err)
 		return sb_reason_set(&run->reason, err,
-				     "cannot tell the BPF programs which files are of no interest");
+				     "cannot tell the BPF programs which files --path leaves out");
 	/* Every sample of later batches is younger than this. */
 	sb_symbolizer_forget(run->sym, before_ns < held_ns ? before_ns : held_ns);
 	sb_processes_forget(run->processes, processes_ns < held_ns ? processes_ns : held_ns);

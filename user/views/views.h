@@ -205,8 +205,8 @@ bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_prob
 
 /* probe_multi.c, for attach.c: one BPF link attaches a program to many functions. */
 
-/* Return: whether this kernel has such links for functions of @kind, as far as the privileges of
- * the caller show. */
+/* Return: whether this kernel has links to many places at once (kprobe_multi, uprobe_multi) for
+ * functions of @kind, as far as the privileges of the caller show. */
 bool sb_probe_multi_is_there(enum sb_probe_kind kind);
 /* Return: whether the program for the places of @kind may be loaded for links to many places
  * (kprobe_multi, uprobe_multi): such places are in @probes, of the kernel at least two, and each of
@@ -283,14 +283,18 @@ int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, s
 /* held.c: memory that is held, for the views of it: pairs of bpf/views/latency.bpf.c that are
  * accounted if they are open at the end. */
 
-/* Implement the functions of struct sb_view (view.h) that have their names. Those that return int
+/*
+ * Implement the functions of struct sb_view (view.h) that have their names. Those that return int
  * return 0 or a negative errno, attach() with @reason, check() -EINVAL with *ret_why, a constant
  * sentence, if opts->probes has no places. prepare() comes first; attach() appends links to @links,
- * which owns them, on failure too; attaches() tells whether attach() attaches @prog; settle()
+ * which owns them, on failure too; attaches() tells whether attach() attaches @prog; nests()
+ * returns whether no sample is lost where the kernel skips @prog because it runs already; settle()
  * returns a program of @skel, never NULL; pending() appends the IDs of stacks that open pairs have,
  * as sb_pending_of_map() does; cannot_thin() returns NULL unless opts->fallback is set; thin()
- * returns SB_ALLOC_OBJECT * 2^@step, 0 for step 0; unit_of() returns the unit of objects, a constant, with
- * *ret_divisor, if opts->is_of_objects is set, else NULL, and *ret_divisor is untouched. */
+ * returns SB_ALLOC_OBJECT * 2^@step, 0 for step 0; unit_of() returns the unit of objects, a
+ * constant, with *ret_divisor, if opts->is_of_objects is set, else NULL, and *ret_divisor is
+ * untouched.
+ */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
