@@ -51,7 +51,9 @@ void sb_memory_forget(const struct sb_memory *memory);
 /* Read @len bytes. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all other failures,
  * also when the process blocks the access. On error @dst may be partly overwritten. */
 int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
-/* The same, but not from what is kept of earlier reads: to find out whether it has changed since. */
+/* Read @len bytes as sb_memory_read() does, but not from what is kept of earlier reads: to find out
+ * whether they have changed since. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all
+ * other failures, and then @dst may be partly overwritten. */
 int sb_memory_read_again(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
 /* Read one number of 8, 4, 2 or 1 bytes. Return: 0; -ESRCH, -EPERM; -EFAULT for all other failures.
  * On error *ret is 0. */

@@ -53,8 +53,9 @@ void sb_pages_release(struct sb_pages *pages);
  * Return: 0; -EFAULT: they cannot be read, or pages->is_short; then @dst may be partly overwritten.
  */
 int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr);
-/* For struct sb_memory.read_again: the same, but from the process, even if the pages are there.
- * Return: 0; -EFAULT, also if pages->is_noting, and then nothing is read or noted. */
+/* For struct sb_memory.read_again: read @len bytes from the process pages->tgid, even if pages have
+ * them. @arg is the struct sb_pages. Return: 0; -EFAULT: they cannot be read, and @dst may be
+ * partly overwritten; also if pages->is_noting, and then nothing is read or noted. */
 int sb_pages_read_again(void *arg, void *dst, size_t len, uint64_t addr);
 /* Read the pages that were noted, which are none then; one that cannot be read is kept as such. The
  * caller resets is_short before the next walk. Return: whether there were any, and room and memory

@@ -161,7 +161,8 @@ struct sb_runtime_ops {
  * Return: -ENOTSUP; -ENOMEM. Either is to be returned by attach().
  */
 int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
-/* For attach() after a failed self-test: the same. Return: -EBADMSG; -ENOMEM. */
+/* For attach() after a failed self-test: set rt->why as sb_runtime_refuse() does. Return: -EBADMSG;
+ * -ENOMEM. Either is to be returned by attach(). */
 int sb_runtime_doubt(struct sb_runtime *rt, const char *why);
 /* A detach() for an rt->state that is NULL or one block from malloc(): it is freed and set to
  * NULL. */

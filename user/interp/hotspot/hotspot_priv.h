@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* HotSpot (OpenJDK). Shared by hotspot.c (attach, frames), hotspot_structs.c (layout),
- * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). The lock of struct sb_interp is
- * held. No argument is NULL. After an error out-parameters mean nothing, and strings may have a
- * part appended. What sb_memory_read() returned is -EFAULT, -ESRCH or -EPERM. An nmethod is a
- * compiled method; a bci is the index of a bytecode in its method. Functions with @rt need
- * rt->state, but for sb_hotspot_read_layout(), which comes first.
+/*
+ * HotSpot (OpenJDK). Shared by hotspot.c (attach, frames), hotspot_structs.c (layout),
+ * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). Called on any thread, with the
+ * lock of struct sb_interp held. No argument is NULL. After an error out-parameters mean nothing,
+ * and strings may have a part appended. What sb_memory_read() returned is -EFAULT, -ESRCH or
+ * -EPERM. An nmethod is a compiled method; a bci is the index of a bytecode in its method.
+ * Functions with @rt need rt->state, but for sb_hotspot_read_layout(), which comes first.
  */
 #ifndef SB_INTERP_HOTSPOT_PRIV_H
 #define SB_INTERP_HOTSPOT_PRIV_H

@@ -45,10 +45,12 @@ const struct sb_lua_layout *sb_lua_layout_of(uint32_t version);
  */
 int sb_lua_describe_function(struct sb_runtime *rt, uint64_t proto, uint32_t place, uint64_t caller,
 			     uint32_t call, struct sb_runtime_text *text);
-/* Find the name by which instruction @call of @caller (number of an instruction, 0: not known; and
- * address of a prototype) calls its callee. @name: becomes the name, or "" when there is none;
- * empty before. Return: 0; -EBADMSG: @caller is no prototype; -ENOMEM; or what reading memory
- * returned. */
+/*
+ * Find the name by which a function calls its callee. @caller: the address of its prototype in the
+ * process; @call: the calling instruction, counted from 1, or 0 if it is not known. @name: becomes
+ * the name, or "" when there is none; empty before. Return: 0; -EBADMSG: @caller is no prototype;
+ * -ENOMEM; or what reading memory returned.
+ */
 int sb_lua_call_name(struct sb_runtime *rt, uint64_t caller, uint32_t call, struct sb_str *name);
 
 #endif
