@@ -49,7 +49,8 @@ struct sb_fsuser {
  */
 int sb_fsuser_begin(const struct sb_owner *who, const gid_t *groups, size_t nr_groups,
 		    struct sb_fsuser *ret_before);
-/* Go back to the user, the groups and the dumpable state before, and free @before. Same thread. */
+/* Go back to the user, the groups and the dumpable state before, and free what @before holds.
+ * Cannot fail, as the thread is still root's. Thread: the one that called sb_fsuser_begin(). */
 void sb_fsuser_end(struct sb_fsuser *before);
 
 #endif

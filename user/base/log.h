@@ -39,8 +39,7 @@ void sb_vlog(enum sb_log_level level, const char *fmt, va_list ap)
  * back, so that a caller can `return sb_err(err, ...)`. The next step is what stands in the message
  * after its last "; "; a message without one gets the usual step of the errno, if there is one (the
  * table in log.c). When memory or descriptors are short, the usual step follows that of the
- * message. With
- * @err == 0 the message stays as it is.
+ * message. With @err == 0 the message stays as it is.
  */
 int sb_err(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -4,10 +4,9 @@
  * Tab they run `stackbpf completion -- WORD...`; the last word is the one at the cursor, up to the
  * cursor. The answer is
  *
- *	KIND N                  what the shell is to complete itself, for all but the first N bytes
- *	of
- *				the word: "files", "directories", "programs", "hosts"; "command":
- *				what follows "--" is a command line; or "none"
+ *	KIND N			what the shell is to complete itself, for all but the first N bytes
+ *				of the word: "files", "directories", "programs", "hosts";
+ *				"command": what follows "--" is a command line; or "none"
  *	WORD[<Tab>DESCRIPTION]	a possible completion of the word; any number of lines
  *
  * All functions add to the answer in @to, and report errors in to->err only, after which they add
@@ -47,9 +46,12 @@ void sb_complete_pids(struct sb_completion *to);
 void sb_complete_users(struct sb_completion *to);
 void sb_complete_kinds(struct sb_completion *to);
 void sb_complete_roots(struct sb_completion *to);
-/* For sb_opt.complete and sb_command.complete: add the values of the kind in the function's name
- * that begin with to->typed, such as names of processes (comm), views (kind), views that can be
- * recorded (stored_kind), commands of stackbpf (command) and shells. */
+/*
+ * For sb_opt.complete and sb_command.complete: add the values that begin with to->typed: names of
+ * running processes (comm), views (kind), views that can be recorded (stored_kind), output formats,
+ * file systems that this kernel knows, block devices, kernel tracepoints and other events (events),
+ * hardware and software counters of perf (counters), commands of stackbpf (command), and shells.
+ */
 void sb_complete_comm(struct sb_completion *to);
 void sb_complete_kind(struct sb_completion *to);
 void sb_complete_stored_kind(struct sb_completion *to);

@@ -56,7 +56,8 @@ struct sb_record_events {
 	struct sb_record_event_list events, from, to;
 	const char *when, *weight, *value, *key, *to_key;
 };
-/* Return: what the options say. Strings and lists are borrowed from @opts. */
+/* Return: the events (operands, --from, --to) and expressions (--when, --weight, --value, --key)
+ * that the options name. Strings and lists are borrowed from @opts. */
 struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts);
 /* In record_finish.c: check that the options of events go together. @takes_pairs: whether the view
  * is one that takes pairs of events. Return: 0; -EINVAL with @reason, a sentence. */
@@ -103,10 +104,12 @@ uint32_t sb_record_tgid(const struct sb_record_opts *opts);
 /* In record_events.c. Return: whether only threads of processes that are asked for by their IDs can
  * be sampled: no other rule, no command, no children, not the whole machine. */
 bool sb_record_is_only_tgid(const struct sb_record_opts *opts);
-/* In record_events.c: log why events cannot be traced. @err: the negative errno that came with
- * @reason. Return: the
- * exit status that fits it: SB_EXIT_USAGE for -EINVAL, -ENOENT and -ENOEXEC, SB_EXIT_NO_TARGET for
- * -ESRCH, SB_EXIT_PRIVILEGE for -EPERM, -EACCES and -EOPNOTSUPP, SB_EXIT_FAILED for all others. */
+/*
+ * In record_events.c: log why events cannot be traced. @err: the negative errno that came with
+ * @reason. Return: the exit status that fits it: SB_EXIT_USAGE for -EINVAL, -ENOENT and -ENOEXEC,
+ * SB_EXIT_NO_TARGET for -ESRCH, SB_EXIT_PRIVILEGE for -EPERM, -EACCES and -EOPNOTSUPP,
+ * SB_EXIT_FAILED for all others.
+ */
 int sb_record_explain_events(const struct sb_reason *reason, int err);
 /*
  * Sample according to record->opts, and log how it ended.

@@ -54,7 +54,7 @@ struct sb_svg {
 
 /* Append text, escaped. Bytes that XML cannot represent are replaced and counted. */
 int sb_svg_add_xml(struct sb_svg *picture, struct sb_str *out, const char *s);
-/* Append a weight of the tree, times `factor`, with its unit. */
+/* Append a weight of the tree, multiplied by picture->factor, with its unit. */
 int sb_svg_add_weight(const struct sb_svg *picture, struct sb_str *out, double weight);
 /* Append the title: that of the options, or one for the view. */
 int sb_svg_add_title(struct sb_svg *picture, struct sb_str *out);

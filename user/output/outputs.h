@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rows of outputs.def, and what they share. Only for table.c and the outputs. */
+/* The rows of outputs.def, and what they share. Only for table.c and the outputs. Thread: any, one
+ * for each stream. Pointers are not NULL. */
 #ifndef SB_OUTPUT_OUTPUTS_H
 #define SB_OUTPUT_OUTPUTS_H
 

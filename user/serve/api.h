@@ -49,8 +49,12 @@ struct sb_numbering {
 	uint32_t *string; /* by number */
 	uint32_t nr;
 };
-/* @numbering is zero-initialized; @tree is only used during the call, but must not get more names.
- * Return: 0 or -ENOMEM; release it in both cases. */
+/*
+ * Prepare to number the names of @tree that an answer uses, in the order in which sb_numbering_of()
+ * is asked for them. @numbering: zero-initialized. @tree: only used during the call, but must not
+ * get more names afterwards.
+ * Return: 0 or -ENOMEM; release it in both cases.
+ */
 int sb_numbering_init(struct sb_numbering *numbering, const struct sb_tree *tree);
 /* Free both tables, also after an error and of a zero-initialized one; call it once. */
 void sb_numbering_release(struct sb_numbering *numbering);

@@ -41,8 +41,8 @@ struct sb_atlas_map {
 
 /*
  * Make room for all entries of @dict, which may only have grown since the last call with this map.
- * Also creates the root of the atlas, node 0. Return: 0; -ENOMEM: the caller must
- * then release the atlas and all its maps.
+ * Also creates the root of the atlas, node 0. Return: 0; -ENOMEM: the caller must then release the
+ * atlas and all its maps.
  */
 int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict);
 /*

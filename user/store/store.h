@@ -217,10 +217,11 @@ struct sb_store_extent {
 /* Files of one level: one for each day of 27 years. */
 #define SB_STORE_FILES_MAX 10000u
 /*
- * List the kinds that were recorded, sorted by name, SB_STORE_KINDS_MAX at most: if there are more,
- * those with the newest blocks, after a warning. Reads the first and the last file of each
- * level. Return: how many elements of @ret_extents are set, which may be 0; -ENOMEM; errors of I/O,
- * and then the elements are not to be used.
+ * List the kinds that were recorded, with when and how fast; elements hold no pointers. They are
+ * sorted by name, SB_STORE_KINDS_MAX at most: if there are more, those with the newest blocks,
+ * after a warning. Reads the first and the last file of each level. Return: how many elements of
+ * @ret_extents are set, which may be 0; -ENOMEM; errors of I/O, and then the elements are not to be
+ * used.
  */
 int sb_store_extents(struct sb_store *store,
 		     struct sb_store_extent ret_extents[SB_STORE_KINDS_MAX]);
