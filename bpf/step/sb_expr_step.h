@@ -194,7 +194,8 @@ static __always_inline void sb_expr_load_string(struct sb_expr_run *run, __u64 l
 }
 
 /* SB_EXPR_OP_STR_DATA_LOC: push a tracepoint's string of variable length: the word at offset @at of
- * the context has its length and its offset; "" with SB_EXPR_BAD_READ if it is unreadable. */
+ * the context has its length and its offset; "" with SB_EXPR_BAD_READ if it is unreadable;
+ * SB_EXPR_CUT is set if it has SB_EXPR_STRING_MAX bytes or more. */
 static __always_inline void sb_expr_load_data_loc(struct sb_expr_run *run, __u32 at, void *mem)
 {
 	__u32 word = 0;
@@ -216,7 +217,8 @@ static __always_inline int sb_expr_is_kernel(__u64 addr)
 #endif
 }
 
-/* Pop an address, and push the string there, or "" with SB_EXPR_BAD_READ if it cannot be read.
+/* Pop an address, and push the string there, or "" with SB_EXPR_BAD_READ if it cannot be read;
+ * SB_EXPR_CUT is set if it has SB_EXPR_STRING_MAX bytes or more.
  * @is_always_user: not 0: the address is never one of the kernel */
 static __always_inline void sb_expr_load_string_at(struct sb_expr_run *run, __u32 is_always_user,
 						   void *mem)

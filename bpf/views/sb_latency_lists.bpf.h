@@ -6,6 +6,7 @@
  * further out have greater values. See the essay of latency.bpf.c. Only that file includes this.
  * Everything runs in BPF programs, for the current task. Pointers are not NULL unless it says so,
  * none is kept, and one into a map that is returned is borrowed and valid until the program ends.
+ * After an error *@ret is not to be used.
  */
 #ifndef SB_LATENCY_LISTS_BPF_H
 #define SB_LATENCY_LISTS_BPF_H
