@@ -80,9 +80,10 @@ void sb_budget_pool_init(struct sb_budget_pool *pool, size_t bytes_max);
 void sb_budget_pool_release(struct sb_budget_pool *pool);
 
 /*
- * Initialize an empty budget. @pool and @name, the file's, for messages, are borrowed and may be
- * NULL. @uid: the owner of the file, in whose part of the pool its charges are. It owns nothing,
- * but before it goes, sb_budget_settle(budget, 0) has to give its charge back to the pool.
+ * Initialize an empty budget. @pool and @name, the file's, for messages, are borrowed as long as
+ * the budget is used, and may be NULL. @uid: the owner of the file, in whose part of the pool its
+ * charges are. It owns nothing, but before it goes, sb_budget_settle(budget, 0) has to give its
+ * charge back to the pool.
  */
 void sb_budget_init(struct sb_budget *budget, struct sb_budget_pool *pool, uint32_t uid,
 		    const char *name);

@@ -230,7 +230,8 @@ struct sb_reader_spawn_answer {
 
 /*
  * The main function of the spawner; returns when the program has closed its end of the socket @fd.
- * @arg: struct sb_reader_opts, borrowed. Requests and answers: struct sb_reader_spawn_*.
+ * @arg: struct sb_reader_opts, borrowed during the call. Requests and answers: struct
+ *	sb_reader_spawn_*.
  */
 void sb_reader_spawner(void *arg, int fd);
 
