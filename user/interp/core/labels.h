@@ -87,12 +87,13 @@ struct sb_labels {
 };
 
 /*
- * Parts of sb_interp_look(), in this order: begin, which looks in @maps for the process context;
- * one look_at() for each file that has labels, of which the first one counts; end, also after an
- * error, which drops labels whose file is not mapped any more. The results are in space->labels,
- * which the first look_at() makes and the owner of @space frees. @maps is borrowed for the call,
- * @image's file until end() drops it. look_at() returns 0, also when the labels cannot be read;
- * -EAGAIN: the dynamic linker is not done, or memory cannot be read; -ENOMEM.
+ * Parts of sb_interp_look(), in this order: begin, which looks in @maps for the process context,
+ * but does nothing while space->labels is NULL; one look_at() for each file that has labels, of
+ * which the first one counts; end, also after an error, which drops labels whose file is not mapped
+ * any more. The results are in space->labels, which the first look_at() makes, when it does what
+ * begin does, and the owner of @space frees. @maps is borrowed for the call, @image's file until
+ * end() drops it. look_at() returns 0, also when the labels cannot be read; -EAGAIN: the dynamic
+ * linker is not done, or memory cannot be read; -ENOMEM.
  */
 void sb_labels_look_begin(struct space *space, const struct sb_process_maps *maps);
 int sb_labels_look_at(struct sb_interp *interp, struct space *space, const struct sb_image *image,

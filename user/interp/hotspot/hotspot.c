@@ -219,7 +219,7 @@ static int make_conf(struct sb_runtime *rt, const struct sb_hotspot *hs)
 	conf->bcp_word = hs->major < 9 ? OLD_BCP_WORD : 0;
 	conf->sender_reg = hs->major < 19 ? 13 : 19;
 	if (is_far)
-		return sb_runtime_refuse(rt, "its code description is too long");
+		return sb_runtime_refuse(rt, "stackbpf does not support the layout of its code");
 	return 0;
 }
 
