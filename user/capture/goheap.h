@@ -50,9 +50,9 @@ int sb_goheap_expect(struct sb_goheap *goheap, uint32_t tgid, bool is_new);
 /* Look at all processes, because counts are wanted: sb_goheap_counts() makes them, after the next
  * drain. Those that are told by their profile from now on leave @resident. */
 void sb_goheap_look(struct sb_goheap *goheap, struct sb_resident *resident);
-/* Add the counts of the last sb_goheap_look() to the drain's last batch, with their stacks, unless
- * an earlier call did; then look at the processes again, if it is time. @view: the number of the
- * view to count for. Return: 0; -ENOMEM: some are missing. */
+/* Add the counts of the last sb_goheap_look() to the drain's last batch, with their stacks. If an
+ * earlier call has added them already, this one instead looks again at the processes that are due.
+ * @view: the number of the view to count for. Return: 0; -ENOMEM: some are missing. */
 int sb_goheap_counts(struct sb_goheap *goheap, struct sb_drain *drain, uint32_t view);
 
 struct sb_goheap_stats {

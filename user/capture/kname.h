@@ -14,8 +14,8 @@ struct sb_symbolizer;
  * no names. Return: 0, or a negative errno of libbpf. */
 int sb_kname_prepare(struct sampler_bpf *skel, uint32_t sides);
 /* After the programs are loaded: have @sym ask this one, if it is among them; it borrows @skel.
- * Before @skel is destroyed, call sb_symbolizer_ask_kernel() with NULL. Return: 0, or a negative
- * errno of making an iterator. */
+ * Before @skel is destroyed, call sb_symbolizer_ask_kernel() with NULL. Return: 0; or a negative
+ * errno of making an iterator, and then @sym asks nothing. */
 int sb_kname_start(struct sampler_bpf *skel, struct sb_symbolizer *sym);
 
 #endif

@@ -26,9 +26,12 @@ struct sb_server {
  * Return: 0; or a negative errno of making a descriptor or the ring: sb_server_release() frees what
  * was made. */
 int sb_server_open(struct sb_server *server, int map_fd, ring_buffer_sample_fn on_event, void *arg);
-/* Start the thread, which calls @run(@arg): a loop over sb_server_wait(), until that returns false.
+/*
+ * Start the thread, which calls @run(@arg): a loop over sb_server_wait(), until that returns false.
  * @run must first call sb_privileges_thread() (workers/privileges.h). @name: at most 15 characters,
- * copied. Return: 0; or a negative errno of pthread_create(3), mostly -EAGAIN. */
+ * copied. Return: 0; or a negative errno of pthread_create(3), mostly -EAGAIN, and then there is no
+ * thread.
+ */
 int sb_server_start(struct sb_server *server, const char *name, void *(*run)(void *arg), void *arg);
 
 /* Called by the server's thread: sleep until the ring has records, sb_server_wake() is called, or

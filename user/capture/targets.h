@@ -18,8 +18,7 @@ struct sampler_bpf;
 int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule);
 
 /* Write the settings and map sizes, between open and load. Return: 0; -E2BIG: a glob is too long;
- * or a negative errno of libbpf, with the cause in @reason:
- * @skel is not to be loaded then. */
+ * or a negative errno of libbpf, with the cause in @reason: @skel is not to be loaded then. */
 int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
 		       struct sb_reason *reason);
 /* Fill the maps, after load and before anything is attached, also with a rule that denies this

@@ -48,7 +48,7 @@ struct sb_unwinder_stats {
  * Make the pool. A thread allocates its first part at once, because that takes as long as loading
  * the programs.
  * @pool_bytes_max: rounded up to parts, at least one; 0: the default
- * @parser: borrowed, compiles the tables; NULL: the unwinder's thread does
+ * @parser: compiles the tables; borrowed until sb_unwinder_free(); NULL: the unwinder's thread does
  *
  * Return: 0; -ENOMEM; or a negative errno of making the memory or the thread; *ret_unwinder is
  * untouched then.

@@ -48,9 +48,10 @@ void sb_complete_kinds(struct sb_completion *to);
 void sb_complete_roots(struct sb_completion *to);
 /*
  * For sb_opt.complete and sb_command.complete: add the values that begin with to->typed: names of
- * running processes (comm), views (kind), views that can be recorded (stored_kind), output formats,
- * file systems that this kernel knows, block devices, kernel tracepoints and other events (events),
- * hardware and software counters of perf (counters), commands of stackbpf (command), and shells.
+ * running processes (comm), views that take no events (kind), those of them that can be recorded
+ * (stored_kind), output formats, file systems that this kernel knows, block devices, kernel
+ * tracepoints and other events (events), hardware and software counters of perf (counters),
+ * commands of stackbpf (command), and shells.
  */
 void sb_complete_comm(struct sb_completion *to);
 void sb_complete_kind(struct sb_completion *to);

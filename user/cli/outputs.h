@@ -31,7 +31,7 @@ struct sb_outputs {
 
 /**
  * sb_outputs_choose() - choose the outputs that the options name, and their formats
- * @outputs: outputs are added; they borrow the paths of @opts
+ * @outputs: outputs are added; they borrow the paths of @opts until sb_outputs_release()
  * @opts: with views; if a format shows durations, their measurement is switched on
  *
  * Return: -1 to go on; SB_EXIT_USAGE for a format that does not exist or that the view cannot fill,
@@ -66,8 +66,8 @@ struct sb_result_sink {
 	bool is_written;		   /* the final result was written to all outputs */
 	int err;			   /* or why not; it was logged */
 };
-/* Initialise it without outputs: add them with sb_outputs_choose(). @opts is borrowed. The outputs
- * are ended with sb_outputs_release(). */
+/* Initialise it without outputs: add them with sb_outputs_choose(). @opts is borrowed as long as
+ * @result is used. The outputs are ended with sb_outputs_release(). */
 void sb_result_sink_init(struct sb_result_sink *result, const struct sb_record_opts *opts);
 /* Remove the progress line, before anything else is written to the terminal. The next tick of the
  * run draws it again. Does nothing if there is none. */

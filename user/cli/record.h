@@ -64,8 +64,8 @@ struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts);
 int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pairs,
 			  struct sb_reason *reason);
 /* In record_events.c: find the places of events for the view @kind, in opts->probes, whose earlier
- * contents are freed, and which *view_opts borrows, also after an error. Return: 0; a negative
- * errno with @reason. */
+ * contents are freed. *view_opts borrows them until they are released, also after an error. Return:
+ * 0; a negative errno with @reason. */
 int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     const struct sb_record_events *events, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);
@@ -158,8 +158,9 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
  * cannot see, and which option would change it; nothing for a run without view_opts.fallback. */
 void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,
 		      struct sb_str *list);
-/* In report_goheap.c: append to @list, for each program of Go, whether its own heap profile is the source, and if not,
- * why; nothing for a run without view_opts.has_own_profiles. */
+/* In report_goheap.c: append to @list, for each program of Go, whether its own heap profile is the
+ * source, and if not, why, and how many processes were not looked at for one; nothing for a run
+ * without view_opts.has_own_profiles. */
 void sb_report_own_profiles(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
 /* In report_memory.c: add to @profile's header what the bytes are, and of what is held, how much is

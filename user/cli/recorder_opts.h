@@ -19,8 +19,9 @@ int sb_recorder_parse_tag(void *opts, const char *value, const char **ret_why);
 /* Set how long blocks are kept in @opts, a struct sb_recorder_config. @value: "10s=7d,10min=30d".
  * When an element is wrong, those before it have been added. Return: 0; -EINVAL with *ret_why. */
 int sb_recorder_parse_retain(void *opts, const char *value, const char **ret_why);
-/* Add the key of a label to @opts, a struct sb_run_config, which borrows @value. Return: 0; -EINVAL
- * with *ret_why if it is no key, was given before, or is one too many. */
+/* Add the key of a label to @opts, a struct sb_run_config, which borrows @value as long as @opts is
+ * used. Return: 0; -EINVAL with *ret_why if it is no key, was given before, or is one too many, and
+ * nothing is added. */
 int sb_recorder_parse_label(void *opts, const char *value, const char **ret_why);
 /* Return: whether @key can be the key of a label: 1 to 64 letters, digits, '_', '.', '-' and '/',
  * the first a letter or '_'. */

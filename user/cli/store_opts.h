@@ -102,7 +102,7 @@ int sb_store_command_run(const struct sb_store_command *asked, const struct sb_c
 
 /* Make a query from all options. @now_s: the time that relative times count from, in seconds since
  * the epoch. @ask: zero-initialized; the caller releases it, also after an error, and it borrows
- * args->by. Return: -1, or SB_EXIT_USAGE or SB_EXIT_FAILED. */
+ * args->by until then. Return: -1, or SB_EXIT_USAGE or SB_EXIT_FAILED. */
 int sb_store_args_ask(const struct sb_store_args *args, const char *command, int64_t now_s,
 		      struct sb_ask *ask);
 /* Add the rules in @rules ("service=car") to a query and change nothing else of it, such as for the

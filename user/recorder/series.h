@@ -46,8 +46,9 @@ int sb_series_new(const struct sb_series_opts *opts, struct sb_series_table **re
 void sb_series_free(struct sb_series_table *table);
 /**
  * sb_series_begin() - set the registry of processes, before the first sample
- * @processes: borrowed; the table keeps references in it, which sb_series_free() does not give back
- * @interp: borrowed; source of the tag "runtime"; NULL: there is none
+ * @processes: borrowed until sb_series_free(), which does not give back the references that the
+ *	table keeps in it
+ * @interp: source of the tag "runtime"; borrowed until sb_series_free(); NULL: there is none
  */
 void sb_series_begin(struct sb_series_table *table, struct sb_processes *processes,
 		     struct sb_interp *interp);

@@ -75,9 +75,10 @@ struct sb_segment {
 int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name);
 /*
  * Open a file as sb_segment_read() does, but do not read its dictionary: to see which blocks there
- * are. Their rows and figures can be read, but not added to sums or appended to. Return: 0;
- * -ENOENT; -EFBIG beyond SB_SEGMENT_BYTES_MAX or SB_SEGMENT_BLOCKS_MAX; -EINVAL if it is not a
- * regular file; -ENOMEM; other errors of I/O.
+ * are. Their rows and figures can be read, but not added to sums or appended to. *@segment is
+ * overwritten; it needs no release after an error. Return: 0; -ENOENT; -EFBIG beyond
+ * SB_SEGMENT_BYTES_MAX or SB_SEGMENT_BLOCKS_MAX; -EINVAL if it is not a regular file; -ENOMEM;
+ * other errors of I/O.
  */
 int sb_segment_list(struct sb_segment *segment, int dir_fd, const char *name);
 /* Read what was appended since. Blocks may get other indexes (nr_sorts). Return: 0; -ESTALE if the

@@ -132,7 +132,8 @@ int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,
 		       const struct sb_store_kind *kind);
 /*
  * After opening for writing: find the time from which on aggregates are missing, by level
- * (rolled_s, summed_s). Return: 0 or a negative errno, and then the store can only be closed.
+ * (rolled_s, summed_s). @now_s: the present; files of later times, which a clock that was wrong has
+ * left, are not relied on. Return: 0 or a negative errno, and then the store can only be closed.
  */
 int sb_store_find_rolled(struct sb_store *store, int64_t now_s);
 
