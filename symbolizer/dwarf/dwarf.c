@@ -26,7 +26,7 @@ int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd)
 	struct sb_dwarf *dwarf = file->dwarf;
 	int err;
 
-	err = sb_dwarf_image_read(fd, file->is_dwo, dwarf->budget, &file->image);
+	err = sb_dwarf_image_read(fd, file->is_dwo, dwarf->lines, dwarf->budget, &file->image);
 	if (err)
 		return err;
 	if (file->image.len > SB_DWARF_IMAGE_BYTES_MAX - dwarf->nr_image_bytes)
@@ -73,7 +73,8 @@ static int finish_index(struct sb_dwarf *dwarf)
 	return 0;
 }
 
-int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf **ret_dwarf)
+int sb_dwarf_new(int fd, int alt_fd, bool lines, struct sb_budget *budget,
+		 struct sb_dwarf **ret_dwarf)
 {
 	sb_cleanup(sb_dwarf_freep) struct sb_dwarf *dwarf = calloc(1, sizeof(*dwarf));
 	int err;
@@ -81,6 +82,7 @@ int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf *
 	if (!dwarf)
 		return -ENOMEM;
 	dwarf->budget = budget;
+	dwarf->lines = lines;
 	dwarf->file = (struct sb_dwarf_file){ .dwarf = dwarf, .main = &dwarf->file };
 	dwarf->alt = (struct sb_dwarf_file){ .dwarf = dwarf, .main = &dwarf->alt };
 	if (alt_fd >= 0) {
@@ -182,7 +184,6 @@ static int complete_index(struct sb_dwarf *dwarf)
 
 struct query {
 	uint32_t at;
-	bool lines;
 	struct sb_dwarf_frame *frames;
 	size_t max, nr;
 };
@@ -211,7 +212,7 @@ static void set_line(struct query *query, struct sb_unit *unit, struct sb_dwarf_
 	struct sb_dwarf_frame *frame = &query->frames[query->nr - 1];
 
 	frame->line = row.line;
-	frame->file = row.line && query->lines ? sb_lines_path(unit, row.file) : NULL;
+	frame->file = row.line && unit->file->dwarf->lines ? sb_lines_path(unit, row.file) : NULL;
 }
 
 static struct sb_dwarf_row line_at(const struct sb_dwarf_lines *lines, uint32_t at)
@@ -223,6 +224,7 @@ static struct sb_dwarf_row line_at(const struct sb_dwarf_lines *lines, uint32_t 
 
 static int unit_lookup(struct sb_unit *unit, struct query *query)
 {
+	const bool lines = unit->file->dwarf->lines;
 	struct sb_dwarf_row row = { .file = NONE };
 	struct sb_unit *dies = unit;
 	size_t depth = 0;
@@ -230,13 +232,13 @@ static int unit_lookup(struct sb_unit *unit, struct query *query)
 	int err;
 
 	err = load_unit(unit, &dies);
-	if (!err && query->lines && !unit->is_lines_built)
+	if (!err && lines && !unit->is_lines_built)
 		err = sb_lines_build(unit);
 	if (err == -EFBIG)
 		sb_unit_note_damage(unit, err);
 	if (err)
 		return err;
-	if (query->lines)
+	if (lines)
 		row = line_at(&unit->lines, query->at);
 	id = sb_dwarf_map_at(&dies->segs, query->at);
 	if (id == NONE && row.line && query->max) {
@@ -276,11 +278,11 @@ static int index_lookup(struct sb_dwarf *dwarf, struct query *query)
 	return err;
 }
 
-int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
-		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr)
+int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, struct sb_dwarf_frame *frames,
+		    size_t max, size_t *ret_nr)
 {
 	uint64_t exec_lo = dwarf->file.image.exec_lo, exec_hi = dwarf->file.image.exec_hi;
-	struct query query = { .lines = lines, .frames = frames, .max = max };
+	struct query query = { .frames = frames, .max = max };
 	int err = 0;
 
 	if (addr >= exec_lo && addr < exec_hi && addr - exec_lo < NONE) {

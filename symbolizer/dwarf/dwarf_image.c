@@ -46,7 +46,7 @@ struct source {
 
 struct reader {
 	int fd;
-	bool is_dwo;
+	bool is_dwo, lines;
 	struct sb_budget *budget; /* borrowed, or NULL */
 	Elf *elf;
 	uint64_t file_bytes;
@@ -153,6 +153,8 @@ static int note_section(struct reader *reader, const GElf_Shdr *shdr, const char
 
 	which = section_of(name, reader->is_dwo, &is_zdebug);
 	if (which == SB_DWARF_SECTION_MAX || shdr->sh_type == SHT_NOBITS || !src.len)
+		return 0;
+	if (which == SB_DWARF_LINE && !reader->lines)
 		return 0;
 	if (reader->sources[which].len)
 		return -EBADMSG;
@@ -387,11 +389,11 @@ static int check_header(int fd, uint64_t file_bytes, struct sb_budget *budget)
 	return sb_budget_charge(budget, bytes / sizeof(Elf32_Shdr) * LIBELF_SHDR_BYTES);
 }
 
-int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_budget *budget,
+int sb_dwarf_image_read(int fd, bool is_dwo, bool lines, struct sb_budget *budget,
 			struct sb_dwarf_image *ret_image)
 {
 	sb_cleanup(elf_endp) Elf *elf = NULL;
-	struct reader reader = { .fd = fd, .is_dwo = is_dwo, .budget = budget };
+	struct reader reader = { .fd = fd, .is_dwo = is_dwo, .lines = lines, .budget = budget };
 	struct stat st;
 	GElf_Ehdr ehdr;
 	int err;

@@ -47,13 +47,14 @@ struct sb_dwarf_image {
  * @fd: stays the caller's, who may close it after the call
  * @ret_image: ended by the caller with sb_dwarf_image_release(); untouched on error
  * @is_dwo: read the sections named .debug_x.dwo
+ * @lines: false: .debug_line is left out, which is a fifth of the work
  * @budget: charged before anything is read or decompressed; may be NULL
  *
  * Return: 0; -ENODATA (no .debug_info, or another byte order); -EBADMSG (not a regular ELF file, or
  * damaged); -EFBIG (beyond the bound above or the budget); -ENOMEM; others of fstat(2) and
  * pread(2).
  */
-int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_budget *budget,
+int sb_dwarf_image_read(int fd, bool is_dwo, bool lines, struct sb_budget *budget,
 			struct sb_dwarf_image *ret_image);
 /* Free the sections and zero @image; accepts one of zeroes. The budget keeps its charge. */
 void sb_dwarf_image_release(struct sb_dwarf_image *image);

@@ -219,6 +219,7 @@ struct sb_dwarf_func {
 
 struct sb_dwarf {
 	struct sb_budget *budget; /* borrowed, or NULL */
+	bool lines;		  /* lookups find lines */
 	struct sb_dwarf_file file, alt;
 	SB_VEC(struct sb_dwarf_file *) splits;
 	sb_dwarf_ranges index; /* ranges of units; value: index of the unit */

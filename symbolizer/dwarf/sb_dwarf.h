@@ -35,20 +35,21 @@ struct sb_dwarf_frame {
  * compressed
  * @alt_fd: the dwz file that .gnu_debugaltlink names, or -1; both descriptors remain the caller's,
  * also on error, and are not used after the call
+ * @lines: false: line tables are not read; the line of an address is 0, and files are NULL
  * @budget: borrowed until sb_dwarf_free(), charged here and by lookups; NULL: only the reader's own
  *	bounds apply
  *
  * Return: 0; -ENODATA (no DWARF); -EBADMSG (broken); -EFBIG (a bound); -ENOMEM; others of fstat(2)
  * and pread(2). *ret_dwarf is untouched on error.
  */
-int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf **ret_dwarf);
+int sb_dwarf_new(int fd, int alt_fd, bool lines, struct sb_budget *budget,
+		 struct sb_dwarf **ret_dwarf);
 /* Free it with all strings of frames. The budget keeps its charge. Accepts NULL. */
 void sb_dwarf_free(struct sb_dwarf *dwarf);
 
 /*
  * Get the frames at @addr, a virtual address of @fd's file: innermost first, the last one is the
  * function itself (is_inlined false).
- * @lines: false: line tables are not read; the line of the address is 0, and files are NULL
  * @max: room in @frames, at least 1; when there are more frames, the outermost ones are returned
  *
  * Code without a function in DWARF (assembler) gets one frame without names, but with its line.
@@ -56,8 +57,8 @@ void sb_dwarf_free(struct sb_dwarf *dwarf);
  * *ret_nr untouched: what was being read counts as missing from then on, so that only a new
  * struct sb_dwarf can tell.
  */
-int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
-		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr);
+int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, struct sb_dwarf_frame *frames,
+		    size_t max, size_t *ret_nr);
 
 /* What could not be read of what lookups needed so far. */
 struct sb_dwarf_losses {

@@ -341,7 +341,7 @@ static int open_dwarf_of(struct sb_module *mod, const struct sb_elf *elf, const 
 	err = sb_debugfile_find_alt(elf, path, &opts, &alt_fd);
 	if (err && err != -ENOENT)
 		return err;
-	return sb_dwarf_new(elf->fd, alt_fd, &mod->budget, &mod->dwarf);
+	return sb_dwarf_new(elf->fd, alt_fd, mod->sym->lines, &mod->budget, &mod->dwarf);
 }
 
 static int open_dwarf(struct sb_module *mod)

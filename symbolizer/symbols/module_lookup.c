@@ -343,7 +343,7 @@ int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *
 		err = sb_module_need_dwarf(mod);
 		if (!err && mod->dwarf) {
 			err = sb_dwarf_lookup(
-				mod->dwarf, addr + mod->dwarf_bias, mod->sym->lines, found,
+				mod->dwarf, addr + mod->dwarf_bias, found,
 				max < SB_ARRAY_SIZE(found) ? max : SB_ARRAY_SIZE(found), &nr);
 			sb_module_note_losses(mod);
 			/* Parts of it that lacked memory count as missing. */

@@ -25,7 +25,7 @@ static void look_up(struct sb_dwarf *dwarf, uint64_t addr)
 	struct sb_dwarf_frame frames[FRAMES_MAX];
 	size_t i, nr, max = 1 + addr % FRAMES_MAX, len = 0;
 
-	if (sb_dwarf_lookup(dwarf, addr, addr & 1, frames, max, &nr) || nr > max)
+	if (sb_dwarf_lookup(dwarf, addr, frames, max, &nr) || nr > max)
 		abort();
 	for (i = 0; i < nr; i++) {
 		len += length(frames[i].name) + length(frames[i].linkage_name) +
@@ -48,9 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sb_budget_init(&budget, NULL, 0, "fuzz");
 	if (fd < 0 || sb_write_all(fd, data, size))
 		abort();
-	if (sb_dwarf_image_read(fd, false, &budget, &image))
+	if (sb_dwarf_image_read(fd, false, size & 1, &budget, &image))
 		return 0;
-	if (!sb_dwarf_new(fd, fd, &budget, &dwarf)) {
+	if (!sb_dwarf_new(fd, fd, size & 1, &budget, &dwarf)) {
 		uint64_t step = (image.exec_hi - image.exec_lo) / NR_ADDRS + 1;
 
 		for (i = 0; i < NR_ADDRS; i++)

@@ -229,10 +229,10 @@ static int dwarf(void)
 	struct sb_dwarf_frame frames[FRAMES_MAX];
 	struct sb_dwarf *dw = NULL;
 	size_t i, nr;
-	int err = sb_dwarf_new(subject_fd, -1, NULL, &dw);
+	int err = sb_dwarf_new(subject_fd, -1, true, NULL, &dw);
 
 	for (i = 0; i < NR_ADDRS && !err; i++)
-		err = sb_dwarf_lookup(dw, addr_of(i), true, frames, FRAMES_MAX, &nr);
+		err = sb_dwarf_lookup(dw, addr_of(i), frames, FRAMES_MAX, &nr);
 	sb_dwarf_free(dw);
 	return err;
 }

@@ -29,7 +29,7 @@ static int look_up(struct sb_dwarf *dwarf, const char *text)
 
 	err = sb_parse_hex(text, &addr);
 	if (!err)
-		err = sb_dwarf_lookup(dwarf, addr, true, frames, FRAMES_MAX, &nr);
+		err = sb_dwarf_lookup(dwarf, addr, frames, FRAMES_MAX, &nr);
 	for (i = 0; i < nr; i++)
 		printf("%s\t%s\t%s:%u\n", or_none(frames[i].linkage_name), or_none(frames[i].name),
 		       or_none(frames[i].file), frames[i].line);
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: dwarf_lookup FILE [ALT] <ADDRESSES\n");
 		return 2;
 	}
-	err = sb_dwarf_new(fd, alt_fd, NULL, &dwarf);
+	err = sb_dwarf_new(fd, alt_fd, true, NULL, &dwarf);
 	if (err) {
 		fprintf(stderr, "%s: %s\n", argv[1], strerror(-err));
 		return 1;

@@ -149,10 +149,10 @@ static int read_dwarf(int fd, struct sb_budget *budget)
 	struct sb_dwarf *dwarf = NULL;
 	struct sb_dwarf_frame frame;
 	size_t nr;
-	int err = sb_dwarf_new(fd, -1, budget, &dwarf);
+	int err = sb_dwarf_new(fd, -1, true, budget, &dwarf);
 
 	if (!err)
-		err = sb_dwarf_lookup(dwarf, 0x1000, true, &frame, 1, &nr);
+		err = sb_dwarf_lookup(dwarf, 0x1000, &frame, 1, &nr);
 	sb_dwarf_free(dwarf);
 	/* A unit that is refused is left out, and the rest of the file is read. */
 	return err ? err : budget->is_refused ? -EFBIG : 0;

@@ -76,7 +76,7 @@ static int setup(void **state)
 	sb_cleanup(sb_closep) int fd = open_self();
 
 	assert_int_equal(outer(1), 4);
-	assert_int_equal(sb_dwarf_new(fd, -1, NULL, (struct sb_dwarf **)state), 0);
+	assert_int_equal(sb_dwarf_new(fd, -1, true, NULL, (struct sb_dwarf **)state), 0);
 	return 0;
 }
 
@@ -103,16 +103,16 @@ static void test_chain(void **state)
 	struct sb_dwarf_frame frames[FRAMES_MAX];
 	size_t nr = 0;
 
-	assert_int_equal(
-		sb_dwarf_lookup(*state, file_addr(probe_inner), true, frames, FRAMES_MAX, &nr), 0);
+	assert_int_equal(sb_dwarf_lookup(*state, file_addr(probe_inner), frames, FRAMES_MAX, &nr),
+			 0);
 	assert_int_equal(nr, 3);
 	assert_frame(&frames[0], "inner", inner_line + 2, inner_line);
 	assert_frame(&frames[1], "middle", middle_line + 2, middle_line);
 	assert_frame(&frames[2], "outer", outer_line + 2, outer_line);
 	assert_true(frames[0].is_inlined && frames[1].is_inlined && !frames[2].is_inlined);
 
-	assert_int_equal(
-		sb_dwarf_lookup(*state, file_addr(probe_outer), true, frames, FRAMES_MAX, &nr), 0);
+	assert_int_equal(sb_dwarf_lookup(*state, file_addr(probe_outer), frames, FRAMES_MAX, &nr),
+			 0);
 	assert_int_equal(nr, 1);
 	assert_frame(&frames[0], "outer", outer_line + 3, outer_line);
 }
@@ -122,25 +122,31 @@ static void test_outermost_kept(void **state)
 	struct sb_dwarf_frame frames[2];
 	size_t nr = 0;
 
-	assert_int_equal(sb_dwarf_lookup(*state, file_addr(probe_inner), true, frames, 2, &nr), 0);
+	assert_int_equal(sb_dwarf_lookup(*state, file_addr(probe_inner), frames, 2, &nr), 0);
 	assert_int_equal(nr, 2);
 	assert_frame(&frames[0], "middle", middle_line + 2, middle_line);
 	assert_frame(&frames[1], "outer", outer_line + 2, outer_line);
-	assert_int_equal(sb_dwarf_lookup(*state, file_addr(probe_inner), true, frames, 0, &nr), 0);
+	assert_int_equal(sb_dwarf_lookup(*state, file_addr(probe_inner), frames, 0, &nr), 0);
 	assert_int_equal(nr, 0);
 }
 
 static void test_without_lines(void **state)
 {
+	sb_cleanup(sb_closep) int fd = open_self();
 	struct sb_dwarf_frame frames[FRAMES_MAX];
+	struct sb_dwarf *dwarf;
 	size_t nr = 0;
 
-	assert_int_equal(
-		sb_dwarf_lookup(*state, file_addr(probe_inner), false, frames, FRAMES_MAX, &nr), 0);
+	assert_int_equal(sb_dwarf_new(fd, -1, false, NULL, &dwarf), 0);
+	/* .debug_line is not even in memory. */
+	assert_true(sb_dwarf_bytes(dwarf) < sb_dwarf_bytes(*state));
+	assert_int_equal(sb_dwarf_lookup(dwarf, file_addr(probe_inner), frames, FRAMES_MAX, &nr),
+			 0);
 	assert_int_equal(nr, 3);
 	assert_int_equal(frames[0].line, 0);
 	assert_int_equal(frames[1].line, middle_line + 2);
 	assert_null(frames[1].file);
+	sb_dwarf_free(dwarf);
 }
 
 static void test_unknown_address(void **state)
@@ -148,13 +154,13 @@ static void test_unknown_address(void **state)
 	struct sb_dwarf_frame frames[FRAMES_MAX];
 	size_t nr = 7;
 
-	assert_int_equal(sb_dwarf_lookup(*state, 0, true, frames, FRAMES_MAX, &nr), 0);
+	assert_int_equal(sb_dwarf_lookup(*state, 0, frames, FRAMES_MAX, &nr), 0);
 	assert_int_equal(nr, 0);
-	assert_int_equal(sb_dwarf_lookup(*state, UINT64_MAX, true, frames, FRAMES_MAX, &nr), 0);
+	assert_int_equal(sb_dwarf_lookup(*state, UINT64_MAX, frames, FRAMES_MAX, &nr), 0);
 	assert_int_equal(nr, 0);
 	/* Data, not code. */
-	assert_int_equal(
-		sb_dwarf_lookup(*state, file_addr(&inner_line), true, frames, FRAMES_MAX, &nr), 0);
+	assert_int_equal(sb_dwarf_lookup(*state, file_addr(&inner_line), frames, FRAMES_MAX, &nr),
+			 0);
 	assert_int_equal(nr, 0);
 }
 
@@ -164,8 +170,8 @@ static void test_bytes(void **state)
 	size_t nr, before = sb_dwarf_bytes(*state);
 
 	assert_true(before > 0);
-	assert_int_equal(
-		sb_dwarf_lookup(*state, file_addr(probe_inner), true, frames, FRAMES_MAX, &nr), 0);
+	assert_int_equal(sb_dwarf_lookup(*state, file_addr(probe_inner), frames, FRAMES_MAX, &nr),
+			 0);
 	assert_true(sb_dwarf_bytes(*state) > before);
 }
 
@@ -177,7 +183,7 @@ static int new_from(const void *data, size_t len)
 
 	assert_true(fd >= 0);
 	assert_int_equal(sb_write_all(fd, data, len), 0);
-	err = sb_dwarf_new(fd, -1, NULL, &dwarf);
+	err = sb_dwarf_new(fd, -1, true, NULL, &dwarf);
 	assert_true(!err == !!dwarf);
 	sb_dwarf_free(dwarf);
 	return err;
@@ -191,8 +197,8 @@ static void test_errors(void **state)
 	struct sb_dwarf *dwarf;
 	size_t len, cut;
 
-	assert_int_equal(sb_dwarf_new(dir, -1, NULL, &dwarf), -EBADMSG);
-	assert_int_equal(sb_dwarf_new(-1, -1, NULL, &dwarf), -EBADF);
+	assert_int_equal(sb_dwarf_new(dir, -1, true, NULL, &dwarf), -EBADMSG);
+	assert_int_equal(sb_dwarf_new(-1, -1, true, NULL, &dwarf), -EBADF);
 	assert_int_equal(new_from("", 0), -EBADMSG);
 	assert_int_equal(sb_read_fd(self, EXE_BYTES_MAX, &exe, &len), 0);
 	assert_int_equal(new_from(exe, len), 0);
