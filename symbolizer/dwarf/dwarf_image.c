@@ -4,6 +4,9 @@
 #include <endian.h>
 #include <errno.h>
 #include <gelf.h>
+#if HAVE_LIBDEFLATE
+#include <libdeflate.h>
+#endif
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +17,10 @@
 
 #include "base/cleanup.h"
 
-/* Sections are read and inflated in pieces of this size: the packed form is never in memory. */
+/* Sections are read and inflated in pieces of this size: the packed form is not in memory. */
 #define CHUNK_BYTES	    (64u << 10)
+/* Packed sections of up to this size are read whole, because libdeflate can do no less. */
+#define WHOLE_BYTES_MAX	    (HAVE_LIBDEFLATE ? 16u << 20 : 0)
 /* Beyond 1000:1 it is a bomb: deflate cannot pack tighter, and no debug section gets near. */
 #define INFLATE_RATIO_MAX   1000
 /* Zstandard's own default bound; the window is memory that a frame may ask for. */
@@ -229,6 +234,33 @@ static int find_sections(struct reader *reader)
 	return reader->sources[SB_DWARF_INFO].len ? 0 : -ENODATA;
 }
 
+#if HAVE_LIBDEFLATE
+SB_DEFINE_CLEANUP(struct libdeflate_decompressor, libdeflate_free_decompressor)
+
+/* It takes less than half of the time that zlib takes. */
+static int inflate_whole(const struct reader *reader, const struct source *src, uint8_t *to)
+{
+	sb_cleanup(libdeflate_free_decompressorp) struct libdeflate_decompressor *z =
+		libdeflate_alloc_decompressor();
+	sb_cleanup(sb_freep) uint8_t *in = malloc(src->len);
+	int err;
+
+	if (!in || !z)
+		return -ENOMEM;
+	err = read_at(reader->fd, src->offset, in, src->len);
+	if (err)
+		return err;
+	/* Without a place for the length, another one than the header's is an error. */
+	return libdeflate_zlib_decompress(z, in, src->len, to, src->len_inflated, NULL) ? -EBADMSG
+											: 0;
+}
+#else
+static int inflate_whole(const struct reader *reader, const struct source *src, uint8_t *to)
+{
+	return -EBADMSG;
+}
+#endif
+
 static int inflate_zlib(const struct reader *reader, const struct source *src, uint8_t *to)
 {
 	sb_cleanup(sb_freep) uint8_t *in = malloc(CHUNK_BYTES);
@@ -295,11 +327,17 @@ static int inflate_zstd(const struct reader *reader, const struct source *src, u
 	return ret || out.pos != out.size ? -EBADMSG : 0;
 }
 
+static bool is_inflated_whole(const struct source *src)
+{
+	return src->packing == PACKED_ZLIB && src->len <= WHOLE_BYTES_MAX;
+}
+
 static int read_section(const struct reader *reader, const struct source *src, uint8_t *to)
 {
 	switch (src->packing) {
 	case PACKED_ZLIB:
-		return inflate_zlib(reader, src, to);
+		return is_inflated_whole(src) ? inflate_whole(reader, src, to)
+					      : inflate_zlib(reader, src, to);
 	case PACKED_ZSTD:
 		return inflate_zstd(reader, src, to);
 	default:
@@ -310,15 +348,18 @@ static int read_section(const struct reader *reader, const struct source *src, u
 /* All of it beforehand: headers say how much it will be. */
 static int charge_sections(const struct reader *reader, uint64_t len)
 {
-	uint64_t work = 0;
+	uint64_t work = 0, packed_max = 0;
 	int i;
 
 	for (i = 0; i < SB_DWARF_SECTION_MAX; i++) {
 		const struct source *src = &reader->sources[i];
 
 		work += src->packing ? WORK_INFLATED(src->len_inflated) : WORK_READ(src->len);
+		if (is_inflated_whole(src) && src->len > packed_max)
+			packed_max = src->len;
 	}
-	return sb_budget_charge(reader->budget, len) ?: sb_budget_work(reader->budget, work);
+	return sb_budget_charge(reader->budget, len + packed_max)
+		       ?: sb_budget_work(reader->budget, work);
 }
 
 static int read_sections(struct reader *reader)

@@ -16,10 +16,13 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "base/fs.h"
 #include "interp/core/image_priv.h"
+#include "symbolizer/dwarf/dwarf_image.h"
 #include "symbolizer/dwarf/sb_dwarf.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/inflate.h"
@@ -36,6 +39,9 @@
 #define NR_ATTRS     400
 #define NR_STUBS     200000
 #define NR_SYMBOLS   100000
+/* Of .debug_info: one that is inflated at once, and one that is inflated in pieces (dwarf_image.c). */
+#define WHOLE_BYTES  1000
+#define PIECES_BYTES (17u << 20)
 
 /* A file that is being made: sections one behind the other, then their names, then the headers. */
 static struct {
@@ -314,12 +320,59 @@ static void test_xz(void **state)
 	expect_refusal(read_xz, -EFBIG);
 }
 
+/* A packed .debug_info of @len bytes, whose header says @said, and of which one byte is wrong if @is_damaged. */
+static int read_packed(size_t len, size_t said, bool is_damaged)
+{
+	const Elf64_Chdr chdr = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = said };
+	unsigned long packed_len = compressBound(len);
+	sb_cleanup(sb_freep) uint8_t *bytes = malloc(len), *packed = malloc(packed_len);
+	struct sb_dwarf_image image = {};
+	const struct sb_dwarf_bytes *info = &image.sections[SB_DWARF_INFO];
+	Elf64_Shdr *shdr;
+	size_t i;
+	int fd, err;
+
+	assert_true(bytes && packed);
+	for (i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(i * i >> 7);
+	/* Level 0: they are as long as they are. */
+	assert_int_equal(compress2(packed, &packed_len, bytes, len, 0), Z_OK);
+	packed[packed_len / 2] ^= is_damaged;
+	begin();
+	shdr = add_section(".debug_info", SHT_PROGBITS, 0);
+	shdr->sh_flags = SHF_COMPRESSED;
+	put(shdr, &chdr, sizeof(chdr));
+	put(shdr, packed, packed_len);
+	fd = finish();
+	err = sb_dwarf_image_read(fd, false, true, NULL, &image);
+	if (!err) {
+		assert_int_equal(info->len, len);
+		assert_memory_equal(info->at, bytes, len);
+	}
+	sb_dwarf_image_release(&image);
+	close(fd);
+	return err;
+}
+
+static void test_packed(void **state)
+{
+	static const size_t lens[] = { WHOLE_BYTES, PIECES_BYTES };
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(lens); i++) {
+		assert_int_equal(read_packed(lens[i], lens[i], false), 0);
+		assert_int_equal(read_packed(lens[i], lens[i], true), -EBADMSG);
+		assert_int_equal(read_packed(lens[i], lens[i] - 1, false), -EBADMSG);
+		assert_int_equal(read_packed(lens[i], lens[i] + 1, false), -EBADMSG);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_abbrevs),	    cmocka_unit_test(test_stubs),
 		cmocka_unit_test(test_relocations), cmocka_unit_test(test_symbols),
-		cmocka_unit_test(test_xz),
+		cmocka_unit_test(test_xz),	    cmocka_unit_test(test_packed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
