@@ -229,7 +229,7 @@ static int add_unnamed(struct sb_str *out, const struct sb_sym_frame *frame)
 
 static int add_line_number(struct sb_str *out, const struct sb_sym_frame *frame)
 {
-	int err = add_name(out, frame->file ? frame->file : "??");
+	int err = frame->file ? add_name(out, frame->file) : sb_str_add(out, "??");
 
 	err = err ? err : sb_str_addc(out, ':');
 	return err ? err : sb_str_addu(out, frame->line);
@@ -264,7 +264,7 @@ static int add_plain(struct sb_str *out, const struct sb_sym_frame *frame)
 /* As llvm-symbolizer --output-style=GNU has it. */
 static int add_llvm(struct sb_str *out, const struct sb_sym_frame *frame)
 {
-	int err = add_name(out, frame->name ? frame->name : "??");
+	int err = frame->name ? add_name(out, frame->name) : sb_str_add(out, "??");
 
 	err = err ? err : sb_str_addc(out, '\n');
 	err = err ? err : add_line_number(out, frame);

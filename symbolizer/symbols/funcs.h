@@ -20,12 +20,12 @@
 #include <stdint.h>
 
 #include "symbolizer/elf/elf_file.h"
+#include "symbolizer/symbols/addrs.h"
 #include "symbolizer/unwind/parser.h"
 
 struct sb_funcs {
-	uint64_t base;		 /* ELF address that the spans are relative to */
-	struct sb_func_span *at; /* owned; ascending, not overlapping */
-	size_t nr;
+	struct sb_addrs starts; /* ELF addresses, ascending */
+	uint32_t *lens;		/* by the same index; the functions do not overlap */
 };
 
 /* The entry that covers an address: [lo, hi), ELF addresses. */

@@ -483,26 +483,14 @@ size_t sb_module_header_bytes(const struct sb_module *mod)
 	return mod->header_bytes;
 }
 
-static size_t label_bytes(const struct label_cache *cache)
-{
-	const struct sb_index *index = &cache->index;
-
-	return cache->labels.cap * sizeof(*cache->labels.at) +
-	       (index->slots ? (index->mask + 1ull) * sizeof(*index->slots) : 0);
-}
-
-static void drop_labels(struct label_cache *cache)
-{
-	sb_vec_release(&cache->labels);
-	sb_index_release(&cache->index);
-}
-
 size_t sb_module_light_bytes(const struct sb_module *mod)
 {
-	size_t bytes = label_bytes(&mod->symbol_labels);
+	size_t bytes = mod->symbol_labels.cap * sizeof(*mod->symbol_labels.at);
 
 	if (mod->symtab)
 		bytes += sb_symtab_bytes(mod->symtab);
+	if (mod->symbol_label_ids)
+		bytes += sb_symtab_nr(mod->symtab) * sizeof(*mod->symbol_label_ids);
 	if (mod->plt)
 		bytes += sb_plt_bytes(mod->plt);
 	return bytes + sb_funcs_bytes(&mod->funcs);
@@ -510,7 +498,8 @@ size_t sb_module_light_bytes(const struct sb_module *mod)
 
 void sb_module_drop_light(struct sb_module *mod)
 {
-	drop_labels(&mod->symbol_labels);
+	sb_vec_release(&mod->symbol_labels);
+	free(sb_take(mod->symbol_label_ids));
 	sb_symtab_free(sb_take(mod->symtab));
 	mod->symtab_err = NOT_YET;
 	sb_plt_free(sb_take(mod->plt));
@@ -521,14 +510,18 @@ void sb_module_drop_light(struct sb_module *mod)
 
 size_t sb_module_heavy_bytes(const struct sb_module *mod)
 {
-	size_t bytes = label_bytes(&mod->dwarf_labels) + table_bytes(mod);
+	const struct label_cache *labels = &mod->dwarf_labels;
+	size_t bytes = labels->labels.cap * sizeof(*labels->labels.at) + table_bytes(mod);
 
+	if (labels->index.slots)
+		bytes += (labels->index.mask + 1ull) * sizeof(*labels->index.slots);
 	return bytes + (mod->dwarf ? sb_dwarf_bytes(mod->dwarf) : 0);
 }
 
 void sb_module_drop_dwarf(struct sb_module *mod)
 {
-	drop_labels(&mod->dwarf_labels);
+	sb_vec_release(&mod->dwarf_labels.labels);
+	sb_index_release(&mod->dwarf_labels.index);
 	sb_dwarf_free(sb_take(mod->dwarf));
 	if (!mod->dwarf_err)
 		mod->dwarf_err = NOT_YET;

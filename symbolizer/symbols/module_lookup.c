@@ -5,6 +5,7 @@
  * kept with the module.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -67,20 +68,39 @@ static int keep_label(struct label_cache *cache, uint64_t key, bool is_name, str
 	return sb_index_push(&cache->index, hash_key(key, is_name), &cache->labels, entry);
 }
 
+/* Keep the label of @symbol. Return: 0 or -ENOMEM. */
+static int keep_symbol_label(struct sb_module *mod, uint32_t symbol, struct label label)
+{
+	int err;
+
+	if (!mod->symbol_label_ids)
+		mod->symbol_label_ids =
+			calloc(sb_symtab_nr(mod->symtab), sizeof(*mod->symbol_label_ids));
+	if (!mod->symbol_label_ids)
+		return -ENOMEM;
+	err = sb_vec_push(&mod->symbol_labels, label);
+	if (!err)
+		mod->symbol_label_ids[symbol] = (uint32_t)mod->symbol_labels.nr;
+	return err;
+}
+
 /* A symbol whose name cannot be read (any more) is treated like a missing one. */
 static int symbol_label(struct sb_module *mod, uint32_t symbol, struct label *ret_label)
 {
+	uint32_t id = mod->symbol_label_ids ? mod->symbol_label_ids[symbol] : 0;
 	struct label label = {};
 	int err;
 
-	if (find_label(&mod->symbol_labels, symbol, true, ret_label))
+	if (id) {
+		*ret_label = mod->symbol_labels.at[id - 1];
 		return 0;
+	}
 	sb_str_clear(&mod->scratch);
 	err = sb_symtab_name(mod->symtab, symbol, &mod->scratch);
 	if (!err && mod->scratch.len)
 		err = make_label(mod, "", &label);
 	if (!err && label.raw)
-		err = keep_label(&mod->symbol_labels, symbol, true, label);
+		err = keep_symbol_label(mod, symbol, label);
 	*ret_label = label;
 	return err == -ENOMEM ? err : 0;
 }
@@ -164,54 +184,61 @@ static int need_funcs(struct sb_module *mod)
 	return 0;
 }
 
+/* What names an address: a symbol, or the entry of the unwind tables that covers it. */
+struct found {
+	uint32_t symbol; /* or SB_SYMBOL_NONE */
+	uint64_t start;	 /* where its name begins */
+	bool has_func;
+	struct sb_func func; /* without a symbol */
+};
+
 /*
  * Find the symbol that names @addr, and the address at which the name begins; symtab.h has the rule. One byte is named
  * that its symbol does not cover: the one before glibc's __restore_rt. A signal handler returns to the first byte of
  * that trampoline, and the byte before a return address is what is looked up; so glibc's unwind entry begins there. Its
  * offset is -1, which becomes 0 for the return address.
  */
-static int find_symbol(struct sb_module *mod, uint64_t addr, uint32_t *ret_symbol,
-		       uint64_t *ret_start)
+static int find_symbol(struct sb_module *mod, uint64_t addr, struct found *found)
 {
 	uint32_t symbol = sb_symtab_find(mod->symtab, addr);
-	struct sb_func func;
 	int err;
 
-	*ret_symbol = symbol;
+	found->symbol = symbol;
 	if (symbol != SB_SYMBOL_NONE) {
-		*ret_start = sb_symtab_addr(mod->symtab, symbol);
+		found->start = sb_symtab_addr(mod->symtab, symbol);
 		if (!sb_symtab_is_label(mod->symtab, symbol))
 			return 0;
 	}
 	err = need_funcs(mod);
 	if (err)
 		return err;
-	if (symbol != SB_SYMBOL_NONE && sb_funcs_is_same(&mod->funcs, *ret_start, addr))
+	if (symbol != SB_SYMBOL_NONE && sb_funcs_is_same(&mod->funcs, found->start, addr))
 		return 0;
-	*ret_symbol = SB_SYMBOL_NONE;
-	if (!sb_funcs_find(&mod->funcs, addr, &func) || addr != func.lo || addr + 1 == func.hi)
+	found->symbol = SB_SYMBOL_NONE;
+	found->has_func = sb_funcs_find(&mod->funcs, addr, &found->func);
+	if (!found->has_func || addr != found->func.lo || addr + 1 == found->func.hi)
 		return 0;
 	symbol = sb_symtab_find(mod->symtab, addr + 1);
 	if (symbol == SB_SYMBOL_NONE || sb_symtab_addr(mod->symtab, symbol) != addr + 1)
 		return 0;
-	*ret_symbol = symbol;
-	*ret_start = addr + 1;
+	found->symbol = symbol;
+	found->start = addr + 1;
 	return 0;
 }
 
 /* Fill in a frame without a symbol: a stub of the PLT, or a function without a name. */
-static int lookup_unnamed(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frame)
+static int lookup_unnamed(struct sb_module *mod, uint64_t addr, const struct found *found,
+			  struct sb_sym_frame *frame)
 {
-	struct sb_func func;
 	int err;
 
 	frame->reason = reason_of(mod);
 	err = lookup_plt(mod, addr, frame);
 	if (err || frame->name)
 		return err;
-	frame->has_start = sb_funcs_find(&mod->funcs, addr, &func);
+	frame->has_start = found->has_func;
 	if (frame->has_start)
-		frame->func_offset = addr - func.lo;
+		frame->func_offset = addr - found->func.lo;
 	return 0;
 }
 
@@ -220,25 +247,24 @@ static int lookup_symbol(struct sb_module *mod, uint64_t addr, struct sb_sym_fra
 {
 	struct sb_sym_frame frame = { .module = mod->name, .raw_name = "", .module_addr = addr };
 	struct label label = {};
-	uint32_t symbol;
-	uint64_t start;
+	struct found found = {};
 	int err;
 
 	err = sb_module_need_symtab(mod);
 	if (!err)
-		err = find_symbol(mod, addr, &symbol, &start);
+		err = find_symbol(mod, addr, &found);
 	if (err)
 		return err;
-	if (symbol != SB_SYMBOL_NONE) {
-		err = symbol_label(mod, symbol, &label);
+	if (found.symbol != SB_SYMBOL_NONE) {
+		err = symbol_label(mod, found.symbol, &label);
 		frame.name = label.name;
 		frame.raw_name = label.raw ? label.raw : "";
-		frame.func_offset = addr - start;
+		frame.func_offset = addr - found.start;
 		frame.reason = label.raw		? SB_SYM_OK
 			       : mod->budget.is_refused ? SB_SYM_LIMIT
 							: SB_SYM_BAD_FILE;
 	} else {
-		err = lookup_unnamed(mod, addr, &frame);
+		err = lookup_unnamed(mod, addr, &found, &frame);
 	}
 	if (!err)
 		*ret_frame = frame;

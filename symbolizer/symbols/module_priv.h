@@ -33,7 +33,7 @@ struct label {
 	const char *raw, *name; /* NULL: it could not be read */
 };
 
-/* Labels that were made, by a key of the caller's. All zeroes is an empty one. */
+/* Labels of strings of DWARF, by their addresses. All zeroes is an empty one. */
 struct label_cache {
 	SB_VEC(struct keyed_label {
 		uint64_t key;
@@ -64,9 +64,10 @@ struct sb_module {
 	struct sb_symtab *symtab;
 	int symtab_err;
 	enum symbol_source source;
-	/* By number, only of symbols that were looked up: in a big file that is one in a
-	 * hundred. */
-	struct label_cache symbol_labels;
+	/* Only of symbols that were looked up: in a big file that is one in a hundred. */
+	SB_VEC(struct label) symbol_labels;
+	/* By symbol: the index of its label and 1, or 0; NULL before the first one. */
+	uint32_t *symbol_label_ids;
 
 	struct sb_funcs funcs; /* loaded for the first address that no sized symbol covers */
 	int funcs_err;

@@ -22,36 +22,6 @@ _Static_assert(SB_NAMES_BYTES_MAX == 1u << NAME_BITS && NR_NAMES_MAX <= 8, "both
 /* Memory that finishing takes for each candidate, in addition to the candidate itself. */
 #define BYTES_TO_FINISH	  (sizeof(struct candidate) + 6 * sizeof(struct segment))
 
-/* Allocate @nr addresses between @base and @last. Return: 0 or -ENOMEM. */
-static int addrs_init(struct addrs *addrs, uint64_t base, uint64_t last, size_t nr)
-{
-	addrs->base = base;
-	if (last - base > UINT32_MAX)
-		addrs->far = malloc(nr * sizeof(*addrs->far) + 1);
-	else
-		addrs->near = malloc(nr * sizeof(*addrs->near) + 1);
-	return addrs->near || addrs->far ? 0 : -ENOMEM;
-}
-
-static void addrs_release(struct addrs *addrs)
-{
-	free(addrs->near);
-	free(addrs->far);
-}
-
-static void addrs_set(struct addrs *addrs, size_t i, uint64_t addr)
-{
-	if (addrs->far)
-		addrs->far[i] = addr;
-	else
-		addrs->near[i] = (uint32_t)(addr - addrs->base);
-}
-
-static size_t addrs_bytes(const struct addrs *addrs, size_t nr)
-{
-	return nr * (addrs->far ? sizeof(*addrs->far) : sizeof(*addrs->near));
-}
-
 struct sb_symtab *sb_symtab_new(struct sb_budget *budget)
 {
 	struct sb_symtab *tab = calloc(1, sizeof(*tab));
@@ -70,10 +40,10 @@ void sb_symtab_free(struct sb_symtab *tab)
 	for (i = 0; i < tab->nr_names; i++)
 		sb_names_release(&tab->names[i]);
 	sb_vec_release(&tab->candidates);
-	addrs_release(&tab->addrs);
+	sb_addrs_release(&tab->addrs);
 	free(tab->symbol_names);
 	free(tab->label_bits);
-	addrs_release(&tab->starts);
+	sb_addrs_release(&tab->starts);
 	free(tab->owners);
 	free(tab);
 }
@@ -82,10 +52,11 @@ void sb_symtab_free(struct sb_symtab *tab)
 static int keep_symbols(struct sb_symtab *tab, const uint32_t *numbers)
 {
 	size_t i;
-	int err = addrs_init(&tab->addrs, tab->starts.base,
-			     tab->candidates.nr ? tab->candidates.at[tab->candidates.nr - 1].start
-						: tab->starts.base,
-			     tab->nr_symbols);
+	int err =
+		sb_addrs_init(&tab->addrs, tab->starts.base,
+			      tab->candidates.nr ? tab->candidates.at[tab->candidates.nr - 1].start
+						 : tab->starts.base,
+			      tab->nr_symbols);
 
 	tab->symbol_names = malloc(tab->nr_symbols * sizeof(*tab->symbol_names) + 1);
 	tab->label_bits = calloc(tab->nr_symbols / 8 + 1, 1);
@@ -96,7 +67,7 @@ static int keep_symbols(struct sb_symtab *tab, const uint32_t *numbers)
 
 		if (numbers[i] == SB_SYMBOL_NONE)
 			continue;
-		addrs_set(&tab->addrs, numbers[i], cand->start);
+		sb_addrs_set(&tab->addrs, numbers[i], cand->start);
 		tab->symbol_names[numbers[i]] = cand->name | (uint32_t)cand->names_idx << NAME_BITS;
 		if (cand->is_label)
 			tab->label_bits[numbers[i] / 8] |= (uint8_t)(1u << numbers[i] % 8);
@@ -114,19 +85,18 @@ static int keep_owners(struct sb_symtab *tab, const segment_vec *segments)
 	numbers = malloc(tab->candidates.nr * sizeof(*numbers) + 1);
 	tab->owners = malloc(nr * sizeof(*tab->owners) + 1);
 	if (!numbers || !tab->owners ||
-	    addrs_init(&tab->starts, nr ? segments->at[0].start : 0,
-		       nr ? segments->at[nr - 1].start : 0, nr))
+	    sb_addrs_init(&tab->starts, nr ? segments->at[0].start : 0,
+			  nr ? segments->at[nr - 1].start : 0, nr))
 		return -ENOMEM;
 	memset(numbers, 0xff, tab->candidates.nr * sizeof(*numbers));
 	for (i = 0; i < nr; i++) {
 		owner = segments->at[i].owner;
 		if (owner != SB_SYMBOL_NONE && numbers[owner] == SB_SYMBOL_NONE)
 			numbers[owner] = (uint32_t)tab->nr_symbols++;
-		addrs_set(&tab->starts, i, segments->at[i].start);
+		sb_addrs_set(&tab->starts, i, segments->at[i].start);
 		tab->owners[i] = owner == SB_SYMBOL_NONE ? owner : numbers[owner];
 	}
-	tab->nr_segments = nr;
-	return keep_symbols(tab, numbers);
+	return sb_addrs_index(&tab->starts) ?: keep_symbols(tab, numbers);
 }
 
 int sb_symtab_finish(struct sb_symtab *tab)
@@ -151,41 +121,16 @@ int sb_symtab_finish(struct sb_symtab *tab)
 	return err;
 }
 
-/* Find the last start that is <= @addr. It has no branches, because they would be mispredicted. */
-#define DEFINE_FIND(name, type)                                      \
-	static size_t name(const type *starts, size_t nr, type addr) \
-	{                                                            \
-		const type *base = starts;                           \
-		size_t half;                                         \
-                                                                     \
-		while (nr > 1) {                                     \
-			half = nr / 2;                               \
-			base += base[half] <= addr ? half : 0;       \
-			nr -= half;                                  \
-		}                                                    \
-		return (size_t)(base - starts);                      \
-	}
-DEFINE_FIND(find_near, uint32_t)
-DEFINE_FIND(find_far, uint64_t)
-
 uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr)
 {
-	const struct addrs *starts = &tab->starts;
-	uint64_t offset = addr - starts->base;
+	size_t segment = sb_addrs_find(&tab->starts, addr);
 
-	if (!tab->nr_segments || addr < starts->base)
-		return SB_SYMBOL_NONE;
-	if (starts->far)
-		return tab->owners[find_far(starts->far, tab->nr_segments, addr)];
-	return tab->owners[find_near(starts->near, tab->nr_segments,
-				     offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX)];
+	return segment == SIZE_MAX ? SB_SYMBOL_NONE : tab->owners[segment];
 }
 
 uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol)
 {
-	const struct addrs *addrs = &tab->addrs;
-
-	return addrs->far ? addrs->far[symbol] : addrs->base + addrs->near[symbol];
+	return sb_addrs_get(&tab->addrs, symbol);
 }
 
 bool sb_symtab_is_label(const struct sb_symtab *tab, uint32_t symbol)
@@ -210,10 +155,9 @@ size_t sb_symtab_bytes(const struct sb_symtab *tab)
 {
 	size_t i, bytes = sizeof(*tab);
 
-	bytes += addrs_bytes(&tab->starts, tab->nr_segments) +
-		 tab->nr_segments * sizeof(*tab->owners);
-	bytes += addrs_bytes(&tab->addrs, tab->nr_symbols) +
-		 tab->nr_symbols * sizeof(*tab->symbol_names) + tab->nr_symbols / 8;
+	bytes += sb_addrs_bytes(&tab->starts) + tab->starts.nr * sizeof(*tab->owners);
+	bytes += sb_addrs_bytes(&tab->addrs) + tab->nr_symbols * sizeof(*tab->symbol_names) +
+		 tab->nr_symbols / 8;
 	for (i = 0; i < tab->nr_names; i++)
 		bytes += tab->names[i].mem ? tab->names[i].len + 1 : 0;
 	return bytes;

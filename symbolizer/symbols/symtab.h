@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The symbol table of one module: address to symbol. All symbols are flattened once to pieces that
- * do not overlap, so that a lookup is one binary search, and an address that no symbol covers has
+ * do not overlap, so that a lookup is one search, and an address that no symbol covers has
  * no name. Internal to the symbolizer. Thread: one at a time for each table.
  *
  * A symbol names an address only if it covers it:

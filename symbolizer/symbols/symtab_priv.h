@@ -9,6 +9,7 @@
 #define SB_SYMTAB_PRIV_H
 
 #include "base/vec.h"
+#include "symbolizer/symbols/addrs.h"
 #include "symbolizer/symbols/names.h"
 #include "symbolizer/symbols/symtab.h"
 
@@ -39,16 +40,6 @@ struct segment {
 };
 typedef SB_VEC(struct segment) segment_vec;
 
-/*
- * Addresses, with 32 bits if that is enough: only in vmlinux and the like they span more than 4
- * GiB.
- */
-struct addrs {
-	uint64_t base;
-	uint32_t *near; /* relative to base */
-	uint64_t *far;	/* NULL: these are near */
-};
-
 struct sb_symtab {
 	struct sb_budget *budget; /* borrowed, or NULL */
 	struct sb_names names[NR_NAMES_MAX];
@@ -56,14 +47,13 @@ struct sb_symtab {
 	SB_VEC(struct candidate) candidates; /* until flattened */
 	size_t nr_broken;
 	/* Arrays indexed by symbol. */
-	struct addrs addrs;
+	struct sb_addrs addrs;
 	uint32_t *symbol_names;
 	uint8_t *label_bits;
 	size_t nr_symbols;
 	/* Arrays indexed by segment; a search reads only the first one. */
-	struct addrs starts;
+	struct sb_addrs starts;
 	uint32_t *owners;
-	size_t nr_segments;
 };
 
 /*

@@ -29,7 +29,7 @@ int sb_str_reserve(struct sb_str *str, size_t more)
 
 int sb_str_addn(struct sb_str *str, const char *s, size_t len)
 {
-	int err = sb_str_reserve(str, len);
+	int err = len < str->cap - str->len ? 0 : sb_str_reserve(str, len);
 
 	if (err)
 		return err;

@@ -70,12 +70,14 @@ static bool is_special(const char *s)
 /* Return: how many bytes at @s may be shown; *ret_hidden: how many may not, behind them. */
 static size_t next_hidden(const char *s, size_t len, size_t *ret_hidden)
 {
-	size_t at = 0, nr;
+	size_t at = 0, eight, nr;
 	uint32_t rune;
 
 	while (at < len) {
-		if (len - at >= 8 && !is_special(s + at)) {
-			at += 8;
+		/* The last few bytes are looked at together with those before them. */
+		eight = len >= 8 && len - at < 8 ? len - 8 : at;
+		if (len >= 8 && !is_special(s + eight)) {
+			at = eight + 8;
 			continue;
 		}
 		nr = sb_utf8_decode(s + at, len - at, &rune);
