@@ -45,6 +45,8 @@ enum sb_stack_status {
 	SB_STACK_RAN, /* the thread slept when the run began, and ran before its stack was read */
 	SB_STACK_RETURN_PROBE, /* the return address has been replaced by a return probe, and the
 				  true one is not known */
+	SB_STACK_INTERRUPTED, /* of a waker: not walked, because an interrupt or a fault had stopped
+				 the program, and it most likely did not wake anybody */
 	SB_STACK_STATUS_MAX,
 };
 

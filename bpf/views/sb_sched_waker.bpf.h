@@ -7,24 +7,115 @@
 
 #include "bpf/views/sb_sched.bpf.h"
 
+/* Fields of preempt_count, see include/linux/preempt.h. */
+#define PREEMPT_SOFTIRQ	 0x00000100u /* one runs; to disable them adds twice that */
+#define PREEMPT_HARDIRQS 0x000f0000u
+
+#if defined(__TARGET_ARCH_x86)
+/* Return: the per-CPU variables of the CPU of @task, which are found by its run queue, one of them. The
+ * caller checks that by is_of_current(). */
+static const struct sb_percpu *percpu_of(const struct task_struct *task)
+{
+	const char *rq = (const char *)BPF_CORE_READ(task, se.cfs_rq, rq);
+
+	return (const void *)(rq - bpf_core_field_offset(struct sb_percpu, runqueues));
+}
+
+/* Return: whether @task is what a CPU notes at @current as its current task. */
+static bool is_of_current(const void *current, const struct task_struct *task)
+{
+	__u64 addr = 0;
+
+	return !bpf_probe_read_kernel(&addr, sizeof(addr), current) && addr == (__u64)task;
+}
+#endif
+
+/*
+ * Return: the preempt_count of this CPU, whose current task is @task; 0: it cannot be told. On x86-64
+ * it is a per-CPU variable. BPF programs can name those (__ksym), but the kernel refuses the program
+ * where it is built without CONFIG_KALLSYMS_ALL.
+ */
+static __u32 preempt_count(const struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	const struct sb_percpu *percpu;
+	const struct pcpu_hot *hot;
+
+	if (!bpf_core_field_exists(struct sb_percpu, runqueues) ||
+	    !bpf_core_field_exists(struct cfs_rq, rq))
+		return 0;
+	percpu = percpu_of(task);
+	if (bpf_core_field_exists(struct sb_percpu, pcpu_hot)) {
+		hot = (const void *)&percpu->pcpu_hot;
+		return is_of_current(&hot->current_task, task) ? BPF_CORE_READ(hot, preempt_count)
+							       : 0;
+	}
+	if (!bpf_core_field_exists(struct sb_percpu, current_task) ||
+	    !bpf_core_field_exists(struct sb_percpu, __preempt_count) ||
+	    !is_of_current(&percpu->current_task, task))
+		return 0;
+	return BPF_CORE_READ(percpu, __preempt_count);
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(task, thread_info.preempt.count);
+#endif
+}
+
+/*
+ * Return: whether @task, the current one, was in a system call when it last left its program, and
+ * not interrupted by a device or a fault.
+ */
+static bool is_in_syscall(struct task_struct *task)
+{
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+#if defined(__TARGET_ARCH_x86)
+	return (long)BPF_CORE_READ(regs, orig_ax) >= 0;
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(regs, syscallno) >= 0;
+#endif
+}
+
+/* The waker is an interrupt, which belongs to no process. */
+static void become_interrupt(struct sb_sample_key *key)
+{
+	const char comm[SB_COMM_LEN] = "[interrupt]";
+
+	__builtin_memcpy(key->comm, comm, SB_COMM_LEN);
+	key->tgid = 0;
+	key->tid = 0;
+	key->exec_id = 0;
+	key->start_ns = 0;
+}
+
 /*
  * Take the identity and the stacks of the waker into the capture of SB_SCRATCH_WAKE. The waker is
  * either the current task or an interrupt that came while that ran. The idle task wakes nobody, so
- * there it is an interrupt. For other tasks user space decides, by the names of the frames. @ctx:
- * the context of the BPF program. *@ret_capture is borrowed, and valid until the program ends.
+ * there it is an interrupt. What a hard interrupt stops is not the waker either, so its stack is not
+ * walked. A softirq is run by the thread that has raised it, as in a write to a local socket, or when
+ * a hard interrupt ends. User space decides which, by the names of the kernel's frames; where the
+ * thread was not in a system call, it is almost always an interrupt, and the user stack is left out.
+ * @ctx: the context of the BPF program. *@ret_capture is borrowed, and valid until the program ends.
  * Return: 0; -ENOENT: the run is over, and *@ret_capture must not be used.
  */
 static int capture_waker(void *ctx, struct sb_capture **ret_capture)
 {
-	const char interrupt_comm[SB_COMM_LEN] = "[interrupt]";
-	const struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 count = preempt_count(task), sides = SB_SIDE_USER | SB_SIDE_KERNEL;
 
 	sb_start_in_kernel(SB_SCRATCH_WAKE);
 	if (sb_begin(SB_SCRATCH_WAKE, SB_BEGIN_ANYBODY | SB_BEGIN_ANYWHERE, ret_capture))
 		return -ENOENT;
-	if (!task->pid)
-		__builtin_memcpy((*ret_capture)->key.comm, interrupt_comm, SB_COMM_LEN);
-	return sb_take_stacks(ctx, SB_SCRATCH_WAKE, SB_SIDE_USER | SB_SIDE_KERNEL);
+	if (!task->pid || (count & PREEMPT_HARDIRQS)) {
+		become_interrupt(&(*ret_capture)->key);
+		sides = SB_SIDE_KERNEL;
+	} else if ((count & PREEMPT_SOFTIRQ) && !is_in_syscall(task)) {
+		sb_cut_user(SB_SCRATCH_WAKE, task, SB_STACK_INTERRUPTED);
+		sides = SB_SIDE_KERNEL;
+	}
+	sb_take_stacks(ctx, SB_SCRATCH_WAKE, sides);
+	if (sides == SB_SIDE_KERNEL)
+		(*ret_capture)->key.labels = 0; /* of the interrupted thread */
+	return 0;
 }
 
 /* Return: @hash, combined with the name @comm of SB_COMM_LEN bytes; never 0. */

@@ -274,7 +274,10 @@ struct pt_regs {
 #endif
 };
 
+struct rq;
+
 struct cfs_rq {
+	struct rq *rq;	    /* CONFIG_FAIR_GROUP_SCHED */
 	int throttle_count; /* of the cgroup and those above it; CONFIG_CFS_BANDWIDTH */
 };
 
@@ -296,6 +299,29 @@ struct thread_struct {
 };
 #endif
 
+#if defined(__TARGET_ARCH_x86)
+/* Where variables are in the memory of each CPU. user/views/kernel_types.c makes this type; their own
+ * types do not matter. */
+struct sb_percpu {
+	int pcpu_hot;			   /* from 6.2 to 6.14 */
+	int current_task, __preempt_count; /* before and after */
+	int runqueues;
+};
+
+struct pcpu_hot {
+	struct task_struct *current_task;
+	int preempt_count;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct sb_preempt {
+	u32 count;
+};
+
+struct thread_info {
+	struct sb_preempt preempt;
+};
+#endif
+
 struct signal_struct {
 	struct {
 		int counter;
@@ -304,6 +330,9 @@ struct signal_struct {
 };
 
 struct task_struct {
+#if defined(__TARGET_ARCH_arm64)
+	struct thread_info thread_info;
+#endif
 	unsigned int __state;
 	void *stack; /* lowest address */
 	unsigned int flags;

@@ -47,6 +47,12 @@ def timers():
     have = sum(us for s, us in result.stacks.items() if s[-1] == 'sleeper')
     want = sum(truth.of_function(f) for f in ('sleep_30ms', 'sleep_50ms', 'sleep_20ms'))
     check_near(have, want, 'timers wake sleepers')
+    # Without kernel frames, too, the waker must not be whatever the timer interrupted.
+    result, truth = waits(BINARY, WAITS, 'wakeup', 'sleeps', '-u')
+    want = sum(truth.of_function(f) for f in ('sleep_30ms', 'sleep_50ms', 'sleep_20ms'))
+    have = sum(us for s, us in result.stacks.items()
+               if s[-1] == 'sleeper' and (s[0] == '[interrupt]' or 'end_all' in s))
+    check_near(have, want, 'timers wake sleepers, by user stacks')
 
 
 def attached():

@@ -89,7 +89,8 @@ struct assembly {
 	SB_VEC(uint32_t) frames;	/* root first */
 	size_t user_at, kernel_at, end; /* where its stacks begin in frames, and where they end */
 	bool is_cut;			/* one of its stacks is incomplete */
-	struct sb_wait_reason reason;	/* why its thread waits */
+	uint64_t *user_count; /* stats->nr_status[], which counts its user stack; NULL: none does */
+	struct sb_wait_reason reason;	   /* why its thread waits */
 	const struct sb_object_call *call; /* it is one of the slowest; borrowed; NULL: it is not */
 	struct sb_str text;		   /* reused by each frame */
 	struct stack_part part;

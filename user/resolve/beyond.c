@@ -192,6 +192,10 @@ int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t 
 			break;
 	if (i < kernel || i >= nr)
 		return 0;
+	/* What may be missing is cut off, too. */
+	assembly->is_cut = false;
+	if (assembly->user_count)
+		*assembly->user_count -= assembly->nr_samples;
 	memmove(at + first, at + i, (nr - i) * sizeof(*at));
 	assembly->frames.nr = first + nr - i;
 	err = sb_assembly_push_attr(

@@ -158,6 +158,7 @@ static int push_stacks(struct assembly *assembly, struct sb_stack_cache *stacks,
 	int err = 0;
 
 	assembly->is_cut = false;
+	assembly->user_count = NULL;
 	assembly->user_at = assembly->frames.nr;
 	if (has_user)
 		err = sb_assembly_push_user(assembly, stacks,

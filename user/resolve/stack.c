@@ -25,6 +25,7 @@ const char *const sb_cut_names[] = {
 	[SB_STACK_PIECE] = "longer than its first piece",
 	[SB_STACK_RAN] = "ran before it was looked at",
 	[SB_STACK_RETURN_PROBE] = "return probe",
+	[SB_STACK_INTERRUPTED] = "interrupted waker",
 };
 _Static_assert(SB_ARRAY_SIZE(sb_cut_names) == SB_STACK_STATUS_MAX, "a row for each status");
 
@@ -266,7 +267,8 @@ int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stac
 	/* Both ends are known; the mark is where callers are missing, which is not at the root. */
 	if (part->hides_callers && !sb_cut_names[status])
 		status = SB_STACK_BAD_FP;
-	assembly->stats->nr_status[status] += assembly->nr_samples;
+	assembly->user_count = &assembly->stats->nr_status[status];
+	*assembly->user_count += assembly->nr_samples;
 	assembly->is_cut |= sb_cut_names[status] != NULL;
 	/* This is the mark of the native walk, in the place of the missing callers; that of the
 	 * interpreter's is where its frames end. */

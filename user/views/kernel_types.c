@@ -4,6 +4,9 @@
  * them (CO-RE): 150,000 types, 0.9 ms for each name. So it is given only those of their names, with
  * what lies in them, as another BTF. Members keep their places; pointers lead to nothing, because
  * relocations do not follow them. The format is described in Documentation/bpf/btf.rst of the kernel.
+ *
+ * Where the per-CPU variables of the kernel are is in its BTF, too, as the section ".data..percpu", which
+ * CO-RE cannot look into. An object that names struct sb_percpu gets it with a member for each variable.
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -24,15 +27,17 @@
 #include "base/vec.h"
 #include "views/views.h"
 
-#define VMLINUX	      "/sys/kernel/btf/vmlinux"
+#define PERCPU_SECTION ".data..percpu"
+#define PERCPU_TYPE    "sb_percpu"
+#define VMLINUX	       "/sys/kernel/btf/vmlinux"
 /* That of Linux 6.18 has 6 MB. */
-#define BTF_BYTES_MAX (256u << 20)
+#define BTF_BYTES_MAX  (256u << 20)
 /* In linux/btf.h of newer kernels only. */
-#define KIND_DECL_TAG 17
-#define KIND_TYPE_TAG 18
-#define KIND_ENUM64   19
+#define KIND_DECL_TAG  17
+#define KIND_TYPE_TAG  18
+#define KIND_ENUM64    19
 /* struct btf_enum64: name, low half, high half. */
-#define ENUM64_WORDS  3
+#define ENUM64_WORDS   3
 
 /* A BTF that is read. */
 struct source {
@@ -349,8 +354,74 @@ static void find_targets(const struct source *source, struct sb_kernel_targets *
 	targets->are_found = true;
 }
 
+/* The type of each per-CPU variable, which does not matter. Its ID is the next one. */
+static int write_int(struct writing *to)
+{
+	const struct btf_type head = { .info = BTF_KIND_INT << 24, .size = sizeof(int) };
+	const uint32_t encoding = BTF_INT_SIGNED << 24 | sizeof(int) * 8;
+	int err = write_bytes(to, &head, sizeof(head));
+
+	return err ? err : write_bytes(to, &encoding, sizeof(encoding));
+}
+
+/* @section: a BTF_KIND_DATASEC; @int_id: of write_int() */
+static int write_variables(struct writing *to, const struct btf_type *section, uint32_t int_id)
+{
+	const struct btf_var_secinfo *at = (const struct btf_var_secinfo *)(section + 1);
+	const struct btf_type *var;
+	uint32_t i, nr = BTF_INFO_VLEN(section->info);
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		struct btf_member member = { .type = int_id, .offset = at[i].offset * 8 };
+
+		if (at[i].type >= to->from->at.nr || at[i].offset > UINT32_MAX / 8)
+			return -EBADMSG;
+		var = type_at(to->from, at[i].type);
+		member.name_off = var->name_off;
+		err = write_str(to, &member.name_off);
+		if (!err)
+			err = write_bytes(to, &member, sizeof(member));
+	}
+	return err;
+}
+
+static int write_percpu(struct writing *to, const struct btf_type *section)
+{
+	const uint32_t int_id = (uint32_t)to->old_ids.nr + 1;
+	struct btf_type head = {
+		.name_off = (uint32_t)to->strs.len,
+		.info = BTF_KIND_STRUCT << 24 | BTF_INFO_VLEN(section->info),
+		.size = section->size,
+	};
+	int err = sb_str_addn(&to->strs, PERCPU_TYPE, sizeof(PERCPU_TYPE));
+
+	if (!err)
+		err = write_int(to);
+	if (!err)
+		err = write_bytes(to, &head, sizeof(head));
+	return err ? err : write_variables(to, section, int_id);
+}
+
+/* Return: the section, or NULL. */
+static const struct btf_type *find_percpu(const struct source *source)
+{
+	const struct btf_type *type;
+	uint32_t id;
+
+	/* It is the last type, or almost. */
+	for (id = (uint32_t)source->at.nr; id-- > 1;) {
+		type = type_at(source, id);
+		if (BTF_INFO_KIND(type->info) == BTF_KIND_DATASEC &&
+		    !strcmp(source->strs + type->name_off, PERCPU_SECTION))
+			return type;
+	}
+	return NULL;
+}
+
 static int write_types(struct writing *to, const struct names *names)
 {
+	const struct btf_type *percpu = NULL;
 	const struct source *from = to->from;
 	const struct btf_type *type;
 	const char *name;
@@ -367,7 +438,9 @@ static int write_types(struct writing *to, const struct names *names)
 	/* It grows meanwhile. */
 	for (i = 0; i < to->old_ids.nr && !err; i++)
 		err = write_type(to, type_at(from, to->old_ids.at[i]));
-	return err;
+	if (!err && has_name(names, PERCPU_TYPE, strlen(PERCPU_TYPE)))
+		percpu = find_percpu(from);
+	return percpu ? write_percpu(to, percpu) : err;
 }
 
 static int write_all(struct writing *to, const struct names *names, struct sb_str *out)

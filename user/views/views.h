@@ -366,7 +366,8 @@ struct sb_kernel_targets {
 /*
  * Append a BTF to @out that has the structs, unions, enumerations and typedefs of the BTF @all
  * (@nr_bytes) which have a name that one in @object has, too. What follows "___" in a name of
- * @object is not part of it. And find the IDs that @targets have in @all; NULL: none. Any thread.
+ * @object is not part of it. If @object has a struct sb_percpu, make one with an int at the offset of each
+ * per-CPU variable of the kernel, where @all tells them. And find the IDs that @targets have in @all; NULL: none. Any thread.
  * Return: 0; -ENOMEM; -EBADMSG: @all is damaged, or has a kind of type that is not known. After an
  * error @out may have a part.
  */

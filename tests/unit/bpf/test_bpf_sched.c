@@ -17,6 +17,12 @@
 static struct counts_generation generation;
 static struct task_struct idle, tasks[NR_TASKS], leaders[NR_TASKS];
 static struct sb_regs regs;
+/* The variables of the CPU, as kernels from 6.2 to 6.14 have them: pcpu_hot is the first. */
+static union {
+	struct pcpu_hot hot;
+	struct sb_percpu variables;
+} percpu;
+static struct cfs_rq cfs_rq = { .rq = (struct rq *)&percpu.variables.runqueues };
 static const uint64_t kstack[] = { 0xffffffff81000001 };
 
 static int setup(void **state)
@@ -45,11 +51,13 @@ static int setup(void **state)
 	shim.kstack = kstack;
 	shim.kstack_bytes = sizeof(kstack);
 	shim.task_regs = &regs;
-	idle = (struct task_struct){};
+	idle = (struct task_struct){ .se.cfs_rq = &cfs_rq };
+	percpu.hot.preempt_count = 1;
 	for (i = 0; i < NR_TASKS; i++) {
 		leaders[i] = (struct task_struct){ .start_boottime = 1000 };
 		tasks[i] = (struct task_struct){ .tgid = 10 + i, .pid = 10 + i, .comm = "task" };
 		tasks[i].group_leader = &leaders[i];
+		tasks[i].se.cfs_rq = &cfs_rq;
 		bpf_task_storage_get(&sched_tasks, &tasks[i], NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	}
 	nr_keys = 0;
@@ -73,7 +81,7 @@ static int setup(void **state)
 
 static void be(struct task_struct *task)
 {
-	shim.task = task;
+	shim.task = percpu.hot.current_task = task;
 	shim.pid_tgid = (uint64_t)(uint32_t)task->tgid << 32 | (uint32_t)task->pid;
 	memcpy(shim.comm, task->comm, sizeof(shim.comm));
 }
@@ -619,6 +627,59 @@ static void test_wakeup(void **state)
 	assert_string_equal((const char *)(object + 1), "woken");
 }
 
+/* Wake tasks[0] while tasks[1] is the current task. Return: the sample's key. */
+static struct sb_sample_key wake_from(int preempt, bool is_syscall)
+{
+	unsigned long long ctx[] = { (uintptr_t)&tasks[0] };
+	struct sb_sample_key key;
+	struct sb_count count;
+
+	leave_at(1000, &tasks[0], TASK_INTERRUPTIBLE);
+	be(&tasks[1]);
+	shim.now_ns = 5000;
+	percpu.hot.preempt_count = preempt;
+#if defined(__TARGET_ARCH_x86)
+	regs.orig_ax = is_syscall ? 1 : ~0ull;
+	((struct pt_regs *)&regs)->orig_ax = regs.orig_ax; /* where our own type has it */
+#endif
+	sched_waking(ctx);
+	percpu.hot.preempt_count = 1;
+	arrive_at(7000, &tasks[0]);
+	assert_int_equal(shim_map_nr(&generation), 1);
+	shim_map_at(&generation, 0, &key, &count);
+	shim_map_clear(&generation);
+	return key;
+}
+
+static bool is_same_user_stack(struct sb_sample_key a, struct sb_sample_key b)
+{
+	return a.ustack.lo == b.ustack.lo && a.ustack.hi == b.ustack.hi;
+}
+
+/* An interrupt wakes, not the thread that it interrupted, whose stack need not be walked. */
+static void test_woken_by_interrupt(void **state)
+{
+	struct sb_sample_key hard, soft, fault, call;
+
+	cfg_sched_waker = SCHED_WAKER_WEIGHS;
+	cfg_sides = SB_SIDE_USER | SB_SIDE_KERNEL;
+	tasks[1].mm = (void *)&tasks[1];
+	hard = wake_from(0x00010001, true);
+	assert_string_equal(hard.comm, "[interrupt]");
+	assert_int_equal(hard.tgid, 0);
+	assert_false(hard.ustack.lo | hard.ustack.hi);
+	fault = wake_from(0x00000001, false);
+	call = wake_from(0x00000001, true);
+	/* A softirq after an interrupt, or in a fault. */
+	soft = wake_from(0x00000101, false);
+	assert_int_equal(soft.tgid, 11);
+	assert_false(is_same_user_stack(soft, fault));
+	/* Perhaps the system call has raised it. */
+	assert_true(is_same_user_stack(wake_from(0x00000101, true), call));
+	/* Softirqs are disabled, and none runs. */
+	assert_true(is_same_user_stack(wake_from(0x00000201, false), fault));
+}
+
 /* The waker is the object of the blocked part, not of the time in the queue. */
 static void test_offwake(void **state)
 {
@@ -737,6 +798,7 @@ int main(void)
 		cmocka_unit_test_setup(test_wall_adds_up, setup),
 		cmocka_unit_test_setup(test_wall_of_a_running_thread, setup),
 		cmocka_unit_test_setup(test_wakeup, setup),
+		cmocka_unit_test_setup(test_woken_by_interrupt, setup),
 		cmocka_unit_test_setup(test_offwake, setup),
 		cmocka_unit_test_setup(test_unseen_switch, setup),
 		cmocka_unit_test_setup(test_switched_while_adopted, setup),

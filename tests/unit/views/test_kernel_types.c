@@ -32,6 +32,7 @@ static struct btf *wanted_types(void)
 		assert_true(btf__add_struct(btf, structs[i], 8) > 0);
 	assert_true(btf__add_struct(btf, "inode___flavor", 8) > 0);
 	assert_true(btf__add_struct(btf, "sb_no_such_type", 8) > 0);
+	assert_true(btf__add_struct(btf, "sb_percpu", 8) > 0);
 	return btf;
 }
 
@@ -89,6 +90,30 @@ static void compare_named(const struct btf *all, const struct btf *some, const c
 	assert_true(compare(all, (uint32_t)of_all, some, (uint32_t)of_some) >= at_least);
 }
 
+/* Each variable of the section is a member of the struct, in its place. */
+static void compare_percpu(const struct btf *all, const struct btf *some)
+{
+	int section_id = btf__find_by_name_kind(all, ".data..percpu", BTF_KIND_DATASEC);
+	int id = btf__find_by_name_kind(some, "sb_percpu", BTF_KIND_STRUCT);
+	const struct btf_type *section, *type, *var;
+	uint32_t i;
+
+	assert_int_equal(id > 0, section_id > 0);
+	if (section_id <= 0)
+		return;
+	section = btf__type_by_id(all, (uint32_t)section_id);
+	type = btf__type_by_id(some, (uint32_t)id);
+	assert_int_equal(btf_vlen(type), btf_vlen(section));
+	for (i = 0; i < btf_vlen(type); i++) {
+		var = btf__type_by_id(all, btf_var_secinfos(section)[i].type);
+		assert_string_equal(btf__name_by_offset(some, btf_members(type)[i].name_off),
+				    btf__name_by_offset(all, var->name_off));
+		assert_int_equal(btf_members(type)[i].offset,
+				 btf_var_secinfos(section)[i].offset * 8);
+		assert_int_equal(btf__resolve_size(some, btf_members(type)[i].type), 4);
+	}
+}
+
 static void test_kernel(void **state)
 {
 	struct btf *all = btf__load_vmlinux_btf(), *wanted = wanted_types(), *some;
@@ -116,6 +141,7 @@ static void test_kernel(void **state)
 	for (i = 0; i < sizeof(structs) / sizeof(structs[0]); i++)
 		compare_named(all, some, structs[i], 10);
 	compare_named(all, some, "inode", 10);
+	compare_percpu(all, some);
 	assert_true(btf__find_by_name_kind(some, "sb_no_such_type", BTF_KIND_STRUCT) < 0);
 	assert_true(btf__find_by_name_kind(some, "module", BTF_KIND_STRUCT) < 0);
 	btf__free(some);
@@ -128,7 +154,7 @@ static void test_kernel(void **state)
 static struct btf *make_types(void)
 {
 	struct btf *btf = btf__new_empty();
-	int word, array, other, func, name, ptr;
+	int word, array, other, func, name, ptr, var;
 
 	word = btf__add_int(btf, "word", 8, 0);
 	array = btf__add_array(btf, word, word, 4);
@@ -147,8 +173,10 @@ static struct btf *make_types(void)
 	func = btf__add_func_proto(btf, word);
 	btf__add_func_param(btf, "x", word);
 	btf__add_func(btf, "call", BTF_FUNC_GLOBAL, func);
-	btf__add_var(btf, "there", BTF_VAR_STATIC, word);
+	var = btf__add_var(btf, "there", BTF_VAR_STATIC, word);
 	btf__add_datasec(btf, ".data", 8);
+	btf__add_datasec(btf, ".data..percpu", 24);
+	btf__add_datasec_var_info(btf, var, 16, 8);
 	btf__add_decl_tag(btf, "tag", other, -1);
 	btf__add_type_tag(btf, "tag", word);
 	return btf;
@@ -157,7 +185,7 @@ static struct btf *make_types(void)
 /* All that is wanted is there, and what is damaged is refused, or makes no difference. */
 static void test_damaged(void **state)
 {
-	struct btf *types = make_types(), *some;
+	struct btf *types = make_types(), *wanted = make_types(), *some;
 	struct sb_kernel_targets targets = { .nr = 1, .at = { { .name = "bpf_iter_none" } } };
 	struct sb_str out = {};
 	const char *whole;
@@ -165,11 +193,13 @@ static void test_damaged(void **state)
 	char *damaged;
 	int err;
 
+	assert_true(btf__add_struct(wanted, "sb_percpu", 0) > 0);
 	whole = btf__raw_data(types, &len);
-	assert_int_equal(sb_kernel_types(whole, len, types, &targets, &out), 0);
+	assert_int_equal(sb_kernel_types(whole, len, wanted, &targets, &out), 0);
 	some = btf__new(out.s, (uint32_t)out.len);
 	assert_non_null(some);
 	compare_named(types, some, "outer", 3);
+	compare_percpu(types, some);
 	assert_true(btf__find_by_name_kind(some, "many", BTF_KIND_ENUM64) > 0);
 	assert_true(btf__find_by_name_kind(some, "few", BTF_KIND_ENUM) > 0);
 	assert_true(btf__find_by_name_kind(some, "call", BTF_KIND_FUNC) < 0);
@@ -177,7 +207,7 @@ static void test_damaged(void **state)
 	for (i = 0; i < len; i++) {
 		damaged = malloc(i ? i : 1); /* exactly, for sanitizers */
 		memcpy(damaged, whole, i);
-		assert_int_equal(sb_kernel_types(damaged, i, types, &targets, &out), -EBADMSG);
+		assert_int_equal(sb_kernel_types(damaged, i, wanted, &targets, &out), -EBADMSG);
 		free(damaged);
 	}
 	for (bit = 0; bit < len * 8; bit++) {
@@ -185,11 +215,12 @@ static void test_damaged(void **state)
 		memcpy(damaged, whole, len);
 		damaged[bit / 8] ^= (char)(1 << bit % 8);
 		sb_str_clear(&out);
-		err = sb_kernel_types(damaged, len, types, &targets, &out);
+		err = sb_kernel_types(damaged, len, wanted, &targets, &out);
 		assert_true(!err || err == -EBADMSG);
 		free(damaged);
 	}
 	sb_str_release(&out);
+	btf__free(wanted);
 	btf__free(types);
 }
 
