@@ -4,7 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <gelf.h>
-#if HAVE_LIBDEFLATE
+#ifdef HAVE_LIBDEFLATE
 #include <libdeflate.h>
 #endif
 #include <stdbool.h>
@@ -18,9 +18,13 @@
 #include "base/cleanup.h"
 
 /* Sections are read and inflated in pieces of this size: the packed form is not in memory. */
-#define CHUNK_BYTES	    (64u << 10)
+#define CHUNK_BYTES (64u << 10)
 /* Packed sections of up to this size are read whole, because libdeflate can do no less. */
-#define WHOLE_BYTES_MAX	    (HAVE_LIBDEFLATE ? 16u << 20 : 0)
+#ifdef HAVE_LIBDEFLATE
+#define WHOLE_BYTES_MAX (16u << 20)
+#else
+#define WHOLE_BYTES_MAX 0u
+#endif
 /* Beyond 1000:1 it is a bomb: deflate cannot pack tighter, and no debug section gets near. */
 #define INFLATE_RATIO_MAX   1000
 /* Zstandard's own default bound; the window is memory that a frame may ask for. */
@@ -234,7 +238,7 @@ static int find_sections(struct reader *reader)
 	return reader->sources[SB_DWARF_INFO].len ? 0 : -ENODATA;
 }
 
-#if HAVE_LIBDEFLATE
+#ifdef HAVE_LIBDEFLATE
 SB_DEFINE_CLEANUP(struct libdeflate_decompressor, libdeflate_free_decompressor)
 
 /* It takes less than half of the time that zlib takes. */
