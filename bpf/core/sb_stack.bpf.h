@@ -62,6 +62,18 @@ struct sb_walk_map {
 	struct sb_returns returns;
 };
 
+/*
+ * Where there is no code: between two mappings of a list, for sb_unwind_hides() in core/unwind.bpf.c.
+ * What was found counts for one epoch.
+ */
+#define SB_HOLES 32 /* a power of two, and several times as many as the words of a stack point to */
+struct sb_holes {
+	__u32 list, epoch;
+	struct sb_hole {
+		__u64 begin, bytes; /* bytes is 0: none */
+	} at[SB_HOLES];
+};
+
 /* What a walk read of the process's memory, by which core/memo.bpf.c recognizes the same walk. */
 #define SB_LOG_READS_MAX 96
 #define SB_LOG_OFF	 (SB_LOG_READS_MAX + 1)
@@ -120,6 +132,9 @@ struct sb_scratch {
 	struct sb_event_stack stack;
 	__u64 ip[SB_USTACK_DEPTH_MAX +
 		 SB_STACK_HASH_WORDS]; /* frames of @stack, padded for hashing */
+	struct sb_holes holes;
+	__u64 nr_hidden, may_be_returns;   /* of hidden[]; a bit for each */
+	__u64 hidden[SB_HIDDEN_WORDS_MAX]; /* words between the stack pointer and a frame */
 	struct sb_interp_record interp;
 	struct sb_label_walk labels;
 };

@@ -26,9 +26,11 @@
  * time says nothing.
  */
 #define NR_CONFIRMED_MAX 64
-/* The mapping [uprobes] is a page. Its trampoline on x86-64 saves three registers around a system call
+/* Words that sb_unwind_may_be_returns() looks at; a power of two. */
+#define HIDDEN_AT_ONCE	 8u
+/* Also of the mapping [uprobes]. Its trampoline on x86-64 saves three registers around a system call
  * (arch/x86/kernel/uprobes.c, since Linux 6.11). */
-#define XOL_BYTES	 4096u
+#define PAGE_BYTES	 4096u
 #define TRAMPOLINE_SAVES 24
 
 /* First address that no user code can have: sb_sym_user_end(). */
@@ -231,33 +233,41 @@ static __u32 *pair_at(__u32 word)
 	return chunk ? &chunk[at & (SB_UW_CHUNK_WORDS - 2)] : NULL;
 }
 
-/* The last segment that begins at or below @addr, of a list that is not empty: ten steps without
- * branches, see sb_uw_row_at(). */
-static __always_inline const struct sb_uw_seg *seg_below(__u32 first, __u32 nr, __u64 addr)
+/* The segment number @pos of the list in @chunk that begins at the word @first. */
+static const struct sb_uw_seg *seg_number(const __u32 *chunk, __u32 first, __u32 pos)
 {
-	__u32 *chunk = chunk_of(first), half, pos = 0, at;
+	__u32 at = first + pos * SB_UW_SEG_WORDS;
+
+	sb_opaque(at);
+	return (const struct sb_uw_seg *)&chunk[at & (SB_UW_CHUNK_WORDS - SB_UW_SEG_WORDS)];
+}
+
+/* The number of the last segment that begins at or below @addr, or else 0, in a list that is not
+ * empty: ten steps without branches, see sb_uw_row_at(). */
+static __always_inline __u32 pos_below(const __u32 *chunk, __u32 first, __u32 nr, __u64 addr)
+{
+	__u32 half = sb_search_half(nr, SB_UW_SEGS_MAX / 2), pos = 0;
 	int i;
 
-	if (!chunk)
-		return NULL;
-	half = sb_search_half(nr, SB_UW_SEGS_MAX / 2);
 	for (i = 0; i < 10 && half; i++, half >>= 1) {
 		__s64 is_in, is_above, take;
 		__u32 next = pos + half;
 
 		is_in = (__s64)next - (__s64)nr;
-		at = first + next * SB_UW_SEG_WORDS;
-		sb_opaque(at);
-		at &= SB_UW_CHUNK_WORDS - SB_UW_SEG_WORDS;
-		is_above = (__s64)(addr - ((const struct sb_uw_seg *)&chunk[at])->begin);
+		is_above = (__s64)(addr - seg_number(chunk, first, next)->begin);
 		take = (is_in & ~is_above) >> 63;
 		sb_opaque(take);
 		pos += half & (__u32)take;
 	}
-	at = first + pos * SB_UW_SEG_WORDS;
-	sb_opaque(at);
-	at &= SB_UW_CHUNK_WORDS - SB_UW_SEG_WORDS;
-	return (const struct sb_uw_seg *)&chunk[at];
+	return pos;
+}
+
+/* Return: the segment of pos_below(); NULL: there is no such chunk. */
+static __always_inline const struct sb_uw_seg *seg_below(__u32 first, __u32 nr, __u64 addr)
+{
+	__u32 *chunk = chunk_of(first);
+
+	return chunk ? seg_number(chunk, first, pos_below(chunk, first, nr, addr)) : NULL;
 }
 
 /* The mapping that holds the address of the walk becomes the walk's. */
@@ -548,48 +558,148 @@ static enum sb_step hook_step(struct sb_scratch *s, __u32 slot)
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* Return: whether @word can be a return address: code that is mapped, behind a call. */
-static bool is_return(const struct sb_scratch *s, __u64 word)
-{
-	const struct sb_uw_seg *seg;
-	__u64 code = 0;
+/*
+ * Words between the stack pointer and a frame are mostly pointers to the stack, to the heap and to
+ * tables of the runtime, and numbers. To look each of them up in the list of mappings would cost
+ * more than all else in the step. So they are copied at once, and a word is not looked up if it
+ * points between the same two mappings as an earlier one: what lies there is remembered as a hole.
+ */
 
-	if (!s->map.nr_segs)
-		return false;
-	seg = seg_below(s->map.segs_word, s->map.nr_segs, word - 1);
-	if (!seg || word <= seg->begin || word > seg->end)
-		return false;
-	if (bpf_probe_read_user(&code, sizeof(code), (const void *)(word - 8)))
-		return false;
-	return sb_ends_in_call(code);
+/* Where the hole around @addr is remembered. */
+static __always_inline __u64 hole_place(__u64 addr)
+{
+	__u64 place = (addr >> 21) * 0x9e3779b97f4a7c15ull >> 32;
+
+	sb_opaque(place);
+	return place & (SB_HOLES - 1);
+}
+
+/* Return: 1 if code may end right below @word: it is in no known hole, and no number below 0. There
+ * are no branches, because the verifier would follow each. */
+static __always_inline __u64 may_be_return(const struct sb_scratch *s, __u64 word)
+{
+	const struct sb_hole *hole = &s->holes.at[hole_place(--word)];
+	__u64 above = word - hole->begin;
+
+	return ~(word | ((above - hole->bytes) & ~above)) >> 63;
+}
+
+/* Forget the holes of another list. */
+static void begin_holes(struct sb_scratch *s)
+{
+	__u32 epoch = sb_unwind_epoch(s);
+
+	if (s->holes.list == s->map.segs_word && s->holes.epoch == epoch)
+		return;
+	__builtin_memset(&s->holes, 0, sizeof(s->holes));
+	s->holes.list = s->map.segs_word;
+	s->holes.epoch = epoch;
+}
+
+/* Remember that around @addr there is no code. @pos: from pos_below() */
+static void keep_hole(struct sb_scratch *s, const __u32 *chunk, __u32 pos, __u64 addr)
+{
+	const struct sb_uw_seg *seg = seg_number(chunk, s->map.segs_word, pos);
+	struct sb_hole *hole = &s->holes.at[hole_place(addr)];
+	__u64 begin = seg->end, end = 1ull << 63;
+
+	if (addr < seg->begin) {
+		begin = 0;
+		end = seg->begin;
+	} else if (pos + 1 < s->map.nr_segs) {
+		end = seg_number(chunk, s->map.segs_word, pos + 1)->begin;
+	}
+	hole->begin = begin;
+	hole->bytes = end - begin;
 }
 
 /*
- * Look at the @i-th word above the stack pointer. Global, so that the verifier examines it once and
- * not for each word. Return: 1 if it can be a return address, 0 if not; -ENOENT: it lies above the
- * frame, or cannot be read.
+ * Return: 1 if the @i-th word can be a return address: code that is mapped, behind a call; 0 if not;
+ * -ENOENT: from here on, none may be. Global, so that the verifier examines it once and not for each
+ * word.
  */
-__noinline int sb_unwind_hidden(__u32 slot, __u32 i)
+__noinline int sb_unwind_is_return(__u32 slot, __u32 i)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
-	__u64 at, word;
+	const struct sb_uw_seg *seg;
+	__u64 word, left, code = 0;
+	__u32 *chunk, pos;
 
-	if (!s)
+	i &= SB_HIDDEN_WORDS_MAX - 1;
+	left = s ? s->may_be_returns >> i : 0;
+	if (!left || !s->map.nr_segs)
 		return -ENOENT;
-	at = s->walk.sp + 8 * (__u64)i;
-	if (at >= s->walk.fp || bpf_probe_read_user(&word, sizeof(word), (const void *)at))
+	word = s->hidden[i];
+	if (!(left & 1) || !may_be_return(s, word))
+		return 0;
+	chunk = chunk_of(s->map.segs_word);
+	if (!chunk)
+		return 0;
+	pos = pos_below(chunk, s->map.segs_word, s->map.nr_segs, word - 1);
+	seg = seg_number(chunk, s->map.segs_word, pos);
+	if (word <= seg->begin || word > seg->end) {
+		keep_hole(s, chunk, pos, word - 1);
+		return 0;
+	}
+	if (bpf_probe_read_user(&code, sizeof(code), (const void *)(word - 8)))
+		return 0;
+	return sb_ends_in_call(code);
+}
+
+/* Note in may_be_returns which of HIDDEN_AT_ONCE words are, from number @first on. Return: 0, or
+ * -ENOENT if there are no such words. */
+__noinline int sb_unwind_may_be_returns(__u32 slot, __u32 first)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u64 bits = 0;
+	__u32 i;
+
+	if (!s || first >= s->nr_hidden)
 		return -ENOENT;
-	return is_return(s, word);
+	sb_opaque(first);
+	first &= SB_HIDDEN_WORDS_MAX - HIDDEN_AT_ONCE;
+#pragma unroll
+	for (i = 0; i < HIDDEN_AT_ONCE; i++)
+		bits |= may_be_return(s, s->hidden[first + i]) << i;
+	s->may_be_returns |= bits << first;
+	return 0;
+}
+
+/* Copy @nr words from the stack pointer on. Return: 0 or -EFAULT. */
+static int copy_hidden(struct sb_scratch *s, __u64 nr)
+{
+	sb_opaque(nr);
+	if (nr > SB_HIDDEN_WORDS_MAX)
+		nr = SB_HIDDEN_WORDS_MAX;
+	s->nr_hidden = nr;
+	return bpf_probe_read_user(s->hidden, 8 * nr, (const void *)s->walk.sp);
 }
 
 /* Return: whether a word between the stack pointer and the frame can be a return address. */
 __noinline int sb_unwind_hides(__u32 slot)
 {
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u64 sp;
 	__u32 i;
 	int is;
 
+	if (!s || s->walk.fp <= s->walk.sp)
+		return 0;
+	begin_holes(s);
+	sp = s->walk.sp;
+	/* If they cannot be read up to the frame, those of the first page can. */
+	if (copy_hidden(s, (s->walk.fp - sp + 7) / 8) &&
+	    copy_hidden(s, (PAGE_BYTES - sp % PAGE_BYTES) / 8))
+		return 0;
+	s->may_be_returns = 0;
+	for (i = 0; i < SB_HIDDEN_WORDS_MAX; i += HIDDEN_AT_ONCE)
+		if (sb_unwind_may_be_returns(slot, i))
+			break;
+	/* The last words may be those of an earlier frame. */
+	if (s->nr_hidden < SB_HIDDEN_WORDS_MAX)
+		s->may_be_returns &= (1ull << s->nr_hidden) - 1;
 	for (i = 0; i < SB_HIDDEN_WORDS_MAX; i++) {
-		is = sb_unwind_hidden(slot, i);
+		is = sb_unwind_is_return(slot, i);
 		if (is)
 			return is > 0;
 	}
@@ -685,7 +795,7 @@ static void return_leaf(struct sb_scratch *s, __u32 slot)
 	int above;
 
 	offset = sb_regs_pc(&s->regs) - s->map.returns.trampoline;
-	if (!s->map.returns.trampoline || offset >= XOL_BYTES)
+	if (!s->map.returns.trampoline || offset >= PAGE_BYTES)
 		return;
 	above = after_trampoline(offset);
 	if (!sb_returns_find(slot, sp, TRAMPOLINE_SAVES)) {

@@ -182,6 +182,14 @@ static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
 					 : SB_STACK_COMPLETE);
 }
 
+/*
+ * On x86-64, generated code need not keep a frame pointer; then the register is that of a frame further out,
+ * and its return address skips callers. Each of those has left its own return address between the
+ * stack pointer and that frame, where a function with a frame pointer keeps its locals. So words
+ * there are examined, up to this many.
+ */
+#define SB_HIDDEN_WORDS_MAX 64
+
 #ifdef SB_MACHINE_X86
 /*
  * If the interrupted function is in its prologue or epilogue, the frame pointer is still the
@@ -212,14 +220,6 @@ static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
 		return 1;
 	return 0;
 }
-
-/*
- * Generated code need not keep a frame pointer; then the register is that of a frame further out,
- * and its return address skips callers. Each of those has left its own return address between the
- * stack pointer and that frame, where a function with a frame pointer keeps its locals. So words
- * there are examined, up to this many.
- */
-#define SB_HIDDEN_WORDS_MAX 64
 
 /* @code: the eight bytes before an address. Return: whether they end with a call: e8, or ff /2. */
 static __always_inline int sb_ends_in_call(__u64 code)

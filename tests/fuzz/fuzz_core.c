@@ -402,6 +402,23 @@ static int plain_rule(uint64_t addr, struct sb_uw_rule *rule, bool *is_anon)
 	return 0;
 }
 
+/* Whether a word between the stack pointer and the frame is the address behind a call. */
+static bool plain_hides(uint64_t sp, uint64_t fp)
+{
+	uint64_t at, word, code;
+	uint32_t i;
+
+	for (i = 0, at = sp; i < SB_HIDDEN_WORDS_MAX && at < fp; i++, at += 8) {
+		if (read_forged(&word, sizeof(word), at))
+			break;
+		if (word - 1 - CODE < 2 * NR_SEGS * CODE_BYTES &&
+		    (word - 1 - CODE) / CODE_BYTES % 2 == 0 &&
+		    !read_forged(&code, sizeof(code), word - 8) && sb_ends_in_call(code))
+			return true;
+	}
+	return false;
+}
+
 /* The same walk, as one would write it down. */
 static void check_against_plain(const struct sb_scratch *s)
 {
@@ -409,8 +426,9 @@ static void check_against_plain(const struct sb_scratch *s)
 	struct sb_walk *walk = &mine.walk;
 	enum sb_step step = SB_STEP_GO_ON;
 	struct sb_uw_rule rule;
-	bool is_anon = false;
+	bool is_anon = false, hides;
 	uint32_t nr = 1;
+	uint64_t fp;
 
 	mine = *s;
 	mine.log.nr = SB_LOG_OFF;
@@ -424,13 +442,15 @@ static void check_against_plain(const struct sb_scratch *s)
 	while (nr < s->stack.nr_frames && step == SB_STEP_GO_ON) {
 		must(!plain_rule(sb_walk_key(walk), &rule, &is_anon));
 		walk->flags |= is_anon ? SB_WALK_GENERATED : 0;
+		fp = walk->fp;
+		hides = is_anon && plain_hides(walk->sp, fp);
 		step = sb_cfi_step(walk, &rule, &mine);
 		if (step == SB_STEP_FP_CHAIN)
 			step = sb_fp_step(walk, &mine);
 		must(step == SB_STEP_GO_ON);
-		/* Whether generated code hides callers is told by what lies between: not written down here. */
-		must(is_anon || !(s->ip[nr] & SB_IP_HIDES));
-		must((s->ip[nr] & ~SB_IP_HIDES) == (walk->pc | walk->mark));
+		if (hides && walk->sp == fp + 16)
+			walk->mark |= SB_IP_HIDES;
+		must(s->ip[nr] == (walk->pc | walk->mark));
 		nr++;
 	}
 }

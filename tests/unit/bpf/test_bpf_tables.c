@@ -656,6 +656,66 @@ static void test_seg_search(void **state)
 	}
 }
 
+/* The stack; and behind every other address there is a call. */
+static int read_calls(void *dst, uint32_t size, uint64_t addr)
+{
+	if (addr - BASE < sizeof(memory))
+		memcpy(dst, (const char *)memory + (addr - BASE), size);
+	else
+		memset(dst, 0xe8, size);
+	return 0;
+}
+
+/* A word about mapping @at: at its ends, next to them, or what no address of a process is. */
+static uint64_t word_about(uint32_t at, uint32_t which)
+{
+	const uint64_t words[] = { seg_at(at).begin,
+				   seg_at(at).begin + 1,
+				   seg_at(at).end,
+				   seg_at(at).end + 1,
+				   BASE + 8 * at,
+				   at,
+				   0,
+				   -1ull - at,
+				   seg_at(at).end - 1,
+				   LOADED - at };
+
+	return words[which % SB_ARRAY_SIZE(words)];
+}
+
+/* A return address among the words of a frame is found wherever it is, whatever was looked up before. */
+static void test_hidden(void **state)
+{
+	enum { NR_SEGS = 17, NR_HIDDEN = 20 };
+	struct sb_scratch *s = walk();
+	unsigned int seed = 1;
+	uint32_t at, i, j, nr, nr_found = 0;
+
+	s->map.segs_word = SB_UW_CHUNK_WORDS;
+	s->map.nr_segs = NR_SEGS;
+	for (at = 0; at < NR_SEGS; at++)
+		((struct sb_uw_seg *)&pool()[SB_UW_CHUNK_WORDS])[at] = seg_at(at);
+	shim.user_read = read_calls;
+	for (i = 0; i < 20000; i++) {
+		bool want = false;
+
+		nr = (uint32_t)rand_r(&seed) % NR_HIDDEN;
+		for (j = 0; j < NR_HIDDEN; j++) {
+			uint32_t which = (uint32_t)rand_r(&seed);
+
+			memory[j] = word_about(which / 16 % NR_SEGS,
+					       which % 16 ? 3 + which % 5 : which / 512);
+			for (at = 0; at < NR_SEGS && j < nr; at++)
+				want |= memory[j] > seg_at(at).begin && memory[j] <= seg_at(at).end;
+		}
+		s->walk.sp = BASE;
+		s->walk.fp = BASE + 8 * nr;
+		nr_found += want;
+		assert_int_equal(sb_unwind_hides(0), want);
+	}
+	assert_in_range(nr_found, 2000, 18000);
+}
+
 /* Where a table, a list of rules and a mapping end: what lies behind is nobody's, though there are words. */
 static void test_ends(void **state)
 {
@@ -807,6 +867,7 @@ int main(void)
 		cmocka_unit_test_setup(test_ends, setup),
 		cmocka_unit_test_setup(test_row_search, setup),
 		cmocka_unit_test_setup(test_seg_search, setup),
+		cmocka_unit_test_setup(test_hidden, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
