@@ -29,6 +29,9 @@
 struct sb_capture {
 	struct sb_sample_key key;
 	__u64 now_ns; /* CLOCK_MONOTONIC */
+	/* Set by a view, or 0: user space is not to be asked about the process for this sample, whose
+	 * stack is then shipped raw. */
+	__u32 is_brief, reserved;
 };
 
 /*

@@ -180,7 +180,8 @@ __hidden __noinline int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __
 
 	if (asked_ns && now_ns - *asked_ns < ASK_AGAIN_NS)
 		return 1;
-	if (need != SB_UW_NEED_TOUCH && (is_about_to_exec(s) || is_in_exec()))
+	if (need != SB_UW_NEED_TOUCH &&
+	    (s->capture.is_brief || is_about_to_exec(s) || is_in_exec()))
 		return 1;
 	/* Where this fails, it is asked for once too often. */
 	bpf_map_update_elem(&uw_asked, &key, &now_ns, BPF_ANY);

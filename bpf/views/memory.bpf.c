@@ -66,6 +66,19 @@ struct {
 	__type(value, struct memory_last);
 } memory_lasts SEC(".maps");
 
+/* A process is young for so long, and is asked about after so many faults that are followed. */
+#define YOUNG_NS	1000000000ull
+#define YOUNG_FAULTS	2u
+#define YOUNG_PROCESSES 1024u
+
+/* Faults of young processes, by tgid and exec_id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, YOUNG_PROCESSES);
+	__type(key, __u64);
+	__type(value, __u32);
+} memory_young SEC(".maps");
+
 /* By CPU. Not a map with values for each CPU, which user space could only read. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -243,6 +256,27 @@ static __u64 followed(__u64 addr)
 	return (addr & ~SB_FAULT_BITS) | shift;
 }
 
+/*
+ * Where pages are thinned because following them costs too much, most programs of a build end after one or
+ * two faults that are followed. To read their mappings and to look for interpreters in them takes ten times
+ * as long as to unwind so few stacks in user space. The first stack of a process is unwound there anyway.
+ */
+static __always_inline bool is_brief(const struct sb_sample_key *key)
+{
+	__u64 id = (__u64)key->tgid << 32 | key->exec_id;
+	__u32 first = 1, *nr;
+
+	if (!memory_shift_cost || bpf_ktime_get_boot_ns() - key->start_ns >= YOUNG_NS)
+		return false;
+	nr = bpf_map_lookup_elem(&memory_young, &id);
+	if (!nr) {
+		/* Where this fails, the next fault counts as the first. */
+		bpf_map_update_elem(&memory_young, &id, &first, BPF_ANY);
+		return true;
+	}
+	return __sync_fetch_and_add(nr, 1) < YOUNG_FAULTS;
+}
+
 /* The caller has started the sample in SB_SCRATCH_PAGE, of a task that is asked for. */
 static __always_inline void on_fault(void *ctx, __u64 where, __u32 sides)
 {
@@ -257,6 +291,7 @@ static __always_inline void on_fault(void *ctx, __u64 where, __u32 sides)
 	last->owner = 0;
 	if (sb_begin(SB_SCRATCH_PAGE, SB_BEGIN_LATE | SB_BEGIN_ANYBODY, &capture))
 		return;
+	capture->is_brief = is_brief(&capture->key);
 	if (!sb_take_stacks(ctx, SB_SCRATCH_PAGE, sides))
 		owner = take_fault(capture, where);
 	if (owner && sides == SB_SIDE_USER)

@@ -8,6 +8,8 @@
 #define SLOTS_MIN    256u
 /* At most so many eighths of the slots of a part are used, before it grows by a quarter. */
 #define FULL_EIGHTHS 7u
+/* A sweep that leaves less than one in so many slots of a part in use makes the part smaller. */
+#define SPARSE	     8u
 
 /* Of a value: 20 bits for the owner, 5 for the shift, 1 for is_seen, 6 for the time. */
 #define SHIFT_AT     20
@@ -222,13 +224,26 @@ static void sweep_part(struct sb_pagetab *pages, struct sb_pagetab_part *part,
 	}
 }
 
+/* Each sweep looks at all slots, so a table that was large once must not stay large. Without memory it does,
+ * which is no error. */
+static void shrink(struct sb_pagetab *pages, struct sb_pagetab_part *part)
+{
+	const size_t before = part->nr_slots;
+	const size_t wanted = part->nr * 2 > SLOTS_MIN ? part->nr * 2 : SLOTS_MIN;
+
+	if (part->nr < before / SPARSE && wanted < before && !resize(pages, part, wanted))
+		pages->nr_slots -= before - part->nr_slots;
+}
+
 void sb_pagetab_sweep(struct sb_pagetab *pages, bool (*keeps)(void *arg, struct sb_page *page),
 		      void *arg)
 {
 	size_t i;
 
-	for (i = 0; i < SB_PAGETAB_PARTS; i++)
+	for (i = 0; i < SB_PAGETAB_PARTS; i++) {
 		sweep_part(pages, &pages->parts[i], keeps, arg);
+		shrink(pages, &pages->parts[i]);
+	}
 }
 
 struct removal {

@@ -187,11 +187,25 @@ int sb_resident_expect(struct sb_resident *resident, uint32_t tgid)
 
 /* Pages. */
 
+/* A page has come into the table. */
+static void add_page(struct sb_resident *resident, const struct sb_page *page)
+{
+	resident->owners.at[page->owner].nr_pages++;
+	resident->spaces.at[page->space].nr_pages++;
+}
+
+/* A page has been removed from the table. */
+static void remove_page(struct sb_resident *resident, const struct sb_page *page)
+{
+	resident->owners.at[page->owner].nr_pages--;
+	resident->spaces.at[page->space].nr_pages--;
+}
+
 void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page, bool is_end)
 {
 	struct owner *owner = &resident->owners.at[page->owner];
 
-	owner->nr_pages--;
+	remove_page(resident, page);
 	if (is_end) {
 		if (resident->opts.what != SB_MEMORY_OLD ||
 		    sb_resident_is_old(resident, page, sb_now_ns()))
@@ -248,7 +262,7 @@ static bool keeps_followed(void *arg, struct sb_page *page)
 	struct sb_resident *resident = arg;
 
 	if (!sb_resident_follows(resident, page->space, page->number, resident->shift)) {
-		resident->owners.at[page->owner].nr_pages--;
+		remove_page(resident, page);
 		return false;
 	}
 	page->shift = page->shift < resident->shift ? resident->shift : page->shift;
@@ -346,9 +360,9 @@ static int put(struct sb_resident *resident, const struct sb_page *page, bool wa
 	}
 	if (ret < 0)
 		return ret;
-	resident->owners.at[page->owner].nr_pages++;
+	add_page(resident, page);
 	if (ret == 1 && was_there)
-		resident->owners.at[old.owner].nr_pages--;
+		remove_page(resident, &old);
 	else if (ret == 1)
 		sb_resident_lose_page(resident, &old, false);
 	return 0;
@@ -444,7 +458,7 @@ static int move_pages(struct sb_resident *resident, uint32_t number,
 		struct sb_page *page = &move.pages.at[i];
 
 		page->number += to - from;
-		resident->owners.at[page->owner].nr_pages--;
+		remove_page(resident, page);
 		move.err = put(resident, page, true);
 	}
 	sb_vec_release(&move.pages);
@@ -502,6 +516,9 @@ static int add_mapping(struct sb_resident *resident, const struct sb_page_event 
 	uint32_t space;
 
 	space = resident->nr_steps < STEPS_MAX ? current_space(resident, mapping->tgid) : 0;
+	/* Nothing is known that could have gone. */
+	if (space && !mapping->from && !resident->spaces.at[space].nr_pages)
+		return 0;
 	if (resident->nr_steps >= STEPS_MAX || (space && !may_cost(resident, space, mapping))) {
 		resident->stats.nr_not_moved++;
 		return 0;
@@ -656,9 +673,12 @@ int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uin
 		err = take_news(resident, news, until_ns);
 	/* Before the table of pages grows on, in the next call. */
 	sb_page_news_clear(news);
-	for (i = 1; i < resident->spaces.nr && !err; i++)
-		if (resident->spaces.at[i].is_used && !resident->spaces.at[i].is_known)
+	for (i = 1; i < resident->spaces.nr && !err; i++) {
+		const struct space *space = &resident->spaces.at[i];
+
+		if (space->is_used && !space->is_known && !space->is_ended)
 			err = sb_resident_meet(resident, (uint32_t)i);
+	}
 	return err;
 }
 

@@ -338,12 +338,14 @@ static int evict(struct sb_resident *resident, bool is_looking)
 
 	for (i = 0; i < resident->owners.nr; i++) {
 		struct owner *owner = &resident->owners.at[i];
-		const bool is_ended = resident->spaces.at[owner->space].is_ended;
+		const struct space *space = &resident->spaces.at[owner->space];
+		const bool is_ended = space->is_ended;
 
 		if (!owner->id || !(is_ended || is_looking))
 			continue;
 		owner->nr_idle = is_idle(resident, owner) ? owner->nr_idle + 1 : 0;
-		if (owner->nr_idle == IDLE_TOLD)
+		/* A process of whose end the BPF side has told has no more faults. */
+		if (owner->nr_idle == IDLE_TOLD && !space->is_told)
 			bpf_map_delete_elem(map, &owner->id);
 		if (owner->nr_idle < (is_ended ? IDLE_TOLD : IDLE_GONE))
 			continue;

@@ -45,6 +45,7 @@ struct space {
 	uint64_t rss_bytes;   /* at the last look */
 	uint64_t said;	      /* unaccounted pages that counts had so far */
 	uint64_t nr_steps;    /* as sb_resident.nr_steps, of this process */
+	uint64_t nr_pages;    /* in the table */
 	struct sb_pageset before; /* that were there at the first look */
 	struct sb_sums sums;	  /* of the last look */
 	SB_VEC(struct sb_page_run) runs;

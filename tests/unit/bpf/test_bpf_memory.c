@@ -30,6 +30,7 @@ static int setup(void **state)
 	SHIM_MAP(memory_owners);
 	SHIM_MAP(memory_records);
 	SHIM_MAP(memory_lasts);
+	SHIM_MAP(memory_young);
 	SHIM_MAP(memory_batches);
 	bpf_map_update_elem(&target_tgids, &tgid, &rule, BPF_ANY);
 	cfg_nr_allow_rules = 1;
@@ -93,11 +94,45 @@ static void test_of_other_windows(void **state)
 	assert_in_range(nr, 60, 140);
 }
 
+/* Return: whether user space may be asked about the process for its next fault that is followed. */
+static bool is_asked_about(uint32_t exec_id)
+{
+	static uint64_t addr = 1ull << 30;
+	struct sb_fault_batch *batch = bpf_map_lookup_elem(&memory_batches, &zero);
+	uint32_t before;
+
+	task.self_exec_id = exec_id;
+	batch->nr = 0;
+	do {
+		before = batch->nr;
+		fault(TGID, addr += 1ull << SB_WINDOW_SHIFT);
+	} while (batch->nr == before);
+	return !sb_scratch_get(SB_SCRATCH_PAGE)->capture.is_brief;
+}
+
+/* Of a throttled run's processes, those that are young are asked about at their third fault. */
+static void test_young(void **state)
+{
+	task.start_boottime = NOW_NS;
+	assert_true(is_asked_about(1));
+	memory_shift_cost = 2;
+	assert_false(is_asked_about(1));
+	assert_false(is_asked_about(1));
+	assert_true(is_asked_about(1));
+	assert_true(is_asked_about(1));
+	assert_false(is_asked_about(2));
+	shim.now_ns += 2000000000;
+	assert_true(is_asked_about(3));
+	task.start_boottime = 0;
+	task.self_exec_id = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_of_others, setup),
 		cmocka_unit_test_setup(test_of_other_windows, setup),
+		cmocka_unit_test_setup(test_young, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,6 +137,34 @@ static void test_bytes(void **state)
 	sb_pagetab_release(&pages);
 }
 
+static bool keeps_few(void *arg, struct sb_page *page)
+{
+	(void)arg;
+	return page->number % 1000 == 0;
+}
+
+/* A table that was large once is not swept as a large one for ever. */
+static void test_shrinks(void **state)
+{
+	struct sb_pagetab pages = { .nr_max = 1u << 20 };
+	struct sb_page page = { .space = 1 }, old;
+	size_t bytes;
+
+	(void)state;
+	for (page.number = 0; page.number < 200000; page.number++)
+		assert_int_equal(sb_pagetab_put(&pages, &page, &old), 0);
+	bytes = sb_pagetab_bytes(&pages);
+	sb_pagetab_sweep(&pages, keeps_few, NULL);
+	assert_int_equal(pages.nr, 200);
+	assert_true(sb_pagetab_bytes(&pages) < bytes / 20);
+	for (page.number = 0; page.number < 200000; page.number += 1000)
+		assert_true(sb_pagetab_find(&pages, 1, page.number, false, &old));
+	for (page.number = 0; page.number < 200000; page.number++)
+		assert_int_equal(sb_pagetab_put(&pages, &page, &old), page.number % 1000 == 0);
+	assert_int_equal(pages.nr, 200000);
+	sb_pagetab_release(&pages);
+}
+
 struct order {
 	uint64_t numbers[1000];
 	size_t nr;
@@ -282,10 +310,11 @@ static void test_set_moves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_model),  cmocka_unit_test(test_full),
-		cmocka_unit_test(test_bytes),	  cmocka_unit_test(test_unbiased),
-		cmocka_unit_test(test_same_page), cmocka_unit_test(test_set),
-		cmocka_unit_test(test_set_moves), cmocka_unit_test(test_seeds),
+		cmocka_unit_test(test_as_model), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_bytes),	 cmocka_unit_test(test_shrinks),
+		cmocka_unit_test(test_unbiased), cmocka_unit_test(test_same_page),
+		cmocka_unit_test(test_set),	 cmocka_unit_test(test_set_moves),
+		cmocka_unit_test(test_seeds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
