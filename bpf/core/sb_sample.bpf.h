@@ -326,6 +326,8 @@ __u64 sb_thin(__u64 weight);
  * slice. Without slices it is @weight. In core/thin.bpf.c.
  */
 __u64 sb_slice(__u64 weight, __u64 now_ns);
+/* Whether there are slices. In core/thin.bpf.c. */
+extern const volatile __u32 cfg_slices;
 
 /* Return: the end (CLOCK_MONOTONIC) that user space has set, after which no sample is taken; 0: no
  * end yet. */

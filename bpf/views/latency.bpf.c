@@ -120,7 +120,7 @@ static __always_inline void begin_call(struct pt_regs *ctx, __u32 slot)
 		return;
 	read_args((const struct sb_regs *)ctx, event.ctx);
 	if (!find_list(ctx, slot, SB_RETURN_BYTES, event.ctx) && choose(&event, false, &weight))
-		nr = sb_thin(1);
+		nr = stands_for(capture->now_ns);
 	if (!nr) {
 		sb_spent_some(capture->now_ns);
 		return;
@@ -302,7 +302,7 @@ static __always_inline void note_pair(const struct event *event, struct beginnin
 	beginning->weight = 0;
 	if ((beginning->key.value || !is_held(event->place)) &&
 	    choose(event, false, &beginning->weight))
-		beginning->nr = sb_thin(1);
+		beginning->nr = stands_for(capture->now_ns);
 	if (!beginning->nr) {
 		sb_spent_some(capture->now_ns);
 		return;

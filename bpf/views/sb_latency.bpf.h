@@ -125,6 +125,20 @@ static int note_process(const struct sb_latency_caller *caller)
 	return bpf_map_update_elem(&latency_go_processes, &tgid, &one, BPF_ANY);
 }
 
+/*
+ * Return: how many calls or pairs one that begins now stands for: 0: it is left out. In slices, the
+ * rest of what it stands for is rounded by chance, so that sums are unbiased.
+ */
+static __u64 stands_for(__u64 now_ns)
+{
+	const __u64 one = 1ull << SB_SLICE_SHIFT;
+	__u64 nr = sb_thin(1);
+
+	if (!cfg_slices || !nr)
+		return nr;
+	return (sb_slice(nr * one, now_ns) + (bpf_get_prandom_u32() & (one - 1))) >> SB_SLICE_SHIFT;
+}
+
 /* Evaluate --when and --weight, those that place->at_end assigns to this end of the call or pair.
  * @is_end: whether it is the later end. Return: false: leave it out, because --when is false or
  * --weight is 0; otherwise true. *@ret_weight becomes the value of --weight if that is evaluated

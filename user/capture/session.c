@@ -318,15 +318,22 @@ int sb_session_poll_fd(const struct sb_session *session)
 	return sb_drain_poll_fd(session->drain);
 }
 
+/* Fewer slices, or fewer samples in them, say too little of what is held. */
+#define SLICES_MIN  4u
+#define SAMPLES_MIN 100u
+
 /* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of the pages. */
 static void choose_source(struct sb_session *session)
 {
 	struct sb_tracing *tracing = &session->slices.tracing;
-	uint64_t *weights = session->weights;
+	uint64_t *weights = session->weights, *nr = session->nr_samples;
 	uint32_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(session->weights); i++)
-		weights[i] += sb_drain_weight(session->drain, i);
+		weights[i] += sb_drain_weight(session->drain, i, &nr[i]);
+	if (tracing->is_sampled &&
+	    (session->slices.slicer.stats.nr < SLICES_MIN || nr[0] < SAMPLES_MIN))
+		sb_tracing_give_up(tracing, SB_TRACING_COST);
 	if (!tracing->end && session->opts.view_opts.fallback == SB_FALLBACK_IF_BLIND &&
 	    weights[0] < weights[1] / 2)
 		sb_tracing_give_up(tracing, SB_TRACING_BLIND);
@@ -523,7 +530,8 @@ void sb_session_free(struct sb_session *session)
 void sb_session_govern(struct sb_session *session, const uint64_t *means)
 {
 	/* While calls are traced, that alone decides: tracing.h. */
-	if (!session->opts.view_opts.fallback || !session->slices.view)
+	if (!session->opts.view_opts.fallback || !session->slices.view ||
+	    session->slices.tracing.is_sampled)
 		sb_thinning_tick(&session->thinning, bpf_ns(session), means);
 }
 
@@ -624,7 +632,8 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 		sb_interpwatch_stats(session->interps, &ret_stats->interps);
 	sb_drain_stats(session->drain, &ret_stats->drain);
 	sb_thinning_stats(&session->thinning, view, &ret_stats->thinning);
-	sb_slicer_stats(&session->slices.slicer, &ret_stats->slices);
+	if (sb_session_is_sliced(session, of))
+		sb_slicer_stats(&session->slices.slicer, &ret_stats->slices);
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 	ret_stats->nr_sideband_skipped = watch.nr_skipped;

@@ -11,6 +11,8 @@
 
 /* Of the limit: the rest is for what the run costs beside. */
 #define PART_OF_LIMIT 0.7
+/* From the time when calls that were traced cost too much to the first slice. */
+#define PAUSE_NS      SB_NS_PER_SEC
 
 /* What slices have cost so far: that of traps and programs, without those of the pages that are looked at
  * beside; and of attaching and detaching, @own_ns. */
@@ -99,6 +101,29 @@ int sb_session_prepare_slices(struct sb_session *session)
 	return slices->fd < 0 ? -errno : 0;
 }
 
+static double allowed_cpus(const struct sb_session *session)
+{
+	const long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return session->opts.overhead_max * (double)(nr_cpus > 0 ? nr_cpus : 1);
+}
+
+/* To trace each call costs too much, so that from now on calls are traced in slices. What is held since before
+ * stands for itself. */
+static int go_over_to_slices(struct sb_session *session, const struct sb_slicer_reading *now)
+{
+	struct sb_slices *slices = &session->slices;
+
+	/* While probes are detached, one after the other, calls would have no end. */
+	__atomic_store_n(&session->skel->bss->slice_end_ns, 0, __ATOMIC_RELEASE);
+	detach(slices);
+	sb_slicer_init(&slices->slicer, PART_OF_LIMIT * allowed_cpus(session),
+		       session->skel->rodata->cfg_hash_seed[0], now);
+	sb_tracing_sample(&slices->tracing);
+	sb_thinning_start(&session->thinning, now->run_ns);
+	return set_timer(slices, PAUSE_NS);
+}
+
 /* While calls are traced, look at what that costs. */
 static int look_at_tracing(struct sb_session *session)
 {
@@ -110,6 +135,10 @@ static int look_at_tracing(struct sb_session *session)
 		return err;
 	if (sb_tracing_goes_on(&slices->tracing, &now) && !now.nr_full)
 		return set_timer(slices, sb_tracing_look_ns(&slices->tracing));
+	/* Sums of slices can be too low to tell whether calls explain what pages hold. */
+	if (!now.nr_full && session->opts.view_opts.fallback == SB_FALLBACK_IF_COSTLY &&
+	    slices->view->is_sliced && slices->view->is_sliced(session->skel))
+		return go_over_to_slices(session, &now);
 	if (!slices->tracing.end)
 		sb_tracing_give_up(&slices->tracing, SB_TRACING_FULL);
 	detach(slices);
@@ -127,8 +156,7 @@ bool sb_session_is_sliced(const struct sb_session *session, const struct sb_view
 int sb_session_begin_slices(struct sb_session *session)
 {
 	struct sb_slices *slices = &session->slices;
-	const long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	const double allowed = session->opts.overhead_max * (double)(nr_cpus > 0 ? nr_cpus : 1);
+	const double allowed = allowed_cpus(session);
 	struct sb_slicer_reading now;
 	int err;
 
@@ -144,6 +172,11 @@ int sb_session_begin_slices(struct sb_session *session)
 	err = attach(session);
 	if (err)
 		return err;
+	if (session->opts.view_opts.fallback) {
+		/* One slice, until each call costs too much. */
+		session->skel->bss->slice_weight = 1u << SB_SLICE_SHIFT;
+		session->skel->bss->slice_end_ns = UINT64_MAX;
+	}
 	err = session->opts.view_opts.fallback
 		      ? set_timer(slices, sb_tracing_look_ns(&slices->tracing))
 		      : begin_slice(session);
@@ -166,7 +199,7 @@ int sb_session_slice(struct sb_session *session)
 
 	if (read(slices->fd, &nr_expired, sizeof(nr_expired)) < 0 || !slices->view)
 		return 0;
-	if (session->opts.view_opts.fallback)
+	if (session->opts.view_opts.fallback && !slices->tracing.is_sampled)
 		return look_at_tracing(session);
 	if (!slices->links.nr) {
 		err = attach(session);

@@ -34,6 +34,12 @@ bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_readi
 	return !tracing->end;
 }
 
+void sb_tracing_sample(struct sb_tracing *tracing)
+{
+	tracing->is_sampled = true;
+	tracing->end = SB_TRACING_NOT_ENDED;
+}
+
 void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why)
 {
 	tracing->end = why;
@@ -47,13 +53,15 @@ uint64_t sb_tracing_look_ns(const struct sb_tracing *tracing)
 void sb_tracing_stats(const struct sb_tracing *tracing, struct sb_tracing_stats *ret_stats)
 {
 	const struct sb_slicer_reading *from =
-		tracing->end == SB_TRACING_COST ? &tracing->rise : &tracing->first;
+		tracing->end == SB_TRACING_COST || tracing->is_sampled ? &tracing->rise
+								       : &tracing->first;
 	const double ns = (double)(tracing->last.now_ns - from->now_ns);
 	const double hits = (double)(tracing->last.hits - from->hits);
 	const double cost_ns = (double)(tracing->last.cost_ns - from->cost_ns);
 
 	*ret_stats = (struct sb_tracing_stats){
 		.is_on = true,
+		.is_sampled = tracing->is_sampled,
 		.end = tracing->end,
 		.traced_ns = tracing->last.now_ns - tracing->first.now_ns,
 		.hits_per_s = ns > 0 ? hits / ns * (double)SB_NS_PER_SEC : 0,

@@ -24,7 +24,8 @@ enum sb_tracing_end {
 };
 
 struct sb_tracing_stats {
-	bool is_on; /* the run is one that may give up */
+	bool is_on;	 /* the run is one that may give up */
+	bool is_sampled; /* from `traced_ns` on, calls were traced in slices */
 	enum sb_tracing_end end;
 	uint64_t traced_ns; /* from the beginning of the run until it gave up, or so far */
 	double hits_per_s;  /* probes that programs came to; of SB_TRACING_COST: when it gave up */
@@ -38,6 +39,7 @@ struct sb_tracing {
 	double level_ns; /* of the bucket: CPU time */
 	struct sb_slicer_reading first, last;
 	struct sb_slicer_reading rise; /* when the bucket was empty last */
+	bool is_sampled;
 	enum sb_tracing_end end;
 };
 
@@ -48,6 +50,10 @@ void sb_tracing_init(struct sb_tracing *tracing, double allowed,
 /* Look at the cost so far, while calls are traced. Return: whether to go on; if not, detach. */
 bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_reading *now);
 
+/* After sb_tracing_goes_on() has returned false: do not give up, but trace calls in slices, whose cost
+ * is the slicer's matter (slicer.h). */
+void sb_tracing_sample(struct sb_tracing *tracing);
+
 /* Give up, after sb_tracing_goes_on() has returned true. @why: SB_TRACING_FULL or
  * SB_TRACING_BLIND. */
 void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why);
@@ -55,7 +61,7 @@ void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why);
 /* Return: the time to wait before the next look. */
 uint64_t sb_tracing_look_ns(const struct sb_tracing *tracing);
 
-/* Get the figures up to the last look; `calls` and `pages` are 0. */
+/* Get the figures up to the last look, or until calls were traced in slices; `calls` and `pages` are 0. */
 void sb_tracing_stats(const struct sb_tracing *tracing, struct sb_tracing_stats *ret_stats);
 
 #endif

@@ -344,8 +344,8 @@ static int weigh(const struct sb_run *run, struct sb_profile *profile)
 	known = figures.resolve.weight + figures.resolve.idle_weight;
 	if (figures.session.expected > known)
 		err = sb_resolver_add_residual(profile, figures.session.expected - known);
-	/* The last slice does not stand for the time after it. */
-	if (!err && figures.session.slices.covered_ns)
+	/* The last slice does not stand for the time after it. What leaked came before that. */
+	if (!err && figures.session.slices.covered_ns && !run->config->view_opts.fallback)
 		return sb_profile_scale_by(profile, 1 + figures.wall_ns / 1000,
 					   (1 + figures.session.slices.covered_ns / 1000) *
 						   run->units[0].divisor);

@@ -229,9 +229,11 @@ static void trace_first(const struct sb_record_opts *opts, const struct sb_alloc
 {
 	view_opts->fallback = found->own_heaps ? SB_FALLBACK_IF_BLIND : SB_FALLBACK_IF_COSTLY;
 	sb_info("each call of the functions of '%s' is traced, which costs programs about " COST_FOLLOW
-		", as long as that is less than %.4g %% of all CPUs (--max-overhead); after that, "
-		"the source is pages",
-		found->file, opts->run.overhead_max_ppm / 1e4);
+		", as long as that is less than %.4g %% of all CPUs (--max-overhead); after that, %s",
+		found->file, opts->run.overhead_max_ppm / 1e4,
+		opts->run.views.at[0]->is_sliced && !found->own_heaps
+			? "calls are traced in slices of time, or the source is pages"
+			: "the source is pages");
 	tell_own_heaps(found, CALLS_OR_PAGES, view_opts->has_own_profiles);
 	tell_skipped(found);
 }

@@ -360,7 +360,9 @@ static void add_growth(const struct sb_run *run, const struct sb_run_figures *fi
 	double minutes = (double)figures->wall_ns / 2 / 60e9;
 	uint64_t divisor;
 
-	if (!view->kind->is_of_growth || !run->sink->keeps_all || minutes <= 0)
+	/* Sums of slices can be too low. */
+	if (!view->kind->is_of_growth || !run->sink->keeps_all || minutes <= 0 ||
+	    (figures->session.tracing.is_sampled && !figures->session.tracing.end))
 		return;
 	(void)sb_str_add(line, "grows by ");
 	add_amount(line, (double)sb_profile_weight(run->profile) / minutes,

@@ -206,6 +206,28 @@ static void add_why_pages(const struct sb_run *run, const struct sb_run_figures 
 			run->config->overhead_max_ppm / 1e4);
 }
 
+/* @cost, @limit: in percent of all CPUs. */
+static void add_sampled(const struct sb_tracing_stats *tracing, struct sb_str *list, double cost,
+			double limit)
+{
+	(void)sb_str_addf(
+		list,
+		"source: calls, after %.1f s only in slices of time, because programs came to "
+		"probes %.0f times a second, which at %.1f us each costs %.3g %% of all CPUs, above "
+		"%.4g %% (--max-overhead)\n"
+		"memory counts as given back if a slice has seen that, or another allocation at its "
+		"address; what a program keeps for longer than a slice, and then gives back between "
+		"slices, can be in the result: use --max-overhead off to trace each call whatever it "
+		"costs, or preload libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them\n"
+		"memory that was allocated before the run, or by other functions, is not seen: of "
+		"pages there are %.1f MB, and 'stackbpf memory' shows them",
+		(double)tracing->traced_ns / 1e9, tracing->hits_per_s, tracing->each_ns / 1e3, cost,
+		limit, (double)tracing->pages / 1e6);
+	if (tracing->calls < tracing->pages / 2)
+		(void)sb_str_add(list, ", because the result has less than half of that, which "
+				       "can be large pieces that are rarely allocated");
+}
+
 void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,
 		      struct sb_str *list)
 {
@@ -223,6 +245,10 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 				 "back, and who holds it now is not seen; use --max-overhead off "
 				 "to trace each call whatever it costs, or preload "
 				 "libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them");
+		return;
+	}
+	if (tracing->is_sampled) {
+		add_sampled(tracing, list, cost, limit);
 		return;
 	}
 	(void)sb_str_addf(list,

@@ -7,18 +7,6 @@
 #include "views/skel.h"
 #include "views/views.h"
 
-/* A trap takes as long whether its sample is taken or not. So under a limit probes are attached in slices, where
- * that takes some milliseconds only. Producers fire for samples alone. */
-static bool can_slice(const struct sampler_bpf *skel, const struct sb_view_opts *opts)
-{
-	size_t i;
-
-	for (i = 0; i < opts->probes->places.nr; i++)
-		if (opts->probes->places.at[i].kind != SB_PROBE_USER)
-			return false;
-	return opts->is_governed && sb_probe_multi_is_on(skel->progs.trace_user);
-}
-
 static int check(const struct sb_view_opts *opts, const char **ret_why)
 {
 	int err = sb_held_check(opts, ret_why);
@@ -37,13 +25,8 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	int err = sb_trace_prepare(skel, opts);
 
 	if (!err)
-		skel->rodata->cfg_slices = can_slice(skel, opts);
+		skel->rodata->cfg_slices = sb_held_can_slice(opts, skel->progs.trace_user);
 	return err;
-}
-
-static bool is_sliced(const struct sampler_bpf *skel)
-{
-	return skel->rodata->cfg_slices;
 }
 
 const struct sb_view sb_view_alloc = {
@@ -57,7 +40,7 @@ const struct sb_view sb_view_alloc = {
 	.check = check,
 	.prepare = prepare,
 	.attach = sb_trace_attach,
-	.is_sliced = is_sliced,
+	.is_sliced = sb_held_is_sliced,
 	.attaches = sb_trace_attaches,
 	.thin = sb_view_thin_events,
 };

@@ -63,6 +63,9 @@ static struct sb_attaching events_of(const struct sampler_bpf *skel, const struc
 	};
 }
 
+/* What attaches them, also again and again (sb_view.is_sliced). */
+static struct sb_attaching returns, begins, events;
+
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	struct bpf_program *const always[] = {
@@ -71,18 +74,19 @@ int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 		skel->progs.latency_settle,
 	};
 	const struct sb_probes *probes = opts->probes;
-	const struct sb_attaching jobs[] = { calls_of(skel, probes, true),
-					     calls_of(skel, probes, false),
-					     events_of(skel, probes) };
+	const struct sb_attaching *const jobs[] = { &returns, &begins, &events };
 	int err = sb_view_switch_on(always, SB_ARRAY_SIZE(always));
 	size_t i;
 
+	returns = calls_of(skel, probes, true);
+	begins = calls_of(skel, probes, false);
+	events = events_of(skel, probes);
 	skel->rodata->cfg_latency_keeps_ended = opts->has_command;
 	err = err ?: bpf_map__set_max_entries(skel->maps.latency_calls, SB_HELD_MAX);
 	err = err ?: sb_places_make_room(skel, probes);
 	err = err ?: sb_later_prepare(skel, probes);
 	for (i = 0; i < SB_ARRAY_SIZE(jobs) && !err; i++)
-		err = sb_attach_prepare(&jobs[i]);
+		err = sb_attach_prepare(jobs[i]);
 	return err;
 }
 
@@ -90,9 +94,6 @@ int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		   struct sb_reason *reason)
 {
-	struct sb_attaching returns = calls_of(skel, opts->probes, true);
-	struct sb_attaching begins = calls_of(skel, opts->probes, false);
-	struct sb_attaching events = events_of(skel, opts->probes);
 	int err = sb_places_write(skel, opts->probes, reason);
 
 	err = err ?: sb_attach(&events, links, reason);
@@ -102,7 +103,9 @@ int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 	begins.why = returns.why;
 	err = err ?: sb_attach(&begins, links, reason);
 	err = err ?: sb_attach_tell(&events, reason);
-	return err ? err : sb_attach_tell(&begins, reason);
+	err = err ?: sb_attach_tell(&begins, reason);
+	returns.is_again = begins.is_again = events.is_again = true;
+	return err;
 }
 
 bool sb_held_attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
@@ -125,6 +128,23 @@ struct bpf_program *sb_held_settle(struct sampler_bpf *skel)
 int sb_held_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)
 {
 	return sb_pending_of_map(skel->maps.latency_calls, ids);
+}
+
+/* A trap takes as long whether its sample is taken or not. So under a limit probes are attached in slices, where
+ * that takes some milliseconds only. Producers fire for samples alone. */
+bool sb_held_can_slice(const struct sb_view_opts *opts, const struct bpf_program *prog)
+{
+	size_t i;
+
+	for (i = 0; i < opts->probes->places.nr; i++)
+		if (opts->probes->places.at[i].kind != SB_PROBE_USER)
+			return false;
+	return opts->is_governed && sb_probe_multi_is_on(prog);
+}
+
+bool sb_held_is_sliced(const struct sampler_bpf *skel)
+{
+	return skel->rodata->cfg_slices;
 }
 
 /* A run that has another source goes over to that. */

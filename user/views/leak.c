@@ -5,8 +5,12 @@
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
+	int err = sb_held_prepare(skel, opts);
+
 	skel->rodata->cfg_latency_half = 1;
-	return sb_held_prepare(skel, opts);
+	if (!err && opts->fallback)
+		skel->rodata->cfg_slices = sb_held_can_slice(opts, skel->progs.latency_user);
+	return err;
 }
 
 const struct sb_view sb_view_leak = {
@@ -24,6 +28,7 @@ const struct sb_view sb_view_leak = {
 	.attach = sb_held_attach,
 	.attaches = sb_held_attaches,
 	.nests = sb_held_nests,
+	.is_sliced = sb_held_is_sliced,
 	.settle = sb_held_settle,
 	.pending = sb_held_pending,
 	.thin = sb_held_thin,

@@ -174,7 +174,7 @@ struct sb_view {
 		      struct sb_reason *reason);
 	/* After prepare(): whether attach() can be called again and again, each time after its
 	 * links were destroyed, because the programs are to be attached in slices of time
-	 * (capture/slicer.h). NULL: they are not. */
+	 * (capture/slicer.h), or may have to be when they cost too much. NULL: they are not. */
 	bool (*is_sliced)(const struct sampler_bpf *skel);
 	/* Whether attach() attaches this program, so that the session does not. NULL: it attaches
 	 * none. */

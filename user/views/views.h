@@ -307,6 +307,11 @@ const char *sb_held_cannot_thin(const struct sampler_bpf *skel, const struct sb_
 uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
 		      uint64_t mean);
 const char *sb_held_unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor);
+bool sb_held_is_sliced(const struct sampler_bpf *skel);
+/* Return: whether the programs at opts->probes, one of which is @prog, can be attached in slices of
+ * time: under a limit, at functions of programs, with links for many places. For prepare(), which
+ * sets cfg_slices by it. */
+bool sb_held_can_slice(const struct sb_view_opts *opts, const struct bpf_program *prog);
 
 /* Counters of samples that these views lose. */
 #define SB_HELD_LOSSES \

@@ -719,6 +719,27 @@ static void test_held_for_half(void **state)
 	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 0);
 }
 
+/* What is allocated in a slice stands for the time between slices. Memory at the address of other memory is
+ * proof that the other one was given back, if no slice has seen that. */
+static void test_held_in_slices(void **state)
+{
+	cfg_slices = 1;
+	slice_weight = 50ull << SB_SLICE_SHIFT;
+	slice_end_ns = 5000;
+	place.weigh = 4200;
+	be(0);
+	allocate_at(1000, 7);
+	allocate_at(2000, 8);
+	allocate_at(3000, 8);
+	allocate_at(6000, 9);
+	assert_int_equal(shim_map_nr(&latency_calls), 2);
+	end_ns = 10000;
+	settle_at(10000);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 2 * 50 * 4200);
+	cfg_slices = 0;
+	slice_weight = slice_end_ns = 0;
+}
+
 /* Return: how many samples have an object. */
 static uint32_t nr_described(void)
 {
@@ -788,6 +809,7 @@ int main(void)
 		cmocka_unit_test_setup(test_held, setup),
 		cmocka_unit_test_setup(test_held_until_exit, setup),
 		cmocka_unit_test_setup(test_held_for_half, setup),
+		cmocka_unit_test_setup(test_held_in_slices, setup),
 		cmocka_unit_test_setup(test_slowest, setup),
 	};
 

@@ -68,6 +68,11 @@ static void test_storm(void **state)
 	sb_tracing_stats(&play.tracing, &stats);
 	assert_int_equal(stats.end, SB_TRACING_COST);
 	assert_true(stats.cost > 0.9);
+	/* In slices it goes on, and says what all calls cost. */
+	sb_tracing_sample(&play.tracing);
+	sb_tracing_stats(&play.tracing, &stats);
+	assert_true(stats.is_sampled && stats.cost > 0.9);
+	assert_int_equal(stats.end, SB_TRACING_NOT_ENDED);
 }
 
 /* Of a rate that rises later, the figures are those of then. */
