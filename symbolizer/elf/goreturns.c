@@ -22,6 +22,7 @@ struct piece {
 
 struct search {
 	const struct sb_gopcln *table;
+	const struct sb_insn_set *set;
 	struct sb_gopcln_func func;
 	SB_VEC(struct piece) pieces;
 	size_t piece; /* of the instruction */
@@ -131,6 +132,8 @@ static bool is_branch(const struct sb_insn *insn)
 	return insn->kind >= SB_INSN_CALL;
 }
 
+/* Behind the code of arm64 there can be constants, but in what the compiler makes they are offsets of less
+ * than 2 GB, and a return instruction is more. */
 static int decode(struct search *search, const uint8_t *code, size_t len)
 {
 	struct sb_insn insn;
@@ -140,7 +143,7 @@ static int decode(struct search *search, const uint8_t *code, size_t len)
 	for (at = 0; at < len && !err; at += insn.len) {
 		uint64_t addr = search->func.lo + at;
 
-		err = sb_insn_x86.decode(code + at, len - at, addr, &insn);
+		err = search->set->decode(code + at, len - at, addr, &insn);
 		if (!err)
 			err = find_piece(search, addr);
 		if (!err && is_branch(&insn)) {
@@ -211,8 +214,8 @@ static bool is_abi0(const char *name)
 
 static const char *refuse_early(const struct sb_elf *elf, struct search *search, uint64_t addr)
 {
-	if (elf->machine != EM_X86_64)
-		return "this can be done for x86-64 only";
+	if (elf->machine != EM_X86_64 && elf->machine != EM_AARCH64)
+		return "this can be done for x86-64 and arm64 only";
 	if (search->table->entry_bytes != ENTRY_BYTES)
 		return "it was built with Go 1.17 or older";
 	if (find_function(search->table, addr, &search->func))
@@ -225,7 +228,10 @@ static const char *refuse_early(const struct sb_elf *elf, struct search *search,
 int sb_go_returns_find(const struct sb_elf *elf, const struct sb_gopcln *table, uint64_t addr,
 		       struct sb_go_returns *ret, const char **ret_why)
 {
-	struct search search = { .table = table };
+	struct search search = {
+		.table = table,
+		.set = elf->machine == EM_AARCH64 ? &sb_insn_arm64 : &sb_insn_x86,
+	};
 	int err = 0;
 
 	*ret_why = refuse_early(elf, &search, addr);

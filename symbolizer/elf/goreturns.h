@@ -4,9 +4,10 @@
  * write an address of the kernel to the stack, and Go's runtime ends a program in whose stacks it
  * finds one. Machine code is decoded over the whole function, and each boundary is held against
  * what the linker's table says of the same code, so nothing is guessed. Functions of Go 1.18 and
- * newer on x86-64.
+ * newer on x86-64 and arm64.
  *
- * Sources: cmd/compile/abi-internal.md and cmd/internal/obj/x86/obj6.go (stacksplit) of Go 1.19.
+ * Sources: cmd/compile/abi-internal.md, and stacksplit() of cmd/internal/obj/x86/obj6.go and
+ * cmd/internal/obj/arm64/obj7.go, of Go 1.19.
  */
 #ifndef SB_GORETURNS_H
 #define SB_GORETURNS_H
@@ -17,7 +18,7 @@
 /* Zeroed before use; the caller ends it with sb_vec_release(&returns). All are offsets in the
  * file. */
 struct sb_go_returns {
-	/* Where each call passes once, with the stack pointer at the return address: behind the
+	/* Where each call passes once, with the stack pointer that it has at the returns: behind the
 	 * check whether the stack is large enough, which may start the function again. */
 	uint64_t begin;
 	sb_vec_u64 returns; /* of the `ret` instructions */

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Where the functions of Go programs begin and return: what the decoder finds against objdump.
 
-go_returns.py DUMP SOURCE.go
-go_returns.py DUMP --program FILE: of a program that is there, with symbols
+go_returns.py DUMP ARCHITECTURE SOURCE.go       ARCHITECTURE: as GOARCH, amd64 or arm64
+go_returns.py DUMP ARCHITECTURE --program FILE: of a program that is there, with symbols
 """
 import bisect
 import collections
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import tempfile
 
 SKIP = 77
 INSN = re.compile(r'^ *([0-9a-f]+):\t(.*)$')
+OBJDUMP = {'amd64': 'objdump', 'arm64': 'aarch64-linux-gnu-objdump'}
 BUILDS = (['-buildmode=exe'], ['-buildmode=pie'], ['-gcflags=all=-N -l'])
 
 
@@ -44,10 +46,10 @@ def functions_of(dump, program):
     return found
 
 
-def instructions(program):
+def instructions(objdump, program):
     """Return: their addresses, and their texts."""
     addrs, texts = [], []
-    with subprocess.Popen(['objdump', '-d', '-w', '--no-show-raw-insn', program], stdout=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen([objdump, '-d', '-w', '--no-show-raw-insn', program], stdout=subprocess.PIPE, text=True) as run:
         for line in run.stdout:
             match = INSN.match(line)
             if match:
@@ -56,9 +58,9 @@ def instructions(program):
     return addrs, texts
 
 
-def compare(dump, program):
+def compare(dump, objdump, program):
     functions = functions_of(dump, program)
-    addrs, texts = instructions(program)
+    addrs, texts = instructions(objdump, program)
     wrong, why_not = [], collections.Counter()
     nr_returns = 0
     for function, after in zip(functions, functions[1:] + [(addrs[-1] + 1,)]):
@@ -68,9 +70,9 @@ def compare(dump, program):
             continue
         first, last = bisect.bisect_left(addrs, addr), bisect.bisect_left(addrs, after[0])
         theirs = [addrs[i] for i in range(first, last) if re.match(r'(rep[nz]* |repz )?ret', texts[i])]
-        grows = any(re.match('call .*<runtime.morestack', text) for text in texts[first:last])
+        grows = any(re.match(r'(call|bl)\s.*<runtime\.morestack', text) for text in texts[first:last])
         at = bisect.bisect_left(addrs, begin)
-        checked = at > first and re.match('j(be|b|ae|bl) ', texts[at - 1])
+        checked = at > first and re.match(r'(j(be|b|ae|bl)|b\.(ls|cc|lo))\s', texts[at - 1])
         nr_returns += len(returns)
         if returns != theirs or bool(checked) != grows or (not grows and begin != addr):
             wrong.append((name, returns, theirs, hex(begin), grows))
@@ -83,18 +85,18 @@ def compare(dump, program):
 
 
 def main():
-    dump, *what = sys.argv[1:]
+    dump, arch, *what = sys.argv[1:]
     if what[0] == '--program':
-        compare(dump, what[1])
+        compare(dump, OBJDUMP[arch], what[1])
         return
-    if not shutil.which('go') or not shutil.which('objdump'):
-        print('no Go or no objdump is installed')
+    if not shutil.which('go') or not shutil.which(OBJDUMP[arch]):
+        print(f'no Go or no {OBJDUMP[arch]} is installed')
         sys.exit(SKIP)
     with tempfile.TemporaryDirectory() as work:
         for nr, args in enumerate(BUILDS):
             program = f'{work}/program{nr}'
-            subprocess.run(['go', 'build', *args, '-o', program, what[0]], check=True, cwd=work)
-            compare(dump, program)
+            subprocess.run(['go', 'build', *args, '-o', program, what[0]], check=True, cwd=work, env={**os.environ, 'GOARCH': arch})
+            compare(dump, OBJDUMP[arch], program)
 
 
 main()
