@@ -15,10 +15,11 @@
  *	CUSTOM	Polar Signals' custom labels, version 1: custom_labels_current_set
  *		leads to {storage, count, capacity}, storage to {key length, key, value
  *		length, value}*.
- *	GO	Labels of goroutines (runtime/pprof): the thread-local runtime.tlsg is the
- *		address of a `g`, which leads to the goroutine that the thread runs, and that
- *		to its labels: a map of strings, or since Go 1.24 {storage, count, capacity}
- *		with {key, key length, value, value length}*.
+ *	GO	Labels of goroutines (runtime/pprof): the thread-local runtime.tlsg, on arm64
+ *		runtime.tls_g or the register x28, is the address of a `g`, which leads to the
+ *		goroutine that the thread runs, and that to its labels: a map of strings, or
+ *		since Go 1.24 {storage, count, capacity} with {key, key length, value, value
+ *		length}*.
  */
 #ifndef SB_ABI_LABEL_H
 #define SB_ABI_LABEL_H
@@ -69,7 +70,7 @@ struct sb_label_conf {
 	__u32 is_musl;
 	__u64 dtv_at; /* of the vector, relative to the thread pointer */
 	__u64 module; /* 0: @at is relative to the thread pointer; else to the module's block */
-	__u64 at;
+	__u64 at;     /* with @module 0: 0: there is no variable */
 	/*
 	 * OTEL: user space knows keys below @nr_keys, and wants those whose bit is set. Other keys
 	 * are unknown, so they are shipped.
@@ -82,10 +83,11 @@ struct sb_label_conf {
 	__u32 span_ids; /* OTEL: on which of its IDs spans depend (--in label:trace_id) */
 	/* The label on which spans depend: OTEL: number of its key; else sb_label_key_hash(). */
 	__u64 span_key;
-	__u32 go_labels; /* GO: where a `g` has its labels; 0: the program cannot set any */
-	__u32 go_is_map; /* GO: they are a map */
-	__u32 go_curg;	 /* GO: where an `m`, a thread, has the goroutine that it runs */
-	__u32 reserved;
+	__u32 go_labels;      /* GO: where a `g` has its labels; 0: the program cannot set any */
+	__u32 go_is_map;      /* GO: they are a map */
+	__u32 go_curg;	      /* GO: where an `m`, a thread, has the goroutine that it runs */
+	__u32 go_in_register; /* GO: a thread whose variable is 0 has the address of its `g` in a
+			       * register: sb_label_walk.go_register */
 };
 
 /*

@@ -124,6 +124,7 @@ __noinline int sb_labels_end(__u32 slot)
 /* Return: whether the process has labels, or goroutines. */
 static __always_inline bool find_conf(struct sb_scratch *s)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct sb_interp_conf *conf;
 
 	s->labels.goroutine = 0;
@@ -133,7 +134,10 @@ static __always_inline bool find_conf(struct sb_scratch *s)
 	if (!conf)
 		return false;
 	s->labels.conf = *(struct sb_label_conf *)conf->word;
-	s->labels.thread_pointer = sb_interp_thread_pointer(bpf_get_current_task_btf());
+	s->labels.thread_pointer = sb_interp_thread_pointer(task);
+#if defined(__TARGET_ARCH_arm64)
+	s->labels.go_register = sb_regs_goroutine((const void *)bpf_task_pt_regs(task));
+#endif
 	return true;
 }
 

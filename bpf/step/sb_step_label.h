@@ -58,6 +58,7 @@
 struct sb_label_walk {
 	struct sb_label_conf conf;
 	__u64 thread_pointer;
+	__u64 go_register; /* for conf.go_in_register: that of the thread in user code */
 	__u64 at, end;	   /* OTEL: offsets in `record`; else next label's address, number left */
 	__u64 entry;	   /* GO, of a map: of the bucket at `at` */
 	__u64 goroutine;   /* GO: address of the `g` of the goroutine; 0: the thread runs none */
@@ -119,7 +120,7 @@ static __always_inline __u64 sb_label_variable(struct sb_label_walk *w, void *me
 	__u64 dtv, block;
 
 	if (!conf->module)
-		return w->thread_pointer + conf->at;
+		return conf->at ? w->thread_pointer + conf->at : 0;
 	if (conf->module > SB_LABEL_MODULES_MAX)
 		return 0;
 	dtv = sb_label_word(w, mem, w->thread_pointer + conf->dtv_at);
@@ -242,7 +243,8 @@ static __always_inline enum sb_step sb_label_begin_go(struct sb_label_walk *w, v
 				 : sb_label_begin_custom(w, mem, set);
 }
 
-/* The first half of sb_label_begin(): find the value of the thread-local variable, for w->at. */
+/* The first half of sb_label_begin(): find the value of the thread-local variable, for w->at. Go
+ * without C in it does not set its own on arm64 (save_g() of runtime/tls_arm64.s). */
 static __always_inline void sb_label_find(struct sb_label_walk *w, void *mem)
 {
 	__u64 var;
@@ -251,6 +253,8 @@ static __always_inline void sb_label_find(struct sb_label_walk *w, void *mem)
 	w->is_changing = w->has_ids = w->has_unknown = w->goroutine = 0;
 	var = sb_label_variable(w, mem);
 	w->at = var ? sb_label_word(w, mem, var) : 0;
+	if (!w->at && w->conf.go_in_register)
+		w->at = w->go_register;
 }
 
 /* The second half of sb_label_begin(), after sb_label_find(). Return: SB_STEP_GO_ON: there may be
@@ -268,8 +272,8 @@ static __always_inline enum sb_step sb_label_begin_at(struct sb_label_walk *w, v
 }
 
 /*
- * Find the labels of the thread. The caller has set w->conf, w->thread_pointer and w->is_of_span;
- * all else is reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or
+ * Find the labels of the thread. The caller has set w->conf, w->thread_pointer, w->go_register and
+ * w->is_of_span; all else is reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or
  * they cannot be read (w->is_bad) or are being changed (w->is_changing). Only IDs of OTEL may be in
  * w->data then, so call sb_label_end() all the same.
  */

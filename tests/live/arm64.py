@@ -3,11 +3,12 @@
 """Complete stacks of C and of interpreters on arm64, under emulation: shares and ends of stacks, no counts. Run by the
 suite vm.
 
-arm64.py STACKBPF BUILD [PART...]       PART: native, python, java, or one of SCRIPTS; all of them by default
+arm64.py STACKBPF BUILD [PART...]       PART: native, python, java, go, or one of SCRIPTS; all of them by default
 """
 import collections
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -198,6 +199,38 @@ def java():
             check_shares(what, result, 0.1, 'Rounds.')
 
 
+def go_calls(program):
+    """Calls that end on another thread: each is seen once, and takes as long as the program says."""
+    with tempfile.NamedTemporaryFile('r', encoding='ascii') as said:
+        result = stackbpf(BINARY, 'latency', f'{program}:main.sleep', '--max-overhead=off', '--', 'sh', '-c', f'exec {program} >{said.name}',
+                          timeout=280)
+        text = said.read()
+    sleep, moved = (re.search(rf'^{name} (\d+) (\d+)$', text, re.M) for name in ('sleep', 'moved'))
+    check(result.status == 0 and int(result.facts['n']) == int(sleep[1]) and result.facts['lost'] == '0',
+          f'{program}: each call once: {result.facts}, {sleep[0]}')
+    check(abs(result.total - int(sleep[2])) <= 0.1 * int(sleep[2]), f'{program}: {result.total} us of {sleep[2]}')
+    check(int(moved[1]) > 10, f'{program}: {moved[0]} changed their threads')
+
+
+def go_labels(program, view):
+    """Labels are those of the goroutine, also of one that waits; between requests there is none."""
+    with running(program, '100000', '50000', 'label') as target:
+        result = stackbpf(BINARY, view, '-p', str(target.pid), '--label', 'tenant', '-t', '6', timeout=280)
+    inside, between = (collections.Counter({s: w for s, w in result.stacks.items() if f'main.{name}' in s}) for name in ('handle', 'between'))
+    labelled = sum(w for s, w in inside.items() if 'tenant=acme' in s)
+    what = f'{os.path.basename(program)}, {view}'
+    check(inside.total() >= 50 and labelled >= 0.9 * inside.total(), f'{what}: {labelled} of {inside.total()} have the label')
+    check(between and not any('tenant=acme' in s for s in between), f'{what}: of {between.total()} between none has it')
+
+
+def go():
+    if not os.path.exists(f'{BUILD}/go'):
+        skip('no programs of Go were built')
+    go_calls(f'{BUILD}/go/timed')
+    go_labels(f'{BUILD}/go/spans', 'oncpu')
+    go_labels(f'{BUILD}/go/spans-c', 'wall')
+
+
 def native():
     split('tests/programs/split')
     split('split-signed')
@@ -205,9 +238,9 @@ def native():
     frame_pointers()
 
 
-for part in sys.argv[3:] or ('native', 'python', 'java', *SCRIPTS):
+for part in sys.argv[3:] or ('native', 'python', 'java', 'go', *SCRIPTS):
     if part in SCRIPTS:
         script(part)
     else:
-        {'native': native, 'python': python, 'java': java}[part]()
+        {'native': native, 'python': python, 'java': java, 'go': go}[part]()
 done()

@@ -53,6 +53,7 @@ def prepare(build, is_normal):
         if not is_normal:
             compile_java(out / 'vm/classes', TOP / 'tests/programs/Rounds.java')
             cross.compile_labels(root, labels_programs, out / 'labels')
+            cross.build_go(root, [TOP / 'tests/programs' / name for name in ('spans.go', 'timed.go')], out / 'go')
     return root, out
 
 

@@ -92,6 +92,18 @@ def compile_labels(root, programs, out):
             run(command)
 
 
+def build_go(root, sources, out):
+    """Once, too: NAME and NAME-c, with C in it, of each NAME.go. If there is no Go, there is none of them."""
+    if not shutil.which('go'):
+        return
+    out.mkdir(exist_ok=True)
+    for source in sources:
+        for name, flags in ((source.stem, ()), (f'{source.stem}-c', ('-ldflags=-linkmode=external',))):
+            if not (out / name).exists():
+                run(['env', 'GOARCH=arm64', f'CGO_ENABLED={len(flags)}', f'CC={COMPILER} --sysroot={root}', 'go', 'build', *flags,
+                     '-o', out / name, source])
+
+
 def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
                           check=False)

@@ -321,7 +321,8 @@ int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *
 
 	if (!asleep->labels)
 		return 0;
-	ret = sb_interp_labels_outside(watch->interp, &space, asleep->raw.thread_pointer, text);
+	ret = sb_interp_labels_outside(watch->interp, &space, asleep->raw.thread_pointer,
+				       asleep->raw.regs, text);
 	/* New keys are known, and the thread publishes them. */
 	return ret > 0 && ret & SB_LABELS_NEWS ? sb_interpwatch_request(watch, &space, UINT64_MAX)
 	       : ret < 0		       ? ret

@@ -290,6 +290,24 @@ static void test_go_list(void **state)
 	sample();
 	expect_data("\1\3car", 5);
 	assert_int_equal(s->labels.goroutine, GO_RUNNING);
+	/* As on arm64: the variable is 0, or there is none, and the register counts; it counts on no other
+	 * machine. */
+	conf->go_in_register = 1;
+	s->labels.go_register = GO_G;
+	put_word(FS - 64, 0);
+	sample();
+	assert_int_equal(s->labels.goroutine, GO_RUNNING);
+	conf->at = 0;
+	put_word(FS, GO_G + 8);
+	sample();
+	assert_int_equal(s->labels.goroutine, GO_RUNNING);
+	conf->go_in_register = 0;
+	assert_int_equal(sample(), 0);
+	assert_int_equal(s->labels.goroutine, 0);
+	conf->at = (uint64_t)-64;
+	put_word(FS - 64, GO_G);
+	sample();
+	assert_int_equal(s->labels.goroutine, GO_RUNNING);
 	/* No goroutine; one that is not the thread's. */
 	put_word(GO_RUNNING + SB_LABEL_GO_M, GO_M + 8);
 	assert_int_equal(sample(), 0);

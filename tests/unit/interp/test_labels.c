@@ -55,10 +55,18 @@ static uint64_t thread_pointer(void)
 #endif
 }
 
+/* Of the thread that asks. */
+static int labels_outside(struct sb_interp *interp, struct sb_str *text)
+{
+	const struct sb_space_key space = { .tgid = (uint32_t)getpid() };
+	const __u64 regs[SB_UNWIND_REGS] = {};
+
+	return sb_interp_labels_outside(interp, &space, thread_pointer(), regs, text);
+}
+
 /* From the symbol to the text, for the thread that asks. */
 static void test_self(void **state)
 {
-	const struct sb_space_key space = { .tgid = (uint32_t)getpid() };
 	struct sb_interp_confs confs;
 	struct sb_interp *interp;
 	struct sb_str text = {};
@@ -70,15 +78,14 @@ static void test_self(void **state)
 	interp = interp_of_self(&confs);
 	assert_true(confs.has_labels);
 	assert_int_equal(confs.nr, 0);
-	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text), 0);
+	assert_int_equal(labels_outside(interp, &text), 0);
 	assert_int_equal(text.len, sizeof("car\0eu-north\0"));
 	assert_memory_equal(text.s, "car\0eu-north\0", text.len);
 	/* A key that was added since. */
 	sb_str_clear(&text);
 	assert_int_equal(sb_label_set("absent", "now"), 0);
 	assert_int_equal(sb_label_clear("vehicle"), 0);
-	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text),
-			 SB_LABELS_NEWS);
+	assert_int_equal(labels_outside(interp, &text), SB_LABELS_NEWS);
 	assert_memory_equal(text.s, "\0eu-north\0now", text.len);
 	/* One that has no name at this moment, because the table is being changed, has one at the next. */
 	assert_int_equal(sb_label_set("late", "x"), 0);
@@ -86,17 +93,15 @@ static void test_self(void **state)
 	published_ns = sb_labels_context->published_ns;
 	sb_labels_context->published_ns = 0;
 	sb_str_clear(&text);
-	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text),
-			 SB_LABELS_AGAIN);
+	assert_int_equal(labels_outside(interp, &text), SB_LABELS_AGAIN);
 	assert_memory_equal(text.s, "\0us\0now", text.len);
 	sb_labels_context->published_ns = published_ns;
 	sb_str_clear(&text);
-	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text),
-			 SB_LABELS_NEWS);
+	assert_int_equal(labels_outside(interp, &text), SB_LABELS_NEWS);
 	/* None. */
 	sb_str_clear(&text);
 	assert_int_equal(sb_labels_clear(), 0);
-	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text), 0);
+	assert_int_equal(labels_outside(interp, &text), 0);
 	assert_int_equal(text.len, 0);
 	sb_interp_free(interp);
 	sb_str_release(&text);

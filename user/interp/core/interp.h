@@ -203,11 +203,12 @@ int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *space,
 		     const struct sb_interp_label_set *set, struct sb_str *text);
 /*
  * Read the labels of a thread that sleeps and append them as sb_interp_labels() does; nothing is
- * appended for a thread without labels. @thread_pointer: its FS base, or tpidr_el0 on arm64.
+ * appended for a thread without labels. @thread_pointer: its FS base, or tpidr_el0 on arm64. @regs:
+ * its registers, by DWARF number.
  * Return: 0 or bits SB_LABELS_*; -ENOMEM, and a part may have been appended.
  */
 int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *space,
-			     uint64_t thread_pointer, struct sb_str *text);
+			     uint64_t thread_pointer, const __u64 *regs, struct sb_str *text);
 
 /*
  * Say what a process runs. Return: the name of a runtime, that of the program itself before those

@@ -113,7 +113,8 @@ static int conf_of(const struct sb_label_place *place, const struct sb_memory *m
 	struct sb_label_conf conf = { .kind = place->kind,
 				      .go_labels = place->go_labels,
 				      .go_curg = place->go_curg,
-				      .go_is_map = place->go_is_map };
+				      .go_is_map = place->go_is_map,
+				      .go_in_register = place->go_in_register };
 	int err = by_reloc(place, memory, &conf);
 
 	if (err)
@@ -419,7 +420,7 @@ static void walk(struct sb_label_walk *w, const struct sb_memory *memory)
 }
 
 int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *key,
-			     uint64_t thread_pointer, struct sb_str *text)
+			     uint64_t thread_pointer, const __u64 *regs, struct sb_str *text)
 {
 	sb_cleanup(sb_freep) struct sb_label_walk *w = calloc(1, sizeof(*w));
 	struct sb_interp_label_set set;
@@ -434,6 +435,9 @@ int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key
 	if (has_conf) {
 		w->conf = space->labels->conf;
 		w->thread_pointer = thread_pointer;
+#ifdef SB_MACHINE_ARM64
+		w->go_register = regs[28];
+#endif
 		walk(w, &space->memory);
 	}
 	pthread_mutex_unlock(&interp->lock);

@@ -56,14 +56,13 @@ struct sb_label_place {
 	uint64_t got;	 /* address of the GOT entry; unset with SB_IMAGE_TLS_NONE */
 	uint64_t offset; /* in the module's block; with SB_IMAGE_TLS_NONE from the thread pointer */
 	uint32_t go_labels, go_curg; /* as in struct sb_label_conf */
-	bool go_is_map;
+	bool go_is_map, go_in_register;
 };
 /* Look for the thread-local variable of any kind of labels in a file; if there is none, for that of
  * the goroutine in a program of Go, by sb_label_go_find(), also when it cannot set labels. Return:
  * whether there is one; if not, *@ret_place is untouched. */
 bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_place);
-/* label_go.c: sb_label_place_find() for programs of Go, of release 1.18 or newer, on x86-64.
- * go_labels is 0 when it is not known where labels are; *@ret_place is untouched if false is
+/* label_go.c: sb_label_place_find() for programs of Go, of release 1.18 or newer. go_labels is 0 when it is not known where labels are; *@ret_place is untouched if false is
  * returned. */
 bool sb_label_go_find(struct sb_image *image, struct sb_label_place *ret_place);
 /* The TLS block of the main program lies next to the thread pointer: "ELF Handling For Thread-Local
