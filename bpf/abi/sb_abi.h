@@ -130,6 +130,8 @@ enum {
 	 * calls have their own. */
 	SB_STACK_INTERP = 1u << 3,
 	SB_STACK_CALLS = 1u << 4,
+	/* struct sb_event_raw: the registers are those of a 32-bit program, and lead to no caller. */
+	SB_STACK_32_BITS = 1u << 5,
 };
 
 /*
@@ -222,7 +224,7 @@ struct sb_event_raw {
 	__u64 now_ns;	/* CLOCK_MONOTONIC */
 	__u64 start_ns; /* with tgid and exec_id: the address space, as in struct sb_sample_key */
 	__u32 tgid, exec_id;
-	__u32 flags; /* SB_STACK_LEAF_RETURNS */
+	__u32 flags; /* SB_STACK_LEAF_RETURNS, SB_STACK_ASLEEP, SB_STACK_32_BITS */
 	__u32 nr_stack_bytes;
 	__u64 stack_addr;
 	__u64 pc;

@@ -373,6 +373,8 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	ret->raw.tgid = s->capture.key.tgid;
 	ret->raw.exec_id = s->capture.key.exec_id;
 	ret->raw.flags = s->stack.flags | SB_STACK_ASLEEP;
+	if (sb_regs_are_compat(&s->regs))
+		ret->raw.flags |= SB_STACK_32_BITS;
 	ret->raw.pc = sb_regs_pc(&s->regs);
 	ret->istack = s->capture.key.istack;
 	ret->labels = s->capture.key.labels;

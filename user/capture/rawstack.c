@@ -133,7 +133,10 @@ static int unwind(const struct sb_event_raw *event, struct sb_symbolizer *sym,
 	int err = 0;
 
 	ip[0] = event->pc;
-	if (event->flags & SB_STACK_ASLEEP) {
+	if (event->flags & SB_STACK_32_BITS) {
+		stack.status = SB_STACK_COMPAT;
+		stack.flags &= ~(SB_STACK_32_BITS | SB_STACK_ASLEEP);
+	} else if (event->flags & SB_STACK_ASLEEP) {
 		stack.status = SB_STACK_RAN;
 		stack.flags &= ~SB_STACK_ASLEEP;
 	} else if (!(event->flags & NOT_KEPT)) {

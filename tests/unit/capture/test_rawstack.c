@@ -143,6 +143,20 @@ static void test_whole(void **state)
 	expect_callers(3, NR_FRAMES + 1);
 }
 
+/* Registers of 32-bit code lead to no caller, whether the thread has gone on since or not. */
+static void test_32_bits(void **state)
+{
+	size_t len = fill(1, 2, 32), i;
+
+	for (i = 0; i < 2; i++) {
+		record.event.flags |= SB_STACK_32_BITS | (i ? SB_STACK_ASLEEP : 0);
+		assert_int_equal(sb_rawstacks_add(&raw, &record, len), 0);
+	}
+	assert_int_equal(unwind(0), 0);
+	assert_int_equal(got.nr_of[SB_STACK_COMPAT], 2);
+	expect_callers(1, 1);
+}
+
 static void test_cut(void **state)
 {
 	assert_int_equal(sb_rawstacks_add(&raw, &record, fill(1, NR_FRAMES, 16 * 5)), 0);
@@ -190,10 +204,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_whole),
-		TEST(test_cut),
-		TEST(test_broken),
-		TEST(test_too_many),
+		TEST(test_whole),  TEST(test_32_bits),	TEST(test_cut),
+		TEST(test_broken), TEST(test_too_many),
 	};
 
 #ifndef __x86_64__
