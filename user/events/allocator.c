@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/index.h"
@@ -465,7 +466,7 @@ static int look_at_file(struct finding *finding, const struct file *file,
 struct kernel_layer {
 	const char *begins[2]; /* the second one is there before Linux 6.1 only */
 	const char *ends[2];
-	const char *when, *bytes, *key;
+	const char *when, *bytes, *key; /* bytes: NULL: those of 2^order pages */
 };
 
 static const struct kernel_layer kernel_layers[SB_ALLOC_LAYER_MAX] = {
@@ -484,7 +485,7 @@ static const struct kernel_layer kernel_layers[SB_ALLOC_LAYER_MAX] = {
 	[SB_ALLOC_PAGES] = { { "kmem:mm_page_alloc", NULL },
 			     { "kmem:mm_page_free", NULL },
 			     "pfn + 1",
-			     "4096 << order",
+			     NULL,
 			     "pfn" },
 };
 
@@ -511,6 +512,7 @@ static int find_in_kernel(struct sb_probes *probes, const struct sb_alloc_ask *a
 {
 	const struct kernel_layer *layer = &kernel_layers[ask->layer];
 	const uint32_t held = SB_EVENT_HELD | SB_EVENT_OF_KERNEL;
+	char of_pages[32];
 	size_t i;
 	int err = 0;
 
@@ -519,10 +521,13 @@ static int find_in_kernel(struct sb_probes *probes, const struct sb_alloc_ask *a
 				       ask->is_held ? SB_EVENT_BEGINS | held : 0, i, reason);
 	for (i = 0; i < SB_ARRAY_SIZE(layer->ends) && ask->is_held && !err; i++)
 		err = add_kernel_event(probes, layer->ends[i], SB_EVENT_ENDS | held, false, reason);
+	snprintf(of_pages, sizeof(of_pages), "%ld << order", sysconf(_SC_PAGESIZE));
 	err = err
 		      ?: sb_probes_compile(probes, layer->when,
-					   ask->is_of_objects ? OBJECT : layer->bytes, NULL,
-					   reason);
+					   ask->is_of_objects ? OBJECT
+					   : layer->bytes     ? layer->bytes
+							      : of_pages,
+					   NULL, reason);
 	if (!err && ask->is_held)
 		err = sb_probes_compile_keys(probes, layer->key, NULL, reason);
 	if (err)
