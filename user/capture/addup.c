@@ -28,13 +28,19 @@
 #include <errno.h>
 #include <string.h>
 
-#define WINDOW_PAGES 16u
+#define WINDOW_SHIFT 16u
 
 struct block {
 	struct sb_page fault[SB_ADDUP_PAGES];
 	bool has_fault[SB_ADDUP_PAGES];
 	bool is_todo[SB_ADDUP_PAGES];
 };
+
+/* Return: the pages of a window of 64 KiB. */
+static uint32_t window_pages(const struct sb_addup *addup)
+{
+	return addup->page_shift < WINDOW_SHIFT ? 1u << (WINDOW_SHIFT - addup->page_shift) : 1;
+}
 
 static bool is_before(const uint64_t *before, uint32_t i)
 {
@@ -102,6 +108,7 @@ static uint32_t look_along(const struct sb_addup *addup, const struct block *blo
 			   int step, bool *may_be)
 {
 	const uint8_t file = SB_PAGE_FILE | SB_PAGE_PRESENT;
+	const uint32_t nr_pages = window_pages(addup);
 	uint32_t at = i;
 
 	while ((at += (uint32_t)step) < SB_ADDUP_PAGES &&
@@ -109,7 +116,7 @@ static uint32_t look_along(const struct sb_addup *addup, const struct block *blo
 		if (block->has_fault[at])
 			return at;
 		/* The first page of its window, as seen from @i. */
-		if (at % WINDOW_PAGES == (step < 0 ? WINDOW_PAGES - 1 : 0) &&
+		if (at % nr_pages == (step < 0 ? nr_pages - 1 : 0) &&
 		    !is_window_followed(addup, at)) {
 			*may_be = true;
 			return SB_ADDUP_PAGES;
@@ -136,7 +143,7 @@ static uint32_t find_fault(const struct sb_addup *addup, const struct block *blo
 			   bool *may_be)
 {
 	const uint8_t kind = addup->kind[i];
-	uint32_t at = nearest(block, i, WINDOW_PAGES);
+	uint32_t at = nearest(block, i, window_pages(addup));
 
 	if (at != SB_ADDUP_PAGES)
 		return at;
@@ -215,9 +222,9 @@ static int finish_block(struct sb_addup *addup)
 	return err;
 }
 
-int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run, uint32_t page_shift)
+int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run)
 {
-	uint64_t number = run->start >> page_shift, end = number + run->nr, first, nr;
+	uint64_t number = run->start >> addup->page_shift, end = number + run->nr, first, nr;
 	int err = 0;
 
 	while (number < end && !err) {

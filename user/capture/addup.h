@@ -18,7 +18,8 @@
 #include "capture/pagetab.h"
 #include "symbolizer/process/pagemap.h"
 
-/* Pages of a huge page of x86-64, and arm64 with pages of 4 KiB; a power of two. */
+/* Pages of a huge page of x86-64, and arm64 with pages of 4 KiB; a power of two. With larger pages a
+ * huge page has more of them, and counts as several. */
 #define SB_ADDUP_PAGES 512u
 /* A bit of sb_page_run.kind beside SB_PAGE_*: the pages are marked as seen, but not added up. */
 #define SB_ADDUP_PASS  (1u << 7)
@@ -40,6 +41,7 @@ struct sb_addup {
 	struct sb_pagetab *pages;  /* pages that are found are marked as seen */
 	struct sb_pageset *before; /* pages that are gone are removed */
 	uint32_t space;		   /* struct sb_page */
+	uint32_t page_shift;	   /* log2 of the page size */
 	uint32_t shift;		   /* one window in 2^shift was followed, at the worst */
 	/* Return: whether the page with this number (address / page size) was followed at the
 	 * worst, too. Called only if shift is not 0, else it may be NULL. */
@@ -55,9 +57,8 @@ struct sb_addup {
 };
 
 /* Add the pages of @run (start: an address in bytes; nr: pages; kind: SB_PAGE_*), which is not
- * kept, lowest address first, without overlaps. @page_shift: log2 of the page size. Return: 0 or
- * -ENOMEM. */
-int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run, uint32_t page_shift);
+ * kept, lowest address first, without overlaps. Return: 0 or -ENOMEM. */
+int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run);
 /* The last run was added: bring the sums up to date. Nothing is to be released; zero the struct to
  * add up again. Return: 0 or -ENOMEM. */
 int sb_addup_finish(struct sb_addup *addup);

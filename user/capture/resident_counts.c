@@ -58,6 +58,7 @@ static int add_up_space(struct sb_resident *resident, uint32_t number)
 		.pages = &resident->pages,
 		.before = &space->before,
 		.space = number,
+		.page_shift = resident->page_shift,
 		.shift = resident->shift_worst,
 		.is_followed = is_followed,
 		.take = take,
@@ -67,7 +68,7 @@ static int add_up_space(struct sb_resident *resident, uint32_t number)
 	int err = 0;
 
 	for (i = 0; i < space->runs.nr && !err; i++)
-		err = sb_addup_run(&addup, &space->runs.at[i], resident->page_shift);
+		err = sb_addup_run(&addup, &space->runs.at[i]);
 	if (!err)
 		err = sb_addup_finish(&addup);
 	space->sums = addup.sums;

@@ -41,6 +41,7 @@ static void begin(struct fixture *f)
 		.pages = &f->pages,
 		.before = &f->before,
 		.space = 1,
+		.page_shift = PAGE_SHIFT,
 		.is_followed = is_followed,
 		.take = take,
 		.arg = f,
@@ -59,9 +60,9 @@ static void fault(struct fixture *f, uint64_t number, uint32_t owner, uint32_t s
 
 static void run(struct fixture *f, uint64_t number, uint32_t nr, uint32_t kind)
 {
-	const struct sb_page_run of = { number << PAGE_SHIFT, nr, kind };
+	const struct sb_page_run of = { number << f->addup.page_shift, nr, kind };
 
-	assert_int_equal(sb_addup_run(&f->addup, &of, PAGE_SHIFT), 0);
+	assert_int_equal(sb_addup_run(&f->addup, &of), 0);
 }
 
 static const struct sb_sums *finish(struct fixture *f)
@@ -237,12 +238,36 @@ static void test_sampled_along(void **state)
 	assert_int_equal(f->addup.sums.unaccounted, 16 * 4);
 }
 
+/* A window has 64 KiB, however large a page is: a page of a file behind a gap came with the fault only if both
+ * are in one. */
+static void test_large_pages(void **state)
+{
+	static const struct {
+		uint32_t page_shift, nr_along;
+	} cases[] = { { 12, 3 }, { 14, 1 }, { 16, 0 } };
+	struct fixture *f = *state;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(f);
+		f->addup.page_shift = cases[i].page_shift;
+		fault(f, 512 * i, 1, 0);
+		run(f, 512 * i, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
+		run(f, 512 * i + 2, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
+		run(f, 512 * i + 6, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
+		run(f, 512 * i + 14, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
+		assert_int_equal(finish(f)->along, cases[i].nr_along);
+		assert_int_equal(f->addup.sums.unaccounted, 3 - cases[i].nr_along);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_before_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fault_around, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_large_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_folio, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_huge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_zeros, setup, teardown),
