@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The kernels that tests run under: packages of Debian and Ubuntu, fetched and unpacked, never installed.
 
-    kernels.py --list [normal|all]    names
+    kernels.py --list [normal|all]    names of those for x86-64
     kernels.py NAME...                fetch; prints where each is
 
 Of each release the newest that the package host has. Of Debian the flavour for clouds, because it is small and
@@ -42,6 +42,7 @@ KERNELS = (
     Kernel('6.1', 'bookworm-security', r'6\.1\.\d+-\d+', arches=BOTH, all='all'),
     Kernel('6.1-rt', 'bookworm-security', r'6\.1\.\d+-\d+', flavour='rt-{arch}'),
     Kernel('6.12', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', arches=BOTH, all='all'),
+    Kernel('6.12-16k', 'trixie', r'6\.12\.[\d.]+\+deb13', flavour='{arch}-16k', arches=('aarch64',)),
     Kernel('6.12-rt', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', flavour='rt-{arch}'),
     Kernel('6.16', 'trixie-backports', r'6\.16\.[\d.]+\+deb13'),
     Kernel('6.17', 'trixie-backports', r'6\.17\.[\d.]+\+deb13'),
@@ -112,7 +113,7 @@ def fetch(kernel, suite, arch, directory):
 def main():
     if sys.argv[1:2] == ['--list']:
         which = (sys.argv[2:] or ['all'])[0]
-        print(*(kernel.name for kernel in KERNELS if which == 'all' or kernel.normal))
+        print(*(kernel.name for kernel in KERNELS if 'x86_64' in kernel.arches and (which == 'all' or kernel.normal)))
         return 0
     if len(sys.argv) < 2 or sys.argv[1].startswith('-'):
         print(__doc__)
