@@ -203,10 +203,10 @@ struct sb_event_stack {
 
 /*
  * Code may store data below rsp, and CFI refers to it: System V ABI for x86-64, section 3.2.2. On
- * arm64 it may not: AAPCS64, section 6.4.5.1.
+ * arm64 it may not (AAPCS64, section 6.4.5.1), but Go keeps the caller's x29 right below sp.
  */
 #ifdef SB_MACHINE_ARM64
-#define SB_RED_ZONE_BYTES 0u
+#define SB_RED_ZONE_BYTES 16u
 #else
 #define SB_RED_ZONE_BYTES 128u
 #endif

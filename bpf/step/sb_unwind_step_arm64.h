@@ -204,7 +204,7 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 		cfa = walk->fp - 8 * (__s64)rule->fp_off;
 		if (rule->fp == SB_UW_FP_AT_FP)
 			cfa += (__s64)rule->cfa_off;
-	} else if (rule->cfa == SB_UW_CFA_FP) {
+	} else if (rule->cfa == SB_UW_CFA_FP || rule->cfa == SB_UW_CFA_SWITCH) {
 		walk->uses |= SB_WALK_USES_FP;
 		cfa = walk->fp + (__s64)rule->cfa_off;
 	} else {
@@ -213,7 +213,8 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 			return sb_step_end(walk, SB_STACK_NO_RULE);
 		cfa = walk->regs[reg] + (__s64)rule->cfa_off;
 	}
-	if (cfa < walk->sp || (cfa == walk->sp && rule->bx != SB_UW_RA_LR))
+	if (rule->cfa != SB_UW_CFA_SWITCH &&
+	    (cfa < walk->sp || (cfa == walk->sp && rule->bx != SB_UW_RA_LR)))
 		return sb_step_end(walk, SB_STACK_BAD_CFA);
 	*ret_cfa = cfa;
 	return SB_STEP_GO_ON;

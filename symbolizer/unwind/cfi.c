@@ -222,7 +222,7 @@ static int add_fde(struct builder *b, const struct sb_elf *elf,
 	if (cie)
 		err = sb_cfi_exec_fde(section, cie, fde, &sink);
 	else
-		err = sb_cfi_go_exec(section->go, fde, &sink);
+		err = sb_cfi_go_exec(section->go, section->machine->elf_machine, fde, &sink);
 	if (err != -EBADMSG)
 		return err;
 	b->cfi->info.nr_bad++;
@@ -536,12 +536,11 @@ static int from_file(const struct sb_elf *elf, const struct sb_elf *debug, use_s
 		     void *ret)
 {
 	struct sb_gopcln go = {};
-	int err = -ENODATA;
+	int err;
 
 	if (!sb_cfi_machine_of(elf->machine) || !elf->is_64 || elf->type == ET_REL)
 		return -ENOTSUP;
-	if (elf->machine == EM_X86_64)
-		err = sb_gopcln_load(elf, &go);
+	err = sb_gopcln_load(elf, &go);
 	if (err && err != -ENODATA && err != -EBADMSG)
 		return err;
 	err = from_best_place(elf, debug, err ? NULL : &go, fn, ret);

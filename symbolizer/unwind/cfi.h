@@ -43,8 +43,9 @@ struct sb_cfi_info {
  * are not needed afterwards.
  *
  * Gaps of 16 bytes and more between functions, and what follows the last one, get the rule
- * FP_CHAIN; a smaller gap is padding. Functions of Go are compiled from .gopclntab on x86-64
- * (gopcln.h); their .debug_frame is not used, because it does not say that rbp is saved.
+ * FP_CHAIN; a smaller gap is padding. Functions of Go are compiled from .gopclntab
+ * (gopcln.h); their .debug_frame is not used, because it does not say that the frame
+ * pointer is saved.
  *
  * Return: 0; -ENODATA: no CFI, so frame pointers must do; -ENOTSUP: a machine without rules,
  * 32-bit, or not linked; -EFBIG: more bytes, functions, rows or rules than any program has, or

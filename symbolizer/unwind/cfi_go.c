@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Unwind rules of Go's functions, from what Go's linker says about their stack. Two things are not
- * said there: that a function with a frame saves rbp next to its return address (since Go 1.7),
- * and which of the runtime's own functions continue, or begin, on another stack:
- * src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s.
+ * said there: that a function with a frame saves the frame pointer next to its return address (since
+ * Go 1.7; on arm64, where the return address is at sp and the caller's x29 below it, since 1.12), and
+ * which of the runtime's own functions continue, or begin, on another stack: src/runtime/asm_*.s,
+ * sys_linux_*.s, time_linux_amd64.s.
+ *
+ * On arm64, x29 still leads to the caller after those switches only that are made for a call of the
+ * vDSO. The others load the x29 of the system stack (asm_arm64.s of Go 1.19), so the walk ends there
+ * and says that there is no rule.
  */
+#include <elf.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -21,6 +27,7 @@ struct special {
 	const char *name;
 	uint8_t cfa; /* enum sb_uw_cfa */
 	uint8_t before;
+	uint8_t cfa_arm64; /* if it is another one there */
 };
 static const struct special specials[] = {
 	/* Where goroutines, threads and programs begin, and where a thread leaves a goroutine for good. */
@@ -30,11 +37,12 @@ static const struct special specials[] = {
 	{ "runtime.rt0_go", SB_UW_CFA_STOP },
 	{ "_rt0_amd64", SB_UW_CFA_STOP },
 	{ "_rt0_amd64_linux", SB_UW_CFA_STOP },
+	{ "_rt0_arm64_linux", SB_UW_CFA_STOP },
 	{ "runtime.clone", SB_UW_CFA_CLONE },
 	/* They call on another stack, and rbp is then still their own, or their caller's. */
-	{ "runtime.systemstack", SB_UW_CFA_SWITCH },
-	{ "runtime.morestack", SB_UW_CFA_SWITCH },
-	{ "runtime.asmcgocall", SB_UW_CFA_SWITCH },
+	{ "runtime.systemstack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
+	{ "runtime.morestack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
+	{ "runtime.asmcgocall", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
 	{ "runtime.asmcgocall_no_g", SB_UW_CFA_SWITCH },
 	{ "runtime.cgocallback", SB_UW_CFA_SWITCH },
 	{ "runtime.cgocallback_gofunc", SB_UW_CFA_SWITCH },
@@ -44,8 +52,9 @@ static const struct special specials[] = {
 	{ "runtime.walltime1", SB_UW_CFA_SWITCH },
 	{ "runtime.vgetrandom1", SB_UW_CFA_SWITCH },
 	{ "time.now", SB_UW_CFA_SWITCH },
-	/* A handler returns to its first byte, and the byte before a return address is looked up. */
-	{ "runtime.sigreturn", SB_UW_CFA_SIGNAL, 1 },
+	/* A handler returns to its first byte, and the byte before a return address is looked up. On
+	 * arm64 it returns to the vDSO. */
+	{ "runtime.sigreturn", SB_UW_CFA_SIGNAL, 1, SB_UW_CFA_SP },
 	{ "runtime.sigreturn__sigaction", SB_UW_CFA_SIGNAL, 1 },
 };
 static const struct special plain = { "", SB_UW_CFA_SP };
@@ -86,8 +95,8 @@ int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries)
 
 struct emitter {
 	const struct sb_cfi_sink *sink;
-	const struct special *special;
-	bool has_frame;
+	uint8_t cfa; /* of struct special */
+	bool has_frame, is_arm64;
 };
 
 static int see_frame(void *arg, uint64_t addr, int32_t depth)
@@ -98,44 +107,68 @@ static int see_frame(void *arg, uint64_t addr, int32_t depth)
 	return 0;
 }
 
-static int emit(void *arg, uint64_t addr, int32_t depth)
+static struct sb_uw_rule rule_of_x86(uint8_t cfa, int32_t depth)
 {
-	const struct emitter *emitter = arg;
 	struct sb_uw_rule rule = {
-		.cfa = emitter->special->cfa,
-		.cfa_off = depth + RA_BYTES,
+		.cfa = cfa,
+		.cfa_off = cfa == SB_UW_CFA_SWITCH ? PAIR_BYTES : depth + RA_BYTES,
 		.bx = SB_UW_BX_LOST,
 	};
 
-	if (depth < 0 || depth > INT32_MAX - RA_BYTES)
-		return emitter->sink->row(emitter->sink->arg, addr,
-					  &(struct sb_uw_rule){ .cfa = SB_UW_CFA_FP_CHAIN });
-	/* Before it has its frame, one that gets one has not switched. */
-	if (rule.cfa == SB_UW_CFA_SWITCH && !depth && emitter->has_frame)
-		rule.cfa = SB_UW_CFA_SP;
-	if (rule.cfa == SB_UW_CFA_SWITCH)
-		rule.cfa_off = PAIR_BYTES;
-	if (depth || rule.cfa == SB_UW_CFA_SWITCH) {
+	if (depth || cfa == SB_UW_CFA_SWITCH) {
 		rule.fp = SB_UW_FP_AT_CFA;
 		rule.fp_off = -PAIR_BYTES;
 	}
+	return rule;
+}
+
+/* With a frame {x29, x30} is at sp - 8, and after a switch of stacks x29 points to it. */
+static struct sb_uw_rule rule_of_arm64(uint8_t cfa, int32_t depth)
+{
+	struct sb_uw_rule rule = { .cfa = cfa, .cfa_off = depth };
+
+	if (!depth)
+		return rule; /* the return address is in x30 */
+	rule.fp = SB_UW_FP_AT_FP;
+	rule.fp_off = -1;
+	rule.bx = SB_UW_RA_PAIR;
+	if (cfa == SB_UW_CFA_SWITCH) {
+		rule.fp_off = 0;
+		rule.cfa_off += RA_BYTES;
+	}
+	return rule;
+}
+
+static int emit(void *arg, uint64_t addr, int32_t depth)
+{
+	const struct emitter *emitter = arg;
+	struct sb_uw_rule rule = { .cfa = SB_UW_CFA_FP_CHAIN };
+	uint8_t cfa = emitter->cfa;
+
+	/* Before it has its frame, one that gets one has not switched. */
+	if (!depth && emitter->has_frame && (cfa == SB_UW_CFA_SWITCH || cfa == SB_UW_CFA_UNSUP))
+		cfa = SB_UW_CFA_SP;
+	if (depth >= 0 && depth <= INT32_MAX - RA_BYTES)
+		rule = emitter->is_arm64 ? rule_of_arm64(cfa, depth) : rule_of_x86(cfa, depth);
 	return emitter->sink->row(emitter->sink->arg, addr, &rule);
 }
 
-int sb_cfi_go_exec(const struct sb_gopcln *go, const struct sb_cfi_fde *fde,
+int sb_cfi_go_exec(const struct sb_gopcln *go, uint16_t machine, const struct sb_cfi_fde *fde,
 		   const struct sb_cfi_sink *sink)
 {
-	struct emitter emitter = { .sink = sink };
+	struct emitter emitter = { .sink = sink, .is_arm64 = machine == EM_AARCH64 };
+	const struct special *special;
 	struct sb_gopcln_func func;
 	struct sb_uw_rule rule = { .cfa = SB_UW_CFA_FP_CHAIN };
 	int err = sb_gopcln_func(go, fde->insns, &func);
 
 	if (err)
 		return err;
-	emitter.special = find_special(func.name);
-	if (emitter.special->cfa == SB_UW_CFA_STOP || emitter.special->cfa == SB_UW_CFA_SIGNAL) {
-		rule.cfa = emitter.special->cfa;
-		return sink->row(sink->arg, func.lo - emitter.special->before, &rule);
+	special = find_special(func.name);
+	emitter.cfa = emitter.is_arm64 && special->cfa_arm64 ? special->cfa_arm64 : special->cfa;
+	if (emitter.cfa == SB_UW_CFA_STOP || emitter.cfa == SB_UW_CFA_SIGNAL) {
+		rule.cfa = emitter.cfa;
+		return sink->row(sink->arg, func.lo - special->before, &rule);
 	}
 	/* What is not said of is hand-written, without a frame. */
 	err = sink->row(sink->arg, func.lo, &rule);

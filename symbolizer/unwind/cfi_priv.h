@@ -184,7 +184,7 @@ int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_ci
 
 /*
  * cfi_go.c: entries and rows of functions that the Go linker describes in .gopclntab, instead of
- * CFI; x86-64 only.
+ * CFI.
  */
 
 /* Append an FDE for each function of a Go program's table; it has the index of the function in @go,
@@ -192,9 +192,9 @@ int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_ci
  * @entries, after an error, too. Return: 0 or -ENOMEM. */
 int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries);
 /* Pass the rows of the function @fde to @sink, ascending; an address can come twice, and the later
- * row is valid. Return: 0; -EBADMSG: the function's entry is broken, or nothing is known behind the
+ * row is valid. @machine: EM_X86_64 or EM_AARCH64. Return: 0; -EBADMSG: the function's entry is broken, or nothing is known behind the
  * last row (none with the rule UNSUP follows); or what the sink returned. */
-int sb_cfi_go_exec(const struct sb_gopcln *go, const struct sb_cfi_fde *fde,
+int sb_cfi_go_exec(const struct sb_gopcln *go, uint16_t machine, const struct sb_cfi_fde *fde,
 		   const struct sb_cfi_sink *sink);
 
 /* cfi.c: build the table; cfi_save.c: save and restore it. */

@@ -210,6 +210,9 @@ def go_calls(program):
           f'{program}: each call once: {result.facts}, {sleep[0]}')
     check(abs(result.total - int(sleep[2])) <= 0.1 * int(sleep[2]), f'{program}: {result.total} us of {sleep[2]}')
     check(int(moved[1]) > 10, f'{program}: {moved[0]} changed their threads')
+    # The first calls come before there are tables.
+    cut = sum(w for s, w in result.stacks.items() if '[truncated' in ';'.join(s) and '[truncated: unwind table not ready]' not in s)
+    check(cut <= (1 - GATE) * result.total, f'{program}: {cut} us of {result.total} are of stacks that are cut')
 
 
 def go_labels(program, view):
@@ -221,6 +224,9 @@ def go_labels(program, view):
     what = f'{os.path.basename(program)}, {view}'
     check(inside.total() >= 50 and labelled >= 0.9 * inside.total(), f'{what}: {labelled} of {inside.total()} have the label')
     check(between and not any('tenant=acme' in s for s in between), f'{what}: of {between.total()} between none has it')
+    both = inside + between
+    rooted = sum(w for s, w in both.items() if 'main.main.func1' in s)
+    check(rooted >= 0.95 * both.total(), f'{what}: {rooted} of {both.total()} lead to where the goroutine begins')
 
 
 def go():

@@ -72,7 +72,7 @@ static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 
 	if (rule->cfa >= SB_UW_CFA_REG)
 		snprintf(reg, sizeof(reg), "x%d", rule->cfa & 31);
-	else if (rule->cfa != SB_UW_CFA_FP)
+	else if (rule->cfa != SB_UW_CFA_FP && rule->cfa != SB_UW_CFA_SWITCH)
 		snprintf(reg, sizeof(reg), "sp");
 	snprintf(cfa, sizeof(cfa), "%s%+d", reg, rule->cfa_off);
 	if (rule->fp == SB_UW_FP_AT_CFA || rule->fp == SB_UW_FP_AT_FP)
@@ -86,7 +86,9 @@ static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 	else
 		snprintf(ra, sizeof(ra), "x30=*(cfa-%d)", 8 * rule->bx);
 	snprintf(buf, len, "%s %s %s%s", cfa, fp, ra,
-		 rule->cfa == SB_UW_CFA_CLONE ? " stop-if-x0=0" : "");
+		 rule->cfa == SB_UW_CFA_CLONE	 ? " stop-if-x0=0"
+		 : rule->cfa == SB_UW_CFA_SWITCH ? " other-stack"
+						 : "");
 }
 
 void rule_text(uint16_t machine, const struct sb_uw_rule *rule, char *buf, size_t len)

@@ -177,6 +177,29 @@ static void test_record(void **state)
 	expect(SB_STACK_COMPLETE, code(0, 7));
 }
 
+/* Go: the record lies below sp. A function that calls on another stack, which may lie anywhere, still has
+ * x29 at its record. */
+static void test_go(void **state)
+{
+	RULE(1, .cfa = SB_UW_CFA_SP, .cfa_off = 64, .fp = SB_UW_FP_AT_FP, .fp_off = -1,
+	     .bx = SB_UW_RA_PAIR);
+	RULE(2, .cfa = SB_UW_CFA_SWITCH, .cfa_off = 8 + 32, .fp = SB_UW_FP_AT_FP,
+	     .bx = SB_UW_RA_PAIR);
+	RULE(3, .cfa = SB_UW_CFA_SP, .cfa_off = 16, .fp = SB_UW_FP_AT_FP, .fp_off = -1,
+	     .bx = SB_UW_RA_PAIR);
+	from.regs[SP] = addr(100);
+	put_record(99, addr(9), code(2, 8));
+	put_record(9, 0, code(3, 8));
+	put_record(13, 0, code(0, 7));
+	expect(SB_STACK_COMPLETE, code(2, 8), code(3, 8), code(0, 7));
+	/* By the chain to a function of Go: x29 is at its record, and so tells its sp. */
+	from.pc = JIT;
+	from.regs[SP] = addr(50);
+	from.regs[FP] = addr(60);
+	put_record(60, addr(99), code(1, 8));
+	expect(SB_STACK_COMPLETE, code(1, 8) | SB_IP_BY_FP, code(2, 8), code(3, 8), code(0, 7));
+}
+
 static void test_return_address_apart(void **state)
 {
 	/* x30 at CFA - 40, x29 untouched; then x30 at CFA - 16 and x29 at CFA - 48. */
@@ -374,6 +397,7 @@ int main(void)
 		TEST(link_register),
 		TEST(new_thread),
 		TEST(record),
+		TEST(go),
 		TEST(return_address_apart),
 		TEST(signed),
 		TEST(other_register),
