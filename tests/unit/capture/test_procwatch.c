@@ -26,7 +26,9 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 			     void *arg);
 int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 
-static int nr_told, answer, ring_fd, reads_fd = -1;
+#define LOOK_NS (100 * SB_NS_PER_MS) /* from one look to the next while nothing happens */
+
+static int nr_told, answer, ring_fd, reads[2] = { -1, -1 };
 static bool has_record, has_mapping;
 
 /* Records as the kernel writes them, with the trailer of sb_sideband_attr(). */
@@ -68,15 +70,16 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 			     void *arg)
 {
 	const struct perf_event_header record = { .type = PERF_RECORD_AUX, .size = sizeof(record) };
-	const uint64_t one = 1;
+	const uint64_t now_ns = sb_now_ns();
 
-	if (__atomic_exchange_n(&has_record, false, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&has_record, __ATOMIC_SEQ_CST))
 		fn(arg, &record);
 	if (__atomic_exchange_n(&has_mapping, false, __ATOMIC_SEQ_CST)) {
 		fn(arg, &mmap_record.header);
 		fn(arg, &exit_record.header);
 	}
-	return reads_fd < 0 || write(reads_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
+	return reads[1] < 0 || write(reads[1], &now_ns, sizeof(now_ns)) == sizeof(now_ns) ? 0
+											  : -errno;
 }
 
 int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns)
@@ -110,14 +113,30 @@ static void test_losses_after_error(void **state)
 	sb_procwatch_free(watch);
 }
 
-/* Return: ns until the ring was read @nr times more. */
-static uint64_t time_reads(int nr)
+/* When the reader read the ring, by its own account: this thread may learn it late. */
+static uint64_t next_read(void)
 {
-	uint64_t begin_ns = sb_now_ns(), one;
+	uint64_t time_ns;
 
-	while (nr--)
-		assert_int_equal(read(reads_fd, &one, sizeof(one)), sizeof(one));
-	return sb_now_ns() - begin_ns;
+	assert_int_equal(read(reads[0], &time_ns, sizeof(time_ns)), sizeof(time_ns));
+	return time_ns;
+}
+
+/*
+ * Return: whether @nr reads in a row, of the next 1,000, come sooner than LOOK_NS after the one
+ * before (@soon), or none of them does. A reader that does not get a CPU is late, but never early.
+ */
+static bool are_reads(bool soon, int nr)
+{
+	uint64_t last_ns = next_read(), now_ns;
+	int i, nr_so = 0;
+
+	for (i = 0; i < 1000 && nr_so < nr; i++) {
+		now_ns = next_read();
+		nr_so = (now_ns - last_ns < LOOK_NS) == soon ? nr_so + 1 : 0;
+		last_ns = now_ns;
+	}
+	return nr_so == nr;
 }
 
 /* While nothing happens the reader looks ten times a second; while the kernel wakes it, and for a
@@ -127,18 +146,17 @@ static void test_wakes_by_news(void **state)
 	struct sb_procwatch *watch;
 	const uint64_t many = 1000;
 
-	reads_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	assert_int_equal(pipe(reads), 0);
 	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
 	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
-	time_reads(1);
-	assert_true(time_reads(3) > 200 * SB_NS_PER_MS);
+	next_read(); /* by sb_procwatch_add_cpu(), or when the reader begins */
+	assert_true(are_reads(false, 3));
 	__atomic_store_n(&has_record, true, __ATOMIC_SEQ_CST);
-	time_reads(1);
-	assert_true(time_reads(20) < 1800 * SB_NS_PER_MS);
-	time_reads(40);
-	assert_true(time_reads(3) > 200 * SB_NS_PER_MS);
+	assert_true(are_reads(true, 3));
+	__atomic_store_n(&has_record, false, __ATOMIC_SEQ_CST);
+	assert_true(are_reads(false, 6));
 	assert_int_equal(write(ring_fd, &many, sizeof(many)), sizeof(many));
-	assert_true(time_reads(20) < 1800 * SB_NS_PER_MS);
+	assert_true(are_reads(true, 3));
 	sb_procwatch_free(watch);
 }
 
@@ -151,7 +169,7 @@ static uint64_t accesses_of_mapping(uint64_t exit_ns)
 	struct sb_procwatch *watch;
 	uint32_t pid = (uint32_t)getpid();
 
-	reads_fd = -1;
+	reads[1] = -1;
 	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
 	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
 	mmap_record = (struct mmap_record){
