@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -135,17 +136,19 @@ def refusing(stackbpf, store):
 
 
 def absent(stackbpf, store):
-    with peer() as server:
-        url = server.url
-        port = server.server_address[1]
-    done = export(stackbpf, store, '--to', f'pyroscope:{url}', status=1)
-    state = state_of(store)
-    check('onnect' in done.stderr, 'absent: it is said', done.stderr)
-    same((state['failed'], state['pieces'], state['next']), (5, 0, BEGIN), 'absent: five attempts')
-    check('onnect' in state['error'], 'absent: the state has the reason', state)
-    with peer(port=port) as server:
-        export(stackbpf, store, '--to', f'pyroscope:{url}')
-        once(store, server, 'absent, then there')
+    # Nobody else gets this port meanwhile.
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(('127.0.0.1', 0))
+        port = held.getsockname()[1]
+        done = export(stackbpf, store, '--to', f'pyroscope:http://127.0.0.1:{port}', status=1)
+        state = state_of(store)
+        check('onnect' in done.stderr, 'absent: it is said', done.stderr)
+        same((state['failed'], state['pieces'], state['next']), (5, 0, BEGIN), 'absent: five attempts')
+        check('onnect' in state['error'], 'absent: the state has the reason', state)
+        with peer(port=port) as server:
+            export(stackbpf, store, '--to', f'pyroscope:{server.url}')
+            once(store, server, 'absent, then there')
     same(state_of(store)['error'], '', 'absent, then there: no error any more')
 
 
