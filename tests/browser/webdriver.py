@@ -22,7 +22,7 @@ PRESS = ({'type': 'pointerDown', 'button': 0}, {'type': 'pointerUp', 'button': 0
 CHROMIUM_ARGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
                  '--disable-background-networking', '--disable-component-update',
                  '--disable-sync', '--hide-scrollbars', '--force-device-scale-factor=1')
-WAIT_SECONDS = 20  # for a condition that a working viewer meets at once
+WAIT_SECONDS = 60  # for a condition that a working viewer meets at once, on a machine that is not busy
 
 
 class Missing(Exception):

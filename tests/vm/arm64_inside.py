@@ -18,17 +18,17 @@ def main():
     os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
     inside.bpf_tests()
     for part in PARTS:
-        inside.test(f'live arm64 {part}', sys.executable, str(LIVE / 'arm64.py'), inside.STACKBPF, str(BUILD), part)
-    inside.test('live newborn', sys.executable, str(LIVE / 'newborn.py'), inside.STACKBPF,
-                str(BUILD / 'tests/programs/newborn'))
+        inside.live_test(f'live arm64 {part}', sys.executable, str(LIVE / 'arm64.py'), inside.STACKBPF, str(BUILD), part)
+    inside.live_test('live newborn', sys.executable, str(LIVE / 'newborn.py'), inside.STACKBPF,
+                     str(BUILD / 'tests/programs/newborn'))
     for program in sorted(BUILD.glob('selfcheck-*')):
         os.environ['SELFCHECK'] = str(program)
         name = program.name.removeprefix('selfcheck-')
-        inside.test(f'live selfunwind {name}', sys.executable, str(LIVE / 'selfunwind.py'), inside.STACKBPF, str(BUILD))
+        inside.live_test(f'live selfunwind {name}', sys.executable, str(LIVE / 'selfunwind.py'), inside.STACKBPF, str(BUILD))
     os.environ['LABELS'] = str(BUILD / 'labels')
     for part in LABELS:
-        inside.test(f'live labels {part}', sys.executable, str(LIVE / 'labels.py'), inside.STACKBPF,
-                    str(LIVE.parents[1]), part)
+        inside.live_test(f'live labels {part}', sys.executable, str(LIVE / 'labels.py'), inside.STACKBPF,
+                         str(LIVE.parents[1]), part)
     inside.all_cells()
     return 0
 
