@@ -5,6 +5,7 @@
 go_heap.py STACKBPF LEAKS_GO LEAKS_PROFILE_GO [PART...]
 """
 import contextlib
+import math
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ if not shutil.which('go'):
 BINARY, SOURCE, PROFILE = sys.argv[1:4]
 WORK = tempfile.TemporaryDirectory()
 SHARES = {'much': 0.6, 'some': 0.3, 'little': 0.1}
+RATE = 4096  # bytes of a sample, on average
 
 
 def built(name, *args, goroot=''):
@@ -115,7 +117,7 @@ class Leaking:
 
 
 @contextlib.contextmanager
-def leaking(path=PROGRAM, rate=16384):
+def leaking(path=PROGRAM, rate=RATE):
     target = Leaking(path, rate)
     try:
         target.ask('')
@@ -146,7 +148,10 @@ def of(result, name):
 
 
 def are_shares(parts):
-    return sum(parts.values()) and all(abs(parts[name] / sum(parts.values()) - share) < 0.02 for name, share in SHARES.items())
+    """Of bytes. Those that a busy machine leaves a program to allocate are few samples."""
+    total = sum(parts.values())
+    return total and all(abs(parts[name] / total - share) < max(0.02, 5 * math.sqrt(share * (1 - share) / (total / RATE)))
+                         for name, share in SHARES.items())
 
 
 def leak():
@@ -154,7 +159,7 @@ def leak():
     with leaking() as target:
         result, began, said = ran('leak', target)
     parts = {name: of(result, name) for name in SHARES}
-    check('which samples one allocation in 16384 bytes' in said, f'the source is told: {said}')
+    check(f'which samples one allocation in {RATE} bytes' in said, f'the source is told: {said}')
     check(are_shares(parts) and of(result, 'churn') < 0.02 * result.total and 'main.much' in max(result.stacks, key=result.stacks.get),
           f'the leak is first: {result.stacks}, {said}')
     early = float(re.search(r'allocated in the first ([\d.]+) s and has outlived', said)[1])
@@ -206,7 +211,7 @@ def command():
     """Of a program that the run starts, all that it holds came in the run."""
     path = f'{WORK.name}/command.folded'
     run = subprocess.Popen([BINARY, 'heap', '-t', '4', '--max-overhead=1', '-o', path, '--', PROGRAM, '500'], stdin=subprocess.PIPE,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, 'RATE': '16384'})
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, 'RATE': str(RATE)})
     run.stdin.write('\n' * 12)
     run.stdin.flush()
     said = [run.stdout.readline() for _ in range(13)][-1]
@@ -222,8 +227,8 @@ def command():
 
 def without():
     """Why there is no profile, for each way of not having one; the source is pages then."""
-    for path, rate, why in ((built('plain', SOURCE), 16384, 'nothing in the program refers to runtime.MemProfile; import net/http/pprof'),
-                            (built('stripped', '-ldflags=-s', SOURCE, PROFILE), 16384, 'the program has no symbols that say where it is'),
+    for path, rate, why in ((built('plain', SOURCE), RATE, 'nothing in the program refers to runtime.MemProfile; import net/http/pprof'),
+                            (built('stripped', '-ldflags=-s', SOURCE, PROFILE), RATE, 'the program has no symbols that say where it is'),
                             (PROGRAM, 0, 'has set runtime.MemProfileRate to 0')):
         with leaking(path, rate) as target:
             result, _, said = ran('leak', target, 2)

@@ -331,9 +331,11 @@ def keep_ten(nr):
 def warm_up():
     kept.append(bytearray(20 << 20))
 def churn():
-    with mmap.mmap(-1, 4 << 20) as gone:
-        for at in range(0, len(gone), mmap.PAGESIZE):
-            gone[at] = 1
+    # Little at a time: what is there when a block ends is held.
+    for _ in range(16):
+        with mmap.mmap(-1, 256 << 10) as gone:
+            for at in range(0, len(gone), mmap.PAGESIZE):
+                gone[at] = 1
 print('done', flush=True)
 for line in sys.stdin:
     for _ in range(100 if line == 'leak\\n' else 0):
