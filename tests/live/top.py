@@ -69,11 +69,13 @@ def test_keys(pid):
         screen.press('/\x1b')
         screen.await_text(' seventy ')
         screen.press('f')
-        text = screen.await_(lambda s: '|seventy' in s.text and nr_samples(s.text) > 400, 'the tree')
+        text = screen.await_(lambda s: '|seventy' in s.text and nr_samples(s.text) > 100, 'the tree')
         lines = text.splitlines()
         row = next(line for line in lines if '|seventy' in line)
         width = len(re.search(r'\|seventy *', row)[0])
-        check(abs(width / 80 - 0.7) < 0.13, f'its width, of 80: {width}')
+        # A busy machine leaves few samples in ten seconds.
+        bound = max(0.13, 0.02 + 5 * math.sqrt(0.7 * 0.3 / nr_samples(text)))
+        check(abs(width / 80 - 0.7) < bound, f'its width, of 80: {width}, +- {80 * bound:.0f}')
         check(max(map(len, lines)) <= 80 and len(lines) <= 24, 'nothing beyond the edge')
         for callee in ('split', '_start', '__libc_start_main', '__libc_start_call_main', 'main', 'work', 'seventy'):
             screen.press('\x1b[B')

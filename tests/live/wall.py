@@ -66,14 +66,16 @@ def mixed():
         want = {what: truth.of_threads(name, what) for what in ('wall', 'cpu', 'queue')}
         want['blocked'] = want['wall'] - want['cpu'] - want['queue']
         have = {state: sum(sums[tid, state] for tid in tids) for state in ('cpu', 'queue', 'blocked')}
-        # What a thread takes to end after its last look at the clock is much for those with short lives.
-        factor = 2 if name == 'guest' else 1
-        near = factor * NEAR
-        check_near(sum(have.values()), want['wall'], name, near)
+        # What a thread takes to end after its last look at the clocks is much for those with short lives, the more so where
+        # it has to wait for a CPU.
+        ending = truth.of_threads(name, 'ending')
+        check(-NEAR <= sum(have.values()) / want['wall'] - 1 <= NEAR + ending / want['wall'],
+              f'{name}: {sum(have.values())} of {want["wall"]:.0f}, and {ending:.0f} at its end')
         for state, us in have.items():
             if want[state] >= ENOUGH * want['wall']:
-                late = factor * WAKE_UPS * want['wall'] / want[state]
-                check_near(us, want[state], f'{name}: {state}', max(near, late))
+                near = max(NEAR, WAKE_UPS * want['wall'] / want[state])
+                check(-near <= us / want[state] - 1 <= near + ending / want[state],
+                      f'{name}: {state}: {us} of {want[state]:.0f}, and {ending:.0f} at its end')
 
 
 def functions():

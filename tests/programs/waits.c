@@ -48,6 +48,7 @@ struct thread {
 	int schedstat_fd;
 	uint64_t created_ns;
 	struct clocks life;
+	uint64_t ending_ns; /* at most, from the last look at its clocks to its end */
 	struct span spans[SPANS_MAX];
 };
 
@@ -471,6 +472,8 @@ static NOINLINE void let_guests_in(void)
 		last = &threads[nr_threads - 1];
 		pthread_join(last->thread, NULL);
 		last->thread = 0;
+		last->ending_ns =
+			read_clock(CLOCK_MONOTONIC) - last->created_ns - last->life.wall_ns;
 	}
 }
 
@@ -611,6 +614,7 @@ static int put_truth(const char *path)
 		fprintf(out, "%s\n{\"tid\": %d, \"name\": \"%s\", ", i ? "," : "", threads[i].tid,
 			threads[i].name);
 		put_clocks(out, &threads[i].life);
+		fprintf(out, ", \"ending_ns\": %" PRIu64, threads[i].ending_ns);
 		fprintf(out, ", \"functions\": {");
 		for (span = threads[i].spans; span < threads[i].spans + SPANS_MAX && span->function;
 		     span++) {
