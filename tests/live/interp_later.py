@@ -5,8 +5,10 @@ without the walker of that interpreter, and is replaced: from then on there are 
 and none counts twice. What is true says the kernel, by the CPU time that the program has used.
 
 interp_later.py STACKBPF EMBED_PYTHON"""
+import contextlib
 import glob
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,25 +47,33 @@ def run_for(pid, seconds):
     wait_for(lambda: ran_seconds(pid) >= begin + seconds, f'{seconds} s of CPU')
 
 
-def sample(command, before, meanwhile, is_done):
+def aged(stack, command):
+    """A program that has begun, and stands still until it is looked at: all of them become old at the same time."""
+    program = stack.enter_context(running(*command, stdin=subprocess.PIPE))
+    wait_for(lambda: os.path.realpath(f'/proc/{program.pid}/exe') == os.path.realpath(shutil.which(command[0])), 'it runs')
+    wait_for(lambda: ran_seconds(program.pid) > 0, 'it runs')
+    program.send_signal(signal.SIGSTOP)
+    return program
+
+
+def sample(program, before, meanwhile, is_done):
     """Run @meanwhile when the program has run for @before, tell it to go on, wait for is_done(stacks so far), and then for
     some time more. Return: the result, what is new in it since is_done()."""
-    with running(*command, stdin=subprocess.PIPE) as program:
-        wait_for(lambda: ran_seconds(program.pid) > 0, 'it runs')
-        wait_until_old(program.pid)
-        begin = ran_seconds(program.pid)
-        with live.sampling(STACKBPF, 'oncpu', '-F', str(HZ), '-p', str(program.pid)) as run:
-            run_for(program.pid, before)
-            meanwhile(run)
-            program.stdin.write(b'\n')
-            program.stdin.flush()
-            wait_for(lambda: is_done(run.snapshot().stacks), 'what is to come', 60)
-            first = run.snapshot()
-            run_for(program.pid, AFTER)
-            end = ran_seconds(program.pid)
-            program.kill()
-            program.wait()
-            wait_for(lambda: run.process.poll() is not None, 'the run ends with its target')
+    wait_until_old(program.pid)
+    program.send_signal(signal.SIGCONT)
+    begin = ran_seconds(program.pid)
+    with live.sampling(STACKBPF, 'oncpu', '-F', str(HZ), '-p', str(program.pid)) as run:
+        run_for(program.pid, before)
+        meanwhile(run)
+        program.stdin.write(b'\n')
+        program.stdin.flush()
+        wait_for(lambda: is_done(run.snapshot().stacks), 'what is to come')
+        first = run.snapshot()
+        run_for(program.pid, AFTER)
+        end = ran_seconds(program.pid)
+        program.kill()
+        program.wait()
+        wait_for(lambda: run.process.poll() is not None, 'the run ends with its target')
     check(run.result.status == 0, f'exit status {run.result.status}')
     # A machine that has others to serve skips ticks: a guest, up to four of five.
     check(run.result.total <= 1.05 * (end - begin) * HZ + 10, f'no sample counts twice: {run.result.total} in {end - begin:.2f} s')
@@ -72,27 +82,27 @@ def sample(command, before, meanwhile, is_done):
     return run.result, later
 
 
-def check_later(what, command, before):
+def check_later(what, program, before):
     def has_loader(run):
         check(len(loaders(run.process.pid)) == 1, f'{what}: a process waits to load the other walkers')
 
-    result, later = sample(command, before, has_loader, lambda stacks: with_name(stacks, 'unit'))
+    result, later = sample(program, before, has_loader, lambda stacks: with_name(stacks, 'unit'))
     check(with_name(later, 'unit') >= 0.98 * later.total(), f'{what}: {with_name(later, "unit")} of {later.total()} samples in unit()')
     told = with_name(result.stacks, 'told')
     check(told >= 0.1 * before * HZ, f'{what}: {told} samples before')
 
 
-def check_killed(command):
+def check_killed(program):
     """The process that loads has died: samples go on, and what is missing is said."""
-    result, _ = sample(command, BEFORE, lambda run: os.kill(loaders(run.process.pid)[0], signal.SIGKILL),
+    result, _ = sample(program, BEFORE, lambda run: os.kill(loaders(run.process.pid)[0], signal.SIGKILL),
                        lambda stacks: with_name(stacks, '_PyEval_EvalFrameDefault'))
     check('cannot load the walkers' in result.err, 'killed: the run says so')
     check(not with_name(result.stacks, 'unit'), 'killed: there are no frames of Python')
 
 
-def check_at_once(what, command):
+def check_at_once(what, program):
     """What is there at the start is loaded at the start."""
-    result, _ = sample(command, 0, lambda run: None, lambda stacks: with_name(stacks, 'unit'))
+    result, _ = sample(program, 0, lambda run: None, lambda stacks: with_name(stacks, 'unit'))
     units = with_name(result.stacks, 'unit')
     check(units >= 0.98 * result.total, f'{what}: {units} of {result.total} samples in unit()')
 
@@ -100,14 +110,17 @@ def check_at_once(what, command):
 def main():
     need_root()
     path = library()
-    if path:
-        embedded = [EMBED, 'told', path, '-c', UNIT]
-        check_later('dlopen', embedded, BEFORE)
-        check_killed(embedded)
-    else:
-        print('not tried: dlopen: no libpython')
-    check_later('exec', ['sh', '-c', f'read word; exec {PYTHON} -c "$0"', UNIT], 0)
-    check_at_once('python', [PYTHON, '-c', 'input()\n' + UNIT])
+    embedded = [[EMBED, 'told', path, '-c', UNIT]] * 2 if path else []
+    commands = [*embedded, ['sh', '-c', f'read word; exec {PYTHON} -c "$0"', UNIT], [PYTHON, '-c', 'input()\n' + UNIT]]
+    with contextlib.ExitStack() as stack:
+        *programs, shell, python = [aged(stack, command) for command in commands]
+        if programs:
+            check_later('dlopen', programs[0], BEFORE)
+            check_killed(programs[1])
+        else:
+            print('not tried: dlopen: no libpython')
+        check_later('exec', shell, 0)
+        check_at_once('python', python)
     done()
 
 
