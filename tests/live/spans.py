@@ -64,11 +64,17 @@ def stat(result, name):
     return int(found[1]) if found else 0
 
 
+def is_slow_count(nr, kinds):
+    """The program looks at its clocks outside of its calls, and on a busy machine it waits for a CPU in between: of the calls
+    that are meant to be faster, some are slow by its account only."""
+    return kinds['slow'].nr_slow - 1 <= nr <= sum(kind.nr_slow for kind in kinds.values()) + 1
+
+
 def check_count(what, result, kinds):
     ended = int(re.search(r'spans +(\d+) ended', result.err)[1])
     slow = int(re.search(r'(\d+) took at least', result.err)[1])
     check(ended == sum(kind.nr for kind in kinds.values()), f'{what}: {ended} spans')
-    check(abs(slow - sum(kind.nr_slow for kind in kinds.values())) <= 1, f'{what}: {slow} slow ones, {kinds}')
+    check(is_slow_count(slow, kinds), f'{what}: {slow} slow ones, {kinds}')
 
 
 def oncpu():
@@ -168,9 +174,8 @@ def labels():
               f'{what}: {of(result, "nap")} us asleep of {kinds}')
         result, kinds = sampled('oncpu', '-F', '999', '--label', key, mode=mode, program=program, spans=spans)
         values = {stack[0] for stack in result.stacks}
-        nr_slow = sum(kind.nr_slow for kind in kinds.values())
-        check(abs(len(values) - nr_slow) <= 1 and all(v.startswith(f'{key}=') for v in values),
-              f'{what}: one value for each slow request, {sorted(values)} of {nr_slow}')
+        check(is_slow_count(len(values), kinds) and all(v.startswith(f'{key}=') for v in values),
+              f'{what}: one value for each slow request, {sorted(values)} of {kinds}')
 
 
 def goroutines():
