@@ -39,8 +39,9 @@ struct sb_io_captured {
 bool sb_io_layer_wants(__u32 dir);
 
 /*
- * Capture the current task with both stacks, in SB_SCRATCH_CALL. All events of one system call or
- * page fault share a capture, unless events of another task on this CPU come in between.
+ * Capture the current task with both stacks, in SB_SCRATCH_CALL. The events of one system call or
+ * page fault that follow one another within 20 us share a capture, unless events of another task on
+ * this CPU come in between.
  * @ctx: the program's context, for bpf_get_stack(); not NULL
  * @event: enum sb_io_event, the calling program
  * @ret_captured: valid until the next capture of this @event on this CPU. The caller sets

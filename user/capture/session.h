@@ -165,7 +165,8 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
  * view_opts.fallback 1 after the run has changed over; final after the last drain. */
 uint32_t sb_session_shown(const struct sb_session *session);
 /* Return: a time (CLOCK_MONOTONIC) before which no sample is that a later drain can return; samples
- * in spans that are open are held. UINT64_MAX: none is held. */
+ * in spans that are open are held, and so are pages whose process has ended. UINT64_MAX: none is
+ * held. */
 uint64_t sb_session_held_since_ns(const struct sb_session *session);
 /*
  * Make the BPF side ship evicted stacks and labels again when they are next seen, and drop samples

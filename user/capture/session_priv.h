@@ -83,9 +83,12 @@ int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat);
 int sb_session_prepare_slices(struct sb_session *session);
 /* Return: whether @view is attached in slices, or until it costs too much; after its prepare(). */
 bool sb_session_is_sliced(const struct sb_session *session, const struct sb_view *view);
-/* Attach the programs of the view that sb_session_prepare_slices() has found, if it found one, and
+/*
+ * Attach the programs of the view that sb_session_prepare_slices() has found, if it found one, and
  * begin the first slice, or begin to look at what calls cost. Return: 0; or a negative errno of
- * attaching, of reading the counters or of setting the timer, with the cause in opts.reason. */
+ * attaching, of reading the counters or of setting the timer, with the cause in opts.reason: the
+ * session can only be freed then.
+ */
 int sb_session_begin_slices(struct sb_session *session);
 /* End the last slice of the view that is attached in slices, if there is one: what is attached
  * becomes part of `links`, or is detached here if there is no memory for that. Cannot fail. */

@@ -157,9 +157,9 @@ static void tell_own_heaps(const struct sb_alloc_found *found, enum source sourc
 		if (!(found->own_heaps >> i & 1))
 			continue;
 		if (has_profiles && sb_own_heaps[i].profiles) {
-			sb_info("%s keeps %s in a heap of its own; of programs that keep a profile "
-				"of it, the source is that profile, and of others pages, where code "
-				"whose objects are gone can rank above the code that leaks",
+			sb_info("%s keeps %s in a heap of its own; if a program keeps a profile of "
+				"this heap, that is the source; else the source is pages, where "
+				"code whose objects are gone can rank above the code that leaks",
 				sb_own_heaps[i].name, sb_own_heaps[i].objects);
 			continue;
 		}

@@ -240,8 +240,8 @@ static int match(struct search *search, const char *name, const char **ret_name,
 		return 0;
 	err = sb_demangle(name, SB_SYM_DEMANGLE_SHORT, &search->shown);
 	if (err)
-		return sb_reason_set(search->to->reason, err, "cannot look for '%s'",
-				     search->to->text);
+		return sb_reason_set(search->to->reason, err,
+				     "event '%s': cannot make names readable", search->to->text);
 	if (!search->shown.s)
 		return 0;
 	*ret_name = search->shown.s;

@@ -241,8 +241,9 @@ struct sb_interp_anchors {
 	} at[SB_INTERP_ANCHORS_MAX];
 	size_t nr;
 };
-/* Fill in *ret_anchors, in any case. Ranges beyond SB_INTERP_ANCHORS_MAX are left out. Return:
- * whether the process has an interpreter that is walked. */
+/* Fill in *ret_anchors, in any case; it holds nothing to free, and its names live as long as
+ * @interp. Ranges beyond SB_INTERP_ANCHORS_MAX are left out. Return: whether the process has an
+ * interpreter that is walked. */
 bool sb_interp_anchors(struct sb_interp *interp, const struct sb_space_key *space,
 		       struct sb_interp_anchors *ret_anchors);
 /* Return: the runtime (enum sb_runtime_kind) whose main loop has the native frame at @addr; 0:
