@@ -54,7 +54,8 @@ static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
 int sb_stat_add(__u32 stat, __u64 val);
 
 /* Return: whether @task, which need not be the current one, runs a program, which may have stacks
- * and labels; false for threads of the kernel. */
+ * and labels; false for threads of the kernel, and for workers of io_uring, which have the memory
+ * of a program and run none of its code. */
 static __always_inline bool sb_has_user_side(const struct task_struct *task)
 {
 	return BPF_CORE_READ(task, mm) && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));

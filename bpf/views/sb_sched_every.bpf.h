@@ -123,8 +123,10 @@ static void begin_paying(struct task_struct *next, struct sched_task *st)
 }
 
 /*
- * Take the user stack of the current task and account what it owes. @is_same: it has not run in
- * user mode since the wait, so that its user stack is still that of the wait.
+ * Take the user stack of the current task and account what it owes, which is nothing then. @ctx: of
+ * the program, for the stacks. @is_same: it has not run in user mode since the wait, so that its
+ * user stack is still that of the wait; if not, samples have a user stack that says so
+ * (SB_STACK_RAN).
  */
 static void end_paying(void *ctx, struct task_struct *task, struct sched_task *st, bool is_same)
 {
@@ -144,8 +146,9 @@ static void end_paying(void *ctx, struct task_struct *task, struct sched_task *s
 	pay(capture, SB_SCRATCH_SWITCH, &st->owed);
 }
 
-/* The current thread @prev leaves its CPU again before the stacks that it owes were taken. Take
- * them now. */
+/* The current thread @prev leaves its CPU again before the stacks of the samples that it owes were
+ * taken. Take them now, and account the samples; it owes nothing then. @ctx: of the program, for
+ * the stacks. */
 static void pay_late(void *ctx, struct task_struct *prev, struct sched_task *st)
 {
 	struct sb_capture *capture;

@@ -87,7 +87,8 @@ void sb_reader_hurry(void);
  * Copy up to @len bytes at @addr of the memory of @tgid, or of the process that this thread ID
  * belongs to, into @buf.
  * Return: the number of bytes, fewer than @len if the memory behind them cannot be read; -EFAULT
- * (not even the first byte, or @len is 0), -ESRCH, -EPERM.
+ * (not even the first byte, or @len is 0), -ESRCH, -EPERM. After an error @buf may have been
+ * written to.
  */
 ssize_t sb_reader_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
 

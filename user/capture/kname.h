@@ -11,7 +11,7 @@ struct sb_symbolizer;
 
 /* Before the programs are loaded: have the one that asks for names loaded, too, if samples have
  * kernel frames (@sides: SB_SIDE_*), and the process has CAP_SYSLOG: without it, kernel frames have
- * no names. Return: 0, or a negative errno of libbpf. */
+ * no names. Return: 0; or a negative errno of libbpf, and then @skel is not to be loaded. */
 int sb_kname_prepare(struct sampler_bpf *skel, uint32_t sides);
 /* After the programs are loaded: have @sym ask this one, if it is among them; it borrows @skel.
  * Before @skel is destroyed, call sb_symbolizer_ask_kernel() with NULL. Return: 0; or a negative

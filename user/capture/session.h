@@ -142,7 +142,8 @@ int sb_session_slice_fd(const struct sb_session *session);
 int sb_session_slice(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
- * once a second, from sb_session_start() to sb_session_stop().
+ * once a second, from sb_session_start() to sb_session_stop(). With view_opts.fallback it does
+ * nothing while calls are traced: then sb_session_slice() decides by their cost.
  * @means: for each of opts->views, in their order, the sum of the weights so far, as they came in
  *	batches, divided by the number of samples; 0 when there was no sample yet. Looked at only
  *	while the view is not throttled. NULL, between these calls: throttle only if the cost has become a

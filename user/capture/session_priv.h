@@ -79,7 +79,7 @@ int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat);
 
 /* session_slices.c: after load, find the view that is attached in slices or until it costs too
  * much, if there is one, and make its timer, which is closed with the session. Return: 0; or a
- * negative errno of timerfd_create(2). */
+ * negative errno of timerfd_create(2), and then the session can only be freed. */
 int sb_session_prepare_slices(struct sb_session *session);
 /* Return: whether @view is attached in slices, or until it costs too much; after its prepare(). */
 bool sb_session_is_sliced(const struct sb_session *session, const struct sb_view *view);

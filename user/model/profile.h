@@ -253,7 +253,8 @@ uint64_t sb_profile_weight_of(const struct sb_profile *profile, size_t nr);
 /* Return: the frame with this ID, which is not checked; valid until a frame is added or the profile
  * is freed. */
 const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id);
-/* Return: the attribute that frame @id shows; one of kind SB_ATTR_NONE if it shows none. */
+/* Return: the attribute that frame @id shows, valid until one is added or the profile is freed; one
+ * of kind SB_ATTR_NONE if it shows none. */
 const struct sb_attr *sb_profile_attr_at(const struct sb_profile *profile, uint32_t id);
 /* Return: row @i, whose `frames` points into the profile. Its log2_ns is 0. */
 struct sb_row sb_profile_row_at(const struct sb_profile *profile, size_t i);
@@ -264,10 +265,10 @@ double sb_profile_squares_at(const struct sb_profile *profile, size_t i);
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
 /* Return: the SB_PROFILE_NR_LOG2 counts of all rows together; NULL if there are none. */
 const uint64_t *sb_profile_log2_total(const struct sb_profile *profile);
-/* Return: the key of the @i-th piece of metadata, and its value in *ret_value; NULL past the end,
- * and *ret_value is untouched. */
+/* Return: the key of the @i-th piece of metadata, and its value in *ret_value, both valid as long
+ * as the profile; NULL past the end, and *ret_value is untouched. */
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
-/* Return: the first value of @key; NULL if there is none. */
+/* Return: the first value of @key, valid as long as the profile; NULL if there is none. */
 const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key);
 
 #endif

@@ -280,8 +280,8 @@ static inline bool sb_view_is_of_held(const struct sb_view *view)
 	return view->kind->options & SB_VIEW_HELD && !view->follows_pages;
 }
 
-/* In attach_types.c: attach a loaded program as bpf_program__attach() does. Return: its link; NULL, with
- * errno. */
+/* In attach_types.c: attach a loaded program as bpf_program__attach() does. Return: its link, which
+ * the caller owns and ends with bpf_link__destroy(); NULL, with errno. */
 struct bpf_link *sb_view_attach(const struct bpf_program *prog);
 
 /* Append @link, as an attach function of libbpf returned it, to @links, which owns it then. NULL

@@ -389,8 +389,9 @@ int sb_kernel_types_write(int fd, const struct btf *object, struct sb_kernel_tar
 /* In attach_types.c. */
 
 /*
- * Look up the types that programs are loaded for in place of libbpf. To be called before the object is opened.
- * Return: 0; -ENOMEM.
+ * Look up the types that programs are loaded for in place of libbpf, from now on and in the whole
+ * process. To be called before the object is opened, by one thread; a second call changes nothing.
+ * Return: 0; -ENOMEM: libbpf still looks up some of them.
  */
 int sb_attach_types_take_over(void);
 /* Return: the types for which programs of the open object are loaded, for sb_kernel_types_write(), in a static
