@@ -273,8 +273,8 @@ static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_n
 
 /*
  * Account a call or pair with the stacks of its beginning, as of @now_ns: the time since it was
- * accounted last (call->from_ns, which becomes @now_ns), or its --weight, once. Does nothing if it
- * is to be accounted when it ends (is_for_its_end()), if --min or --max leaves it out, both of
+ * accounted last (call->from_ns, which becomes @now_ns), or its --weight, once. Accounts nothing if
+ * it is to be accounted when it ends (is_for_its_end()), if --min or --max leaves it out, both of
  * which concern the whole call, or if another program accounts it at the same time. Overwrites the
  * capture of @slot. @op: 0: it has ended; SB_LATENCY_OP_OPEN: it is open.
  */

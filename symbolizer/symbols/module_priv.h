@@ -96,7 +96,8 @@ struct sb_module {
  * is untouched. */
 int sb_module_intern(struct sb_module *mod, const char *s, size_t len, const char **ret);
 /*
- * Load the symbols, unless that has been tried before. Return: 0 (mod->symtab is finished, though
+ * Load the symbols, unless that has been tried before; what the budget refused is tried again a
+ * minute later, if the budget has recovered by then. Return: 0 (mod->symtab is finished, though
  * perhaps empty; mod->symtab_err is 0 or the errno that explains why addresses have no name);
  * -ENOMEM: nothing is loaded, and the next call tries again.
  */

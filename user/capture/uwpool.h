@@ -69,7 +69,7 @@ int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
 /*
  * Add a part in advance, which only saves time: sb_uwpool_alloc() adds parts, too. Return: 0;
  * -ENOSPC when there can be no more, also because opts.add_part() failed (its error is only
- * logged); -ENOMEM.
+ * logged); -ENOMEM. After an error words can be allocated as before.
  */
 int sb_uwpool_grow(struct sb_uwpool *pool);
 /* Free a place that sb_uwpool_alloc() returned, as a whole. Its words are reused after
