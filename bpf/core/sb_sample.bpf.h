@@ -290,8 +290,9 @@ __u64 sb_spent_begin(void);
 /* At the end of such a program: count the time since sb_spent_begin(), which returned @since_ns, as
  * time of 16 runs, in SB_STAT_RUN_NS. Does nothing for 0. In core/thin.bpf.c. */
 void sb_spent_end(__u64 since_ns);
-/* Replaces sb_spent_begin() and sb_spent_end() at the end of a program that has read the clock
- * anyway. @since_ns: when it began. Return: 0. In core/thin.bpf.c. */
+/* For programs that run often, at their end: in one run of 16, count the time since @since_ns as
+ * time of 16 runs, in SB_STAT_RUN_NS. It replaces sb_spent_begin() and sb_spent_end() where a
+ * program has read the clock anyway. @since_ns: when it began. Return: 0. In core/thin.bpf.c. */
 int sb_spent_some(__u64 since_ns);
 
 /*

@@ -152,8 +152,11 @@ void sb_unwind_not_asked(struct sb_scratch *s, __u32 need, __u32 about);
  */
 int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr);
 
-/* What is remembered of walks counts for one epoch of about a second: less than SB_UWPOOL_REST_NS
- * (user/capture/uwpool.h), after which the number of a list of mappings may be another list's. */
+/*
+ * Return: the number of the epoch of capture.now_ns of the record @s. What is remembered of walks
+ * counts for one epoch of about a second: less than SB_UWPOOL_REST_NS (user/capture/uwpool.h),
+ * after which the number of a list of mappings may be another list's.
+ */
 static __always_inline __u32 sb_unwind_epoch(const struct sb_scratch *s)
 {
 	return s->capture.now_ns >> 30;

@@ -104,8 +104,8 @@ static __always_inline int sb_a64_is_landing(__u32 insn)
 
 /*
  * If the interrupted function is in its prologue or epilogue, x29 is still the caller's. For a leaf
- * only. Return: how many bytes of stack it has taken by then; SB_A64_LOST; SB_A64_SET_UP, also when
- * the code cannot be read.
+ * only. Return: how many bytes of stack it has taken by then; SB_A64_LOST: it has taken some, but
+ * how many is not known; SB_A64_SET_UP: x29 is its own, or the code cannot be read.
  */
 static __always_inline __s64 sb_a64_taken(struct sb_walk *walk, void *mem)
 {

@@ -238,9 +238,10 @@ void sb_profile_clear(struct sb_profile *profile);
 int sb_profile_seal(struct sb_profile *profile);
 
 /*
- * Reading, sorted after the seal, else in the order in which stacks were added. Rows have indexes
- * from 0 to sb_profile_nr_stacks() - 1, frames IDs from 0 to sb_profile_nr_frames() - 1; others are
- * not checked. Pointers are valid until the profile is modified or freed.
+ * Return: how many rows or frames there are. The functions below read them: rows sorted after the
+ * seal, else in the order in which stacks were added. Indexes of rows and IDs of frames begin with
+ * 0; those beyond the last one are not checked. Pointers are valid until the profile is modified or
+ * freed.
  */
 size_t sb_profile_nr_stacks(const struct sb_profile *profile);
 size_t sb_profile_nr_frames(const struct sb_profile *profile);

@@ -50,12 +50,13 @@ struct sb_ruby {
 	uint64_t ids_addr; /* address of the variable with the array of ID names; 0: not found */
 };
 
-/* Find the variable ruby_current_vm_ptr. */
+/* Find the address of the variable ruby_current_vm_ptr in the process. */
 int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr);
 /* Find out how a thread of Ruby 3 or newer finds its execution context: sets by, and ec_got or
  * ec_offset, of @conf; on error they mean nothing. */
 int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf);
-/* Find the main thread's rb_thread_t. -EAGAIN: the VM has not made it yet. */
+/* Find the main thread's rb_thread_t. @vm_addr: of the variable, from sb_ruby_find_vm(). -EAGAIN:
+ * the VM has not made it yet. */
 int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout, uint64_t vm_addr,
 		      uint64_t *ret_thread);
 /* Find the thread pointer (FS base, tpidr_el0) of a thread, by the address of its
