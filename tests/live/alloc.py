@@ -556,6 +556,11 @@ def refused():
             check(result.status == 2 and why in result.err, f'{view} {args}: {result.status}, {result.err}')
     result = stackbpf(BINARY, 'record', '--store', f'{WORK.name}/store', '--kinds', 'heap')
     check(result.status == 2 and 'known at the end of a run' in result.err, f'record: {result.status}, {result.err}')
+    # Where nothing samples allocations, the other kinds are recorded.
+    with recording(f'{WORK.name}/others', '--kinds', 'alloc,offcpu', '-p', str(os.getpid())) as recorder:
+        written(recorder)
+        check(recorder.end() == 0 and "'alloc' is not recorded: no process has" in recorder.said, f'record: {recorder.said}')
+    check(ask(f'{WORK.name}/others', 'comm', kind='offcpu').total > 0, 'record: the other kind')
     result = stackbpf(BINARY, 'alloc', '-t', '1', '--allocator', '/bin/true', '-p', str(os.getpid()))
     check(result.status == 2 and '--allocator FILE' in result.err, f'a file without allocator: {result.status}, {result.err}')
 

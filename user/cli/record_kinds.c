@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/reason.h"
 #include "base/str.h"
 #include "cli/complete.h"
@@ -134,6 +135,24 @@ static int try_allocs(struct sb_record_opts *opts, const struct sb_recorder_kind
 	return err;
 }
 
+/*
+ * Go on without the kind at @at, because nothing samples allocations. What is held (SB_VIEW_HELD) can never be
+ * recorded, and to ask for it stays an error. Return: 0; or @err: there is no other kind.
+ */
+static int leave_out(struct sb_recorder_config *config, size_t at, struct sb_reason *reason,
+		     int err)
+{
+	struct sb_recorder_kind *kind = &config->kinds[at];
+
+	if (config->nr_kinds == 1 || kind->view->kind->options & SB_VIEW_HELD || err == -ENOMEM)
+		return err;
+	sb_warn("'%s' is not recorded: %s", kind->name, reason->text);
+	*reason = (struct sb_reason){};
+	config->nr_kinds--;
+	memmove(kind, kind + 1, (config->nr_kinds - at) * sizeof(*kind));
+	return 0;
+}
+
 int sb_record_find_kinds(struct sb_record_opts *opts)
 {
 	struct sb_recorder_config *config = &opts->recorder;
@@ -144,11 +163,13 @@ int sb_record_find_kinds(struct sb_record_opts *opts)
 
 	if (!config->nr_kinds)
 		err = sb_recorder_parse_kinds(config, sb_view_kind_default()->name, &why);
-	for (i = 0; i < config->nr_kinds && !err; i++)
-		if (strchr(config->kinds[i].name, SB_VIEW_KIND_OF[0]))
+	for (i = config->nr_kinds; i-- > 0 && !err;)
+		if (strchr(config->kinds[i].name, SB_VIEW_KIND_OF[0])) {
 			err = define(opts, &config->kinds[i], &reason);
-		else if (config->kinds[i].view->kind->options & SB_VIEW_ALLOCS)
+		} else if (config->kinds[i].view->kind->options & SB_VIEW_ALLOCS) {
 			err = try_allocs(opts, &config->kinds[i], &reason);
+			err = err ? leave_out(config, i, &reason, err) : 0;
+		}
 	config->find_events = find_events;
 	config->arg = opts;
 	return err ? sb_record_explain_events(&reason, err) : -1;
