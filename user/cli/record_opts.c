@@ -22,7 +22,8 @@
 #define PID_MAX	   4194304u /* PID_MAX_LIMIT of the kernel, include/linux/threads.h */
 #define CACHE_MIN  (1u << 20)
 #define UNWIND_MIN (4u << 20)
-#define SEPARATORS ", \t\n" /* blanks, so that -p "$(pgrep x)" works */
+#define BLANKS	   " \t\n" /* so that -p "$(pgrep x)" works */
+#define SEPARATORS "," BLANKS
 
 /* A leading '!' makes a rule deny. */
 static uint32_t take_rule(const char **value)
@@ -34,8 +35,8 @@ static uint32_t take_rule(const char **value)
 }
 
 /*
- * Call @fn for each element of a list. Return: its first failure, or -EINVAL for an empty list or
- * an element longer than any that can be right.
+ * Call @fn for each element of a list. Return: its first failure, or -EINVAL for an empty list, an
+ * empty element, or one that is longer than any that can be right.
  */
 static int for_each_element(void *field, const char *value,
 			    int (*fn)(void *field, const char *element, uint32_t rule,
@@ -45,11 +46,10 @@ static int for_each_element(void *field, const char *value,
 	char element[LOGIN_NAME_MAX];
 	uint32_t rule;
 	size_t len;
+	bool is_due = true; /* at the beginning and after a comma */
 	int err;
 
-	if (!value[strspn(value, SEPARATORS)])
-		return -EINVAL;
-	for (value += strspn(value, SEPARATORS); *value; value += strspn(value, SEPARATORS)) {
+	for (value += strspn(value, BLANKS); *value || is_due; value += strspn(value, BLANKS)) {
 		rule = take_rule(&value);
 		len = strcspn(value, SEPARATORS);
 		if (!len || len >= sizeof(element))
@@ -59,7 +59,9 @@ static int for_each_element(void *field, const char *value,
 		err = fn(field, element, rule, ret_why);
 		if (err)
 			return err;
-		value += len;
+		value += len + strspn(value + len, BLANKS);
+		is_due = *value == ',';
+		value += is_due;
 	}
 	return 0;
 }

@@ -218,6 +218,12 @@ static void test_wrong_values(void **state)
 		"--pid=");
 	refused("option '-p': '1,0' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p", "1,0");
+	refused("option '-p': '5,' is not a list of process IDs such as 1302,1400 (use -n for names)",
+		"-p", "5,");
+	refused("option '-p': ',5' is not a list of process IDs such as 1302,1400 (use -n for names)",
+		"-p", ",5");
+	refused("option '-p': '5, ,6' is not a list of process IDs such as 1302,1400 (use -n for names)",
+		"-p", "5, ,6");
 	refused("option '-p': '4194305' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p", "4194305");
 	refused("option '-p': '!' is not a list of process IDs such as 1302,1400 (use -n for names)",
