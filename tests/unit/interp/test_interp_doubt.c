@@ -70,7 +70,7 @@ static void one_that_was_changing_is_walked_later(void **state)
 	struct said said = look(interp, DOUBTS_MAX - 1, -EAGAIN);
 
 	(void)state;
-	assert_non_null(strstr(said.why, "the layout of its stacks is not known"));
+	assert_non_null(strstr(said.why, "its memory does not match the layout of this version"));
 	PL_curstackinfo = whole;
 	assert_int_equal(look(interp, 1, 0).nr_walked, 1);
 	sb_interp_free(interp);

@@ -161,9 +161,9 @@ struct sb_runtime_ops {
  * Return: -ENOTSUP; -ENOMEM. Either is to be returned by attach().
  */
 int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
-/* For attach() after a failed self-test: set rt->why as sb_runtime_refuse() does. Return: -EBADMSG;
- * -ENOMEM. Either is to be returned by attach(). */
-int sb_runtime_doubt(struct sb_runtime *rt, const char *why);
+/* For attach() after a failed self-test: set rt->why, which is the same text for each runtime, and the build
+ * ID of the file. Return: -EBADMSG; -ENOMEM. Either is to be returned by attach(). */
+int sb_runtime_doubt(struct sb_runtime *rt);
 /* A detach() for an rt->state that is NULL or one block from malloc(): it is freed and set to
  * NULL. */
 void sb_runtime_free_state(struct sb_runtime *rt);

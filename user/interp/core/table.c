@@ -76,9 +76,9 @@ int sb_runtime_refuse(struct sb_runtime *rt, const char *why)
 	return err ? err : -ENOTSUP;
 }
 
-int sb_runtime_doubt(struct sb_runtime *rt, const char *why)
+int sb_runtime_doubt(struct sb_runtime *rt)
 {
-	int err = sb_runtime_refuse(rt, why);
+	int err = sb_runtime_refuse(rt, "its memory does not match the layout of this version");
 
 	return err == -ENOTSUP ? -EBADMSG : err;
 }

@@ -321,9 +321,7 @@ static int attach(struct sb_runtime *rt)
 	err = look(rt, hs);
 	if (err)
 		sb_runtime_free_state(rt);
-	return err == -EBADMSG ? sb_runtime_doubt(rt, "its memory does not match the layout "
-						      "it exports")
-			       : err;
+	return err == -EBADMSG ? sb_runtime_doubt(rt) : err;
 }
 
 static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,

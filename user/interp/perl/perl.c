@@ -162,7 +162,7 @@ static int attach_by(struct sb_runtime *rt, const uint8_t version[3])
 					     "stacks");
 	err = test_self(rt, perl->has_threads, is_known);
 	if (err == -EBADMSG)
-		return sb_runtime_doubt(rt, "the layout of its stacks is not known");
+		return sb_runtime_doubt(rt);
 	if (err)
 		return err;
 	if (is_known)

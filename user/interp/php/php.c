@@ -316,11 +316,8 @@ static int attach(struct sb_runtime *rt)
 		return err;
 	if (conf->state == SB_PHP_GLOBAL) {
 		err = self_test(rt);
-		if (err == -EBADMSG)
-			sb_str_addf(&rt->why, "its memory does not look like PHP %s (%s)",
-				    rt->version, sb_image_build_id(rt->image));
 		if (err < 0)
-			return err;
+			return err == -EBADMSG ? sb_runtime_doubt(rt) : err;
 	}
 	rt->conf.flags |= SB_INTERP_BY_STATE;
 	sb_php_find_jit(rt);

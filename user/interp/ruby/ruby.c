@@ -162,8 +162,7 @@ static int attach(struct sb_runtime *rt)
 		rt->state = NULL;
 		if (err == -EAGAIN || err == -ESRCH || err == -ENOMEM)
 			return err;
-		return is_found ? sb_runtime_doubt(rt, "its frames cannot be read")
-				: sb_runtime_refuse(rt, why);
+		return is_found ? sb_runtime_doubt(rt) : sb_runtime_refuse(rt, why);
 	}
 	ruby = NULL; /* rt->state */
 	return 0;

@@ -146,10 +146,8 @@ static int check_version(struct sb_runtime *rt, struct sb_v8 *v8)
 	if (version < VERSION_MIN)
 		return refuse(rt, "stackbpf does not support this version");
 	err = self_test(rt, v8);
-	if (err == -ENOTSUP) {
-		refuse(rt, "its functions do not have the expected layout");
-		return -EBADMSG;
-	}
+	if (err == -ENOTSUP)
+		return sb_runtime_doubt(rt);
 	if (err == -ENOENT && !is_known(version))
 		return -EAGAIN;
 	return err == -ENOENT ? 0 : err;
