@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/store_opts.h"
+#include "cli/wrap.h"
 #include "export/file.h"
 #include "export/run.h"
 
@@ -376,13 +377,16 @@ static void say_end(const struct sb_export_state *state)
 		state->to, until, (unsigned long long)state->nr_periods,
 		(unsigned long long)state->nr_bytes);
 	if (state->nr_refused)
-		sb_warn("export: the server refused %llu requests since the first export, so what they "
+		sb_warn("export: the server refused %llu %s since the first export, so what they "
 			"held is missing there; to send that time again, use --from and --to",
-			(unsigned long long)state->nr_refused);
+			(unsigned long long)state->nr_refused,
+			sb_plural(state->nr_refused, "request", "requests"));
 	if (state->nr_late)
-		sb_warn("export: %llu blocks came into the store after their time had been sent, so "
-			"they were not sent; to send that time again, use --from and --to",
-			(unsigned long long)state->nr_late);
+		sb_warn("export: %llu %s time had been sent; to send that time again, use "
+			"--from and --to",
+			(unsigned long long)state->nr_late,
+			sb_plural(state->nr_late, "block came into the store after its",
+				  "blocks came into the store after their"));
 	if (state->expired_s)
 		sb_warn("export: up to %llu s of data expired in the store before it could "
 			"be sent; export more often, or keep data longer with --retain of 'stackbpf "

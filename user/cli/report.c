@@ -184,13 +184,13 @@ static void warn_parser(const struct sb_run_figures *figures)
 
 	if (!nr)
 		return;
-	sb_warn("parsing a file failed %llu times: the parser process crashed (%llu), was "
+	sb_warn("parsing a file failed %llu %s: the parser process crashed (%llu), was "
 		"killed after %llu s (%llu), or sent an invalid answer (%llu); stacks in "
 		"these files may be walked by frame pointers, and functions have no names; "
 		"-v says which files these are",
-		(unsigned long long)nr, (unsigned long long)parser->nr_crashed,
-		SB_PARSER_PATIENCE_NS / SB_NS_PER_SEC, (unsigned long long)parser->nr_timeouts,
-		(unsigned long long)parser->nr_forged);
+		(unsigned long long)nr, sb_plural(nr, "time", "times"),
+		(unsigned long long)parser->nr_crashed, SB_PARSER_PATIENCE_NS / SB_NS_PER_SEC,
+		(unsigned long long)parser->nr_timeouts, (unsigned long long)parser->nr_forged);
 }
 
 /* Percent as it is shown, one decimal: rounded down, so that 100.0 is all of it. */
@@ -207,10 +207,14 @@ static const char *event_of(const struct sb_view *view, const struct sb_run_figu
 
 	for (i = 0; i < stats->nr; i++)
 		nr += stats->at[i].state == SB_GO_HEAP_READ;
+	if (figures->nr_samples == 1 && view->kind->event_one && !view->follows_pages)
+		return view->kind->event_one;
 	if (!nr || !view->follows_pages)
 		return sb_view_event(view);
-	return nr == figures->resolve.nr_processes ? "sampled allocations"
-						   : "pages and sampled allocations";
+	if (nr == figures->resolve.nr_processes)
+		return "sampled allocations";
+	return sb_plural(figures->nr_samples, "page or sampled allocation",
+			 "pages and sampled allocations");
 }
 
 /* The first line: how much there is, and what it is worth. */
@@ -223,9 +227,7 @@ static void add_result(const struct sb_run *run, const struct sb_run_figures *fi
 		(void)sb_str_addf(line, "%s: ", view->kind->name);
 	(void)sb_str_addf(line, "%llu %s", (unsigned long long)figures->nr_samples,
 			  event_of(view, figures));
-	/* One is "1 sample"; what has two nouns stays as it is. */
-	if (figures->nr_samples == 1 && line->len && !strchr(event_of(view, figures), ' ') &&
-	    line->s[line->len - 1] == 's')
+	if (figures->nr_samples == 1 && line->len && line->s[line->len - 1] == 's')
 		line->s[--line->len] = '\0';
 	/* Where there is no result they are not kept. */
 	if (run->sink->keeps_all)
@@ -268,9 +270,10 @@ static void add_skipped(struct sb_str *line, const struct sb_session_stats *sess
 	if (!session->nr_sideband_skipped)
 		return;
 	(void)sb_str_addf(line,
-			  "%s%llu mapping records skipped, because %s changes its "
+			  "%s%llu mapping %s skipped, because %s changes its "
 			  "mappings too often",
 			  line->len ? ", " : "", (unsigned long long)session->nr_sideband_skipped,
+			  sb_plural(session->nr_sideband_skipped, "record", "records"),
 			  session->skipping);
 	if (session->nr_skipping > 1)
 		(void)sb_str_addf(line,
@@ -635,9 +638,10 @@ void sb_report_empty(const struct sb_run *run)
 	add_lost(&lost, &figures.session);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
 	if (figures.nr_lost && !sb_view_has_spans(&run->config->view_opts))
-		sb_err(0, "nothing was recorded: all %llu samples were lost: %s%s",
-		       (unsigned long long)figures.nr_lost, lost.len ? lost.s : unknown,
-		       advice_of_lost(&figures.session));
+		sb_err(0, "nothing was recorded: %llu %s lost: %s%s",
+		       (unsigned long long)figures.nr_lost,
+		       sb_plural(figures.nr_lost, "sample was", "samples were"),
+		       lost.len ? lost.s : unknown, advice_of_lost(&figures.session));
 	else if (figures.session.stat[SB_STAT_WHEN_FALSE] +
 			 figures.session.stat[SB_STAT_WEIGHT_NONE] &&
 		 run->config->views.at[0]->kind->options & SB_VIEW_EXPRS)
@@ -651,6 +655,9 @@ void sb_report_empty(const struct sb_run *run)
 		       "nothing was sampled: the targets caused too few events of '%s'%s; sample longer",
 		       run->config->view_opts.counter->text,
 		       run->config->freq_hz ? "" : " for its period");
+	else if (run->end == SB_END_SIGNAL && nr_ticks < 2)
+		sb_err(0, "nothing was sampled: the run was interrupted after %.0f ms",
+		       (double)figures.wall_ns / 1e6);
 	else if (run->child && !run->config->all)
 		sb_err(0, "nothing was sampled: '%s' used too little CPU time; raise -F%s",
 		       run->config->command[0],

@@ -200,18 +200,21 @@ int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 	const char *unit = answer->kind.unit;
 
 	if (answer->nr_damaged || answer->nr_skipped_bytes)
-		sb_warn("the store is damaged: skipped %llu records and %llu bytes; "
+		sb_warn("the store is damaged: skipped %llu %s and %llu bytes; "
 			"'stackbpf store check' lists them",
 			(unsigned long long)answer->nr_damaged,
+			sb_plural(answer->nr_damaged, "record", "records"),
 			(unsigned long long)answer->nr_skipped_bytes);
 	if (answer->lost_weight)
 		sb_warn("%llu %s are shown as \"(lost)\", because their stacks are in "
 			"damaged records",
 			(unsigned long long)answer->lost_weight, unit);
 	if (answer->nr_other_unit)
-		sb_warn("left out %llu blocks that do not count in %s (recorded with another "
+		sb_warn("left out %llu %s not count in %s (recorded with another "
 			"--event); to see them, query their time alone",
-			(unsigned long long)answer->nr_other_unit, unit);
+			(unsigned long long)answer->nr_other_unit,
+			sb_plural(answer->nr_other_unit, "block that does", "blocks that do"),
+			unit);
 	if (!answer->nr_blocks || !answer->weight) {
 		say_empty(store, ask);
 		return SB_EXIT_EMPTY;

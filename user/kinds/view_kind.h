@@ -50,8 +50,9 @@ struct sb_view_kind {
 	const char *title; /* of a picture, before "flame graph": "On-CPU" */
 	const char
 		*unit; /* of the weight, unless the view's unit_of() says another one: "samples" */
-	const char *event;   /* what a sample is, plural: "samples", "waits" */
-	const char *summary; /* one line for help */
+	const char *event;     /* what a sample is, plural: "samples", "waits" */
+	const char *event_one; /* the singular; NULL: without the "s" */
+	const char *summary;   /* one line for help */
 	const char *
 		empty; /* the end of "nothing was sampled: ..." when nothing happened; NULL: none */
 	enum sb_colors colors;
