@@ -316,11 +316,14 @@ static int look_at(struct sb_series_table *table, struct proc_tags *proc,
 	int err = read_cgroup(table, proc, key->cgroup_id);
 
 	read_uid(proc);
-	/* What the kernel runs by itself has no environment. */
-	if (!err && key->tgid)
-		err = read_service(proc);
-	else if (!err)
+	/*
+	 * What the kernel runs by itself has no environment. A process that has ended, as most short
+	 * ones have by now, has neither a user nor an environment, so no reader is asked.
+	 */
+	if (!err && !key->tgid)
 		note_kernel(proc);
+	else if (!err && proc->uid[0])
+		err = read_service(proc);
 	if (err || proc->service)
 		return err;
 	instead = proc->unit ? proc->unit : proc->container;
