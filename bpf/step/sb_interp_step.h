@@ -62,7 +62,7 @@ struct sb_interp_walk {
 	__u64 thread_pointer; /* x86-64: the base of fs; arm64: tpidr_el0 */
 	__u64 pc, sp;
 	__u64 regs[SB_UNWIND_REGS]; /* by DWARF numbers, see there */
-	__u64 at[16];		    /* private to the walker; zero at begin() */
+	__u64 at[20];		    /* private to the walker; zero at begin() */
 	__u64 fault_addr;	    /* the last address that could not be read */
 	__u32 status;		    /* enum sb_stack_status, once SB_STEP_END was returned */
 	__u32 wants_lines;	    /* whether positions are wanted */

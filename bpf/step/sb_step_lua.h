@@ -32,7 +32,7 @@ struct sb_lua_conf {
 	__u16 l_global, l_ci;		 /* in lua_State */
 	__u16 l_saved_pc, l_base_ci;	 /* in lua_State of 5.1 only */
 	__u16 g_main;			 /* in global_State */
-	__u16 ci_func, ci_prev, ci_pc;	 /* in CallInfo; ci_prev 0: they are an array, 5.1 */
+	__u16 ci_func, ci_prev, ci_pc;	 /* in CallInfo: 0 or 8; 16, or 0: they are an array, 5.1 */
 	__u16 ci_status, ci_bytes;	 /* in 5.1 ci_status is the number of tail calls */
 	__u16 cl_proto;			 /* in a closure */
 	__u16 p_code, p_nr_code, p_line; /* in Proto; p_line: line of the definition */
@@ -63,6 +63,7 @@ enum sb_lua_at {
 	SB_LUA_PLACE,
 	SB_LUA_CALL,
 	SB_LUA_IS_FRESH,
+	SB_LUA_PREV, /* CallInfo.previous of the one that sb_lua_proto() was called for last */
 	SB_LUA_WORD, /* SB_LUA_WORDS of them */
 };
 
@@ -197,13 +198,18 @@ static __always_inline enum sb_step sb_lua_search(struct sb_interp_walk *w, void
 	return SB_STEP_GO_ON;
 }
 
-/* Return: the prototype of the function that @ci is a call of; 0: it is not a function in Lua. */
+/* Return: the prototype of the function that @ci is a call of; 0: it is not a function in Lua. Sets
+ * at[SB_LUA_PREV]. */
 static __always_inline __u64 sb_lua_proto(struct sb_interp_walk *w, void *mem, __u64 ci)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
-	__u64 value[2] = {}, func = sb_interp_word(w, mem, ci + conf->ci_func);
+	__u64 value[2] = {}, info[3] = {};
 
-	if (sb_interp_read(w, mem, value, sizeof(value), func) ||
+	w->at[SB_LUA_PREV] = 0;
+	if (sb_interp_read(w, mem, info, sizeof(info), ci))
+		return 0;
+	w->at[SB_LUA_PREV] = info[2];
+	if (sb_interp_read(w, mem, value, sizeof(value), conf->ci_func ? info[1] : info[0]) ||
 	    (value[1] & conf->tag_mask) != conf->tag_lua)
 		return 0;
 	if (!conf->ci_prev && sb_interp_u8(w, mem, value[0] + SB_LUA_51_IS_C))
@@ -253,13 +259,13 @@ static __always_inline __u64 sb_lua_place(struct sb_interp_walk *w, void *mem, _
 	return pc - code - 4 < bytes ? (pc - code) >> 2 : 0;
 }
 
-/* Return: the CallInfo of the caller of @ci; 0: none. */
+/* Return: the CallInfo of the caller of @ci, for which sb_lua_proto() was called last; 0: none. */
 static __always_inline __u64 sb_lua_prev(struct sb_interp_walk *w, void *mem, __u64 ci)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
 
 	if (conf->ci_prev)
-		return sb_interp_word(w, mem, ci + conf->ci_prev);
+		return w->at[SB_LUA_PREV];
 	return ci > sb_interp_word(w, mem, w->at[SB_LUA_L] + conf->l_base_ci) ? ci - conf->ci_bytes
 									      : 0;
 }
@@ -329,29 +335,31 @@ static __always_inline enum sb_step sb_lua_call(struct sb_interp_walk *w, void *
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
 	__u64 ci = w->at[SB_LUA_CI], *at = w->at;
-	__u32 status;
+	__u32 status, is_tail;
 	enum sb_step step;
 
-	if (at[SB_LUA_IS_LUA] == SB_LUA_UNKNOWN)
+	if (at[SB_LUA_IS_LUA] == SB_LUA_UNKNOWN) {
 		at[SB_LUA_IS_LUA] = sb_lua_proto(w, mem, ci);
+		at[SB_LUA_PLACE] = 0;
+		if (at[SB_LUA_IS_LUA])
+			at[SB_LUA_PLACE] = sb_lua_place(w, mem, ci, at[SB_LUA_IS_LUA], 1);
+	}
+	at[SB_LUA_IS_LEAF] = 0;
 	at[SB_LUA_CI] = sb_lua_prev(w, mem, ci);
 	if (!at[SB_LUA_CI]) /* the first CallInfo is not a call */
 		return SB_STEP_GO_ON;
 	at[SB_LUA_CALLER] = sb_lua_proto(w, mem, at[SB_LUA_CI]);
 	status = sb_interp_u32(w, mem, ci + conf->ci_status);
-	at[SB_LUA_PLACE] = at[SB_LUA_CALL] = 0;
-	if (at[SB_LUA_IS_LUA])
-		at[SB_LUA_PLACE] = sb_lua_place(w, mem, ci, at[SB_LUA_IS_LUA], 1);
-	at[SB_LUA_IS_LEAF] = 0;
+	at[SB_LUA_CALL] = 0;
 	if (at[SB_LUA_CALLER])
 		at[SB_LUA_CALL] = sb_lua_place(w, mem, at[SB_LUA_CI], at[SB_LUA_CALLER], 0);
 	at[SB_LUA_IS_FRESH] = sb_lua_is_fresh(w, mem, status);
 	/* 5.1 leaves the number of tail calls to a function in C as it was. */
-	if ((conf->ci_prev || at[SB_LUA_IS_LUA]) && (status & conf->tail))
-		at[SB_LUA_CALL] = 0;
+	is_tail = (conf->ci_prev || at[SB_LUA_IS_LUA]) && (status & conf->tail);
 	step = sb_lua_push(w, mem, at[SB_LUA_IS_LUA], at[SB_LUA_PLACE], at[SB_LUA_CALLER],
-			   at[SB_LUA_CALL]);
+			   is_tail ? 0 : at[SB_LUA_CALL]);
 	at[SB_LUA_IS_LUA] = at[SB_LUA_CALLER];
+	at[SB_LUA_PLACE] = at[SB_LUA_CALL];
 	if (step != SB_STEP_GO_ON)
 		return step;
 	return at[SB_LUA_IS_FRESH] && !at[SB_LUA_NEXT_L] ? sb_interp_end(w, SB_STACK_COMPLETE)
