@@ -69,9 +69,15 @@ _Static_assert(sizeof(struct sb_v8_conf) <= 8 * SB_INTERP_CONF_WORDS, "fits into
 #else
 #define SB_V8_REG_FUNCTION 5
 #endif
-/* Indexes in w->at: the words of a SharedFunctionInfo, those of a JSFunction. */
+/*
+ * Indexes in w->at: the words of a SharedFunctionInfo, those of a JSFunction; and what these words
+ * are of, since a function often calls itself, and nearly all functions have the same Map.
+ */
 #define SB_V8_AT_SHARED	  0
 #define SB_V8_AT_FUNCTION 8
+#define SB_V8_AT_MAP	  13 /* the last Map of a function */
+#define SB_V8_AT_READ	  14 /* the last function (a tagged pointer); 0: the words are of none */
+#define SB_V8_AT_RESULT	  15 /* its SharedFunctionInfo */
 
 /* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_v8_conf *sb_v8_conf(const struct sb_interp_walk *w)
@@ -117,24 +123,35 @@ static __always_inline __u64 sb_v8_field(const struct sb_interp_walk *w, __u32 f
 static __always_inline __u64 sb_v8_function(struct sb_interp_walk *w, void *mem, __u64 func)
 {
 	const struct sb_v8_conf *conf = sb_v8_conf(w);
-	__u64 shared, type;
+	__u64 shared, type, map;
 
+	if (func && func == w->at[SB_V8_AT_READ])
+		return w->at[SB_V8_AT_RESULT];
+	w->at[SB_V8_AT_READ] = 0;
 	if (!sb_v8_is_ptr(func) ||
 	    sb_interp_read(w, mem, &w->at[SB_V8_AT_FUNCTION], 40, func - SB_V8_TAG))
 		return 0;
 	if (!(w->at[SB_V8_AT_FUNCTION] & 7) &&
 	    sb_interp_read(w, mem, &w->at[SB_V8_AT_FUNCTION], 40, w->at[SB_V8_AT_FUNCTION]))
 		return 0;
-	if (!sb_v8_is_ptr(w->at[SB_V8_AT_FUNCTION]))
+	map = w->at[SB_V8_AT_FUNCTION];
+	if (!sb_v8_is_ptr(map))
 		return 0;
-	type = sb_v8_type(w, mem, w->at[SB_V8_AT_FUNCTION]);
-	if (type < conf->function_type || type > conf->function_type_last)
-		return 0;
+	if (map != w->at[SB_V8_AT_MAP]) {
+		type = sb_v8_type(w, mem, map);
+		if (type < conf->function_type || type > conf->function_type_last)
+			return 0;
+		w->at[SB_V8_AT_MAP] = map;
+	}
 	shared = sb_v8_field(w, SB_V8_AT_FUNCTION, conf->function_shared);
 	if (!sb_v8_is_ptr(shared))
 		return 0;
 	shared -= SB_V8_TAG;
-	return sb_interp_read(w, mem, &w->at[SB_V8_AT_SHARED], 64, shared) ? 0 : shared;
+	if (sb_interp_read(w, mem, &w->at[SB_V8_AT_SHARED], 64, shared))
+		return 0;
+	w->at[SB_V8_AT_READ] = func;
+	w->at[SB_V8_AT_RESULT] = shared;
+	return shared;
 }
 
 /* Push a frame. @shared: what sb_v8_function() returned last. @position: see enum sb_v8_kind */
