@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import platform
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -92,24 +93,33 @@ def cpu_seconds(pid):
 
 
 class Window(threading.Thread):
-    """CPU seconds a second that a process and all below it take between two moments of its run."""
+    """CPU seconds a second that a process and all below it take between two moments of its run: in all, and in the
+    median second, in which work that is done once does not show."""
 
     def __init__(self, pid, begin, end):
         super().__init__(daemon=True)
-        self.pid, self.begin, self.end, self.share = pid, begin, end, None
+        self.pid, self.begin, self.end, self.share, self.steady = pid, begin, end, None, None
 
     def run(self):
         time.sleep(self.begin)
-        start, before = time.monotonic(), cpu_seconds(self.pid)
-        time.sleep(self.end - self.begin)
-        after, seconds = cpu_seconds(self.pid), time.monotonic() - start
-        if after:
-            self.share = sum(cpu - before.get(pid, 0) for pid, cpu in after.items()) / seconds
+        moments = [(time.monotonic(), cpu_seconds(self.pid))]
+        for _ in range(max(1, round(self.end - self.begin))):
+            time.sleep((self.end - self.begin) / max(1, round(self.end - self.begin)))
+            moments.append((time.monotonic(), cpu_seconds(self.pid)))
+        if not moments[-1][1]:
+            return
+        self.share = self.between(moments[0], moments[-1])
+        self.steady = statistics.median(self.between(*pair) for pair in zip(moments, moments[1:]))
+
+    @staticmethod
+    def between(before, after):
+        return sum(cpu - before[1].get(pid, 0) for pid, cpu in after[1].items()) / (after[0] - before[0])
 
 
 def run(command, output=None, window=(0.5, 1)):
     """CPU seconds of the command, bytes it wrote, ns per call of its BPF program, what it said; 'share': CPU seconds a
-    second between the two moments of WINDOW, in seconds from its start; None if it had ended by then."""
+    second between the two moments of WINDOW, in seconds from its start, and 'steady': in the median second; None if it had
+    ended by then."""
     best = [(0, 0)]
     stop = threading.Event()
 
@@ -133,4 +143,4 @@ def run(command, output=None, window=(0.5, 1)):
     time_ns, calls = max(best, key=lambda s: s[1])
     return {'status': status, 'cpu': usage.ru_utime + usage.ru_stime, 'rss': usage.ru_maxrss / 1024,
             'bytes': size, 'ns': time_ns / calls if calls else None, 'calls': calls, 'said': text,
-            'share': watched.share}
+            'share': watched.share, 'steady': watched.steady}

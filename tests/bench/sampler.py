@@ -5,12 +5,13 @@
 sampler.py STACKBPF DEEP [SECONDS [ROUNDS]]
 
 Two loads: DEEP, whose stacks are 22 frames deep with frame pointers; and programs of the distribution, which have
-none. For each tool and rate: time in its BPF program per sample (the kernel's own statistics), CPU time of the process
-and its children as a share of one CPU, bytes written. The tools run in turns, ROUNDS times each, and a figure is the
-median; the lowest and the highest stand behind it. The share is that of SECONDS in the midst of a run, by the CPU clocks
-of the processes: what a run costs once (start, first names, output) is the rest of its CPU time. BPF time of ours is
-also given as the ratio to each of its rows in the same round, as a median: of `--unwind none --interp off`, which takes
-the leaf alone, and of bpftrace. To compare two builds: ticks.py.
+none. For each tool and rate: time in its BPF program per sample (the kernel's own statistics), CPU time of the
+process and its children as a share of one CPU, bytes written. The tools run in turns, ROUNDS times each, and a figure
+is the median; the lowest and the highest stand behind it. The share is that of SECONDS in the midst of a run, by the
+CPU clocks of the processes: what a run costs once (start, first names, output) is the rest of its CPU time. "Steady"
+is the share in the median second of these, which has no work that is done now and then, such as reading debug
+information. BPF time of ours is also given as the ratio to each of its rows in the same round, as a median: of
+`--unwind none --interp off`, which takes the leaf alone, and of bpftrace. To compare two builds: ticks.py.
 """
 import os
 import re
@@ -52,7 +53,7 @@ def show(name, hz, runs, ours):
     if None in shares:
         print(f'{name:30} {hz:5} Hz  ended before it could be measured')
         return
-    share = statistics.median(shares)
+    share, steady = statistics.median(shares), statistics.median(got['steady'] for got in runs)
     once = statistics.median(got['cpu'] - got['share'] * (SETTLE + SECONDS + REST) for got in runs)
     # A program that began beside perf is somebody else's.
     in_bpf = [got['ns'] for got in runs if got['ns'] and not name.startswith('perf')]
@@ -63,9 +64,10 @@ def show(name, hz, runs, ours):
     whole = ''
     if name.startswith('stackbpf') and in_bpf:
         bpf = statistics.median(got['ns'] * got['calls'] for got in runs if got['ns']) / 1e9
-        whole = f'  in all {100 * (bpf / (SETTLE + SECONDS + REST) + share):6.3f} %'
+        bpf /= SETTLE + SECONDS + REST
+        whole = f'  in all {100 * (bpf + share):6.3f} %, steady {100 * (bpf + steady):6.3f} %'
     print(f"{name:30} {hz:5} Hz  BPF/sample {per_sample:40}  own CPU {100 * share:7.3f} % of one "
-          f"({100 * min(shares):.3f} to {100 * max(shares):.3f})  once {once:6.3f} s  "
+          f"({100 * min(shares):.3f} to {100 * max(shares):.3f}), steady {100 * steady:7.3f} %  once {once:6.3f} s  "
           f"peak {statistics.median(got['rss'] for got in runs):6.1f} MiB  "
           f"wrote {statistics.median(got['bytes'] for got in runs) / 1024:9.1f} KiB{whole}", flush=True)
 
