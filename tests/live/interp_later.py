@@ -3,6 +3,7 @@
 """A process that is sampled by its process ID gets an interpreter later. The program that takes the samples was loaded
 without the walker of that interpreter, and is replaced: from then on there are frames of Python, no sample is missing,
 and none counts twice. What is true says the kernel, by the CPU time that the program has used.
+In a run of any process, the same holds for a program whose name does not tell its interpreter.
 
 interp_later.py STACKBPF EMBED_PYTHON"""
 import contextlib
@@ -12,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import live
 from live import check, done, need_root, ran_seconds, running, wait_for, wait_until_old
@@ -56,13 +58,14 @@ def aged(stack, command):
     return program
 
 
-def sample(program, before, meanwhile, is_done):
+def sample(program, before, meanwhile, is_done, target=None):
     """Run @meanwhile when the program has run for @before, tell it to go on, wait for is_done(stacks so far), and then for
-    some time more. Return: the result, what is new in it since is_done()."""
-    wait_until_old(program.pid)
+    some time more. @target: options; None: the program by its ID. Return: the result, what is new in it since is_done()."""
+    if not target:
+        wait_until_old(program.pid)
     program.send_signal(signal.SIGCONT)
     begin = ran_seconds(program.pid)
-    with live.sampling(STACKBPF, 'oncpu', '-F', str(HZ), '-p', str(program.pid)) as run:
+    with live.sampling(STACKBPF, 'oncpu', '-F', str(HZ), *(target or ['-p', str(program.pid)])) as run:
         run_for(program.pid, before)
         meanwhile(run)
         program.stdin.write(b'\n')
@@ -73,7 +76,8 @@ def sample(program, before, meanwhile, is_done):
         end = ran_seconds(program.pid)
         program.kill()
         program.wait()
-        wait_for(lambda: run.process.poll() is not None, 'the run ends with its target')
+        if not target:
+            wait_for(lambda: run.process.poll() is not None, 'the run ends with its target')
     check(run.result.status == 0, f'exit status {run.result.status}')
     # A machine that has others to serve skips ticks: a guest, up to four of five.
     check(run.result.total <= 1.05 * (end - begin) * HZ + 10, f'no sample counts twice: {run.result.total} in {end - begin:.2f} s')
@@ -107,6 +111,16 @@ def check_at_once(what, program):
     check(units >= 0.98 * result.total, f'{what}: {units} of {result.total} samples in unit()')
 
 
+def check_disguised():
+    """Its name says nothing, so its walker is not loaded at the start of a run of any process."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        program = shutil.copy('/usr/bin/perl', os.path.join(folder, 'disguised'))
+        program = aged(stack, [program, '-e', '<STDIN>; sub unit { while (1) {} } unit()'])
+        _, later = sample(program, 0, lambda run: None, lambda stacks: with_name(stacks, 'main::unit'), ['--comm', 'disguised'])
+    units = with_name(later, 'main::unit')
+    check(units >= 0.98 * later.total(), f'disguised: {units} of {later.total()} samples in main::unit')
+
+
 def main():
     need_root()
     path = library()
@@ -121,6 +135,7 @@ def main():
             print('not tried: dlopen: no libpython')
         check_later('exec', shell, 0)
         check_at_once('python', python)
+    check_disguised()
     done()
 
 

@@ -10,7 +10,10 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,7 +21,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/peer.h"
+#include "base/str.h"
 #include "base/time.h"
 #include "capture/session.h"
 #include "capture/targets.h"
@@ -66,18 +71,15 @@ static bool is_old(uint32_t tgid)
 	       stat.start_ticks * tick_ns + AGE_NS_MIN < sb_boot_ns();
 }
 
-uint32_t sb_walkers_choose(const struct sb_session_opts *opts)
+/* What was found in the targets, of @wanted. */
+static uint32_t look_at_targets(const struct sb_session_opts *opts, uint32_t wanted)
 {
-	const uint32_t wanted = opts->interp ? sb_interp_wanted(opts->interp) : 0;
 	const struct sb_targets *targets = opts->targets;
 	struct sb_interp_confs confs;
 	const uint64_t begin_ns = sb_now_ns();
 	uint32_t chosen = 0;
 	size_t i;
 
-	if (!wanted || opts->views.nr != 1 || !opts->views.at[0]->replaceable ||
-	    sb_view_has_spans(&opts->view_opts) || !has_only_processes(targets))
-		return wanted;
 	for (i = 0; i < targets->tgids.nr; i++) {
 		const struct sb_space_key space = { .tgid = targets->tgids.at[i].pid };
 
@@ -87,6 +89,51 @@ uint32_t sb_walkers_choose(const struct sb_session_opts *opts)
 		chosen |= sb_interp_found_in(opts->interp, &space);
 	}
 	return chosen & wanted;
+}
+
+/* What the names of the programs that run say, of @wanted. To look into all of them would take longer than to load all
+ * walkers does. */
+static uint32_t guess(const struct sb_interp *interp, uint32_t wanted)
+{
+	char path[32], program[PATH_MAX];
+	const struct dirent *entry;
+	uint32_t chosen = 0;
+	DIR *proc = opendir("/proc");
+	uint64_t pid;
+	ssize_t len;
+
+	if (!proc)
+		return wanted;
+	while ((entry = readdir(proc))) {
+		if (sb_parse_u64(entry->d_name, INT32_MAX, &pid))
+			continue;
+		snprintf(path, sizeof(path), "%u/exe", (uint32_t)pid);
+		len = readlinkat(dirfd(proc), path, program, sizeof(program) - 1);
+		if (len >= 0) {
+			program[len] = '\0';
+			chosen |= sb_interp_guess(interp, sb_base_name(program));
+		} else if (errno == EACCES) {
+			chosen = wanted;
+		} /* else it is a thread of the kernel, or it is gone */
+	}
+	closedir(proc);
+	return chosen & wanted;
+}
+
+uint32_t sb_walkers_choose(const struct sb_session_opts *opts)
+{
+	const uint32_t wanted = opts->interp ? sb_interp_wanted(opts->interp) : 0;
+	const struct sb_targets *targets = opts->targets;
+
+	if (!wanted || opts->views.nr != 1 || !opts->views.at[0]->replaceable ||
+	    sb_view_has_spans(&opts->view_opts))
+		return wanted;
+	if (has_only_processes(targets))
+		return look_at_targets(opts, wanted);
+	/* A long run has time to load all at once, and the program that it has then is a bit faster. */
+	if (opts->command || opts->is_lasting || targets->tgids.nr || targets->tids.nr)
+		return wanted;
+	return guess(opts->interp, wanted);
 }
 
 /* The loader. */

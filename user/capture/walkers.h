@@ -3,7 +3,8 @@
  * Which walkers of interpreters the program of a session is loaded with. To verify them takes half of a
  * start, and a process mostly has one interpreter or none. So where all processes that are sampled are
  * given by process ID, their mappings are looked at first, and only the walkers of runtimes that
- * are in them are loaded. Another process waits, in case one of them maps another runtime: it loads the
+ * are in them are loaded. Where any process can be sampled, the names of the programs that run decide. Another
+ * process waits, in case another runtime is found: it loads the
  * program again, with all walkers, and puts it in the place of the first one. Until then, the process
  * counts as not yet looked at (capture/interpwatch.h), and the walkers in the kernel know nothing of it.
  *
@@ -23,9 +24,10 @@ struct sb_walkers;
  * sb_walkers_choose() - find out which walkers a session needs at its start
  * @opts: those of the session
  *
- * Looks at the mappings of the targets (sb_interp_look()), if the session samples only processes that are given
- * by process ID and have run for ten seconds, and its view can replace its program. When half a second has passed, it chooses all, so it
- * takes that and one look at most.
+ * Chooses all if the view of the session cannot replace its program. If the session samples only processes that are
+ * given by process ID, it looks at their mappings (sb_interp_look()); when one of them has not run for ten seconds, or
+ * half a second has passed, it chooses all, so it takes that and one look at most. If no process is given by its ID,
+ * there is no command, and the session is not lasting, it goes by the names of all programs that run (sb_interp_guess()).
  *
  * Return: bits 1 << enum sb_runtime_kind, for cfg_interp_walkers: those of sb_interp_wanted(), or fewer.
  */

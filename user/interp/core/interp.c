@@ -80,6 +80,21 @@ uint32_t sb_interp_wanted(const struct sb_interp *interp)
 	return wanted;
 }
 
+uint32_t sb_interp_guess(const struct sb_interp *interp, const char *program)
+{
+	uint32_t guessed = 0;
+	size_t i, j;
+
+	for (i = 0; !interp->opts.no_frames && sb_runtimes[i]->runtime; i++) {
+		const char *const *names = sb_runtimes[i]->programs;
+
+		for (j = 0; j < SB_RUNTIME_PROGRAMS_MAX && names[j]; j++)
+			if (!strncmp(program, names[j], strlen(names[j])))
+				guessed |= 1u << sb_runtimes[i]->runtime;
+	}
+	return guessed;
+}
+
 uint32_t sb_interp_found_in(struct sb_interp *interp, const struct sb_space_key *key)
 {
 	const struct space *space;

@@ -72,6 +72,10 @@ void sb_interp_free(struct sb_interp *interp);
  * no_frames. */
 uint32_t sb_interp_wanted(const struct sb_interp *interp);
 
+/* Return: the runtimes that a program of this name (without its folder) mostly has, bits 1 << enum
+ * sb_runtime_kind, of sb_interp_wanted(). Nothing is read. Any thread, does not block. */
+uint32_t sb_interp_guess(const struct sb_interp *interp, const char *program);
+
 /* Return: the runtimes that were found in the process by its last look, bits 1 << enum sb_runtime_kind; those
  * that have not begun, and those that are not walked, included. UINT32_MAX: there may be more than are
  * remembered, or it was not looked at. */

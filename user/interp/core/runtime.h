@@ -25,8 +25,9 @@
 #include "interp/core/step.h"
 #include "symbolizer/sb_sym.h"
 
-#define SB_RUNTIME_MARKERS_MAX 4
-#define SB_RUNTIME_ANCHORS_MAX 16
+#define SB_RUNTIME_MARKERS_MAX	4
+#define SB_RUNTIME_PROGRAMS_MAX 3
+#define SB_RUNTIME_ANCHORS_MAX	16
 
 /* A range of addresses of a process: [begin, end). */
 struct sb_range {
@@ -104,6 +105,9 @@ struct sb_runtime_ops {
 	/* Symbols that only files of this runtime define, in .dynsym or .symtab; one of them is
 	 * enough. */
 	const char *markers[SB_RUNTIME_MARKERS_MAX];
+	/* How the names of programs begin that mostly have this runtime; see
+	 * sb_interp_guess(). */
+	const char *programs[SB_RUNTIME_PROGRAMS_MAX];
 
 	/*
 	 * Find out how the interpreter of this process is laid out, and prove it ("self-test" in

@@ -382,6 +382,7 @@ const struct sb_runtime_ops sb_runtime_hotspot = {
 	.needs_all_maps = true,
 	.settles_ns = SB_NS_PER_SEC,
 	.markers = { "gHotSpotVMStructs" },
+	.programs = { "java" },
 	.attach = attach,
 	.detach = sb_runtime_free_state,
 	.describe = describe,

@@ -426,6 +426,7 @@ const struct sb_runtime_ops sb_runtime_lua = {
 	.describes_purely = true,
 	.is_for_any_machine = true,
 	.markers = { "lua_ident" },
+	.programs = { "lua" },
 	.attach = attach,
 	.describe = describe,
 	.step = sb_lua_step,

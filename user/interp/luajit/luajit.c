@@ -401,6 +401,7 @@ const struct sb_runtime_ops sb_runtime_luajit = {
 	.name = "luajit",
 	.is_for_any_machine = true,
 	.markers = { "luaJIT_setmode" },
+	.programs = { "luajit", "nginx", "openresty" },
 	.attach = attach,
 	.detach = sb_runtime_free_state,
 	.describe = describe,

@@ -312,6 +312,7 @@ const struct sb_runtime_ops sb_runtime_perl = {
 	.describes_purely = true,
 	.is_for_any_machine = true,
 	.markers = { "PL_thr_key", "PL_curstackinfo" },
+	.programs = { "perl" },
 	.attach = attach,
 	.detach = sb_runtime_free_state,
 	.describe = sb_perl_describe,

@@ -355,6 +355,7 @@ const struct sb_runtime_ops sb_runtime_php = {
 	.is_for_any_machine = true,
 	.needs_all_maps = true,
 	.markers = { "execute_ex" },
+	.programs = { "php", "apache2", "httpd" },
 	.attach = attach,
 	.look_again = sb_php_find_jit,
 	.describe = sb_php_describe,

@@ -143,6 +143,7 @@ const struct sb_runtime_ops sb_runtime_python = {
 	.is_for_any_machine = true,
 	.settles_ns = SB_NS_PER_SEC,
 	.markers = { "_PyRuntime", "_PyThreadState_Current" },
+	.programs = { "python", "uwsgi" },
 	.attach = attach,
 	.detach = sb_runtime_free_state,
 	.describe = describe,

@@ -222,6 +222,7 @@ const struct sb_runtime_ops sb_runtime_ruby = {
 	.is_for_any_machine = true,
 	.describes_purely = true,
 	.markers = { "ruby_version" },
+	.programs = { "ruby" },
 	.attach = attach,
 	.detach = sb_runtime_free_state,
 	.describe = describe,

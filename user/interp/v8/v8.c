@@ -375,6 +375,7 @@ const struct sb_runtime_ops sb_runtime_v8 = {
 	.is_for_any_machine = true,
 	.needs_all_maps = true,
 	.markers = { SB_V8_MARKER },
+	.programs = { "node" },
 	.attach = attach,
 	.detach = detach,
 	.describe = describe,
