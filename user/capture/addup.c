@@ -28,7 +28,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define WINDOW_SHIFT 16u
+#include "bpf/abi/sb_abi_memory.h"
 
 struct block {
 	struct sb_page fault[SB_ADDUP_PAGES];
@@ -36,10 +36,11 @@ struct block {
 	bool is_todo[SB_ADDUP_PAGES];
 };
 
-/* Return: the pages of a window of 64 KiB. */
+/* Return: the pages of a window; a page may be larger. */
 static uint32_t window_pages(const struct sb_addup *addup)
 {
-	return addup->page_shift < WINDOW_SHIFT ? 1u << (WINDOW_SHIFT - addup->page_shift) : 1;
+	return addup->page_shift < SB_WINDOW_SHIFT ? 1u << (SB_WINDOW_SHIFT - addup->page_shift)
+						   : 1;
 }
 
 static bool is_before(const uint64_t *before, uint32_t i)

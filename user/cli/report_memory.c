@@ -168,7 +168,7 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 			(unsigned long long)stats->nr_not_moved);
 	if (stats->shift)
 		(void)sb_str_addf(list,
-				  "\none in %u windows of 16 pages was followed, so that numbers "
+				  "\none in %u windows of 64 KiB was followed, so that numbers "
 				  "of pages are estimates",
 				  1u << stats->shift);
 }
