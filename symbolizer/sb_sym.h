@@ -377,9 +377,10 @@ struct sb_sym_source {
 	uint32_t build_id_bytes;
 };
 /*
- * Read the mappings of a living process, as sb_symbolizer_seed() does, and call @fn for each
- * executable one, lowest address first. A negative return value of @fn ends it and is returned; @fn
- * must not use @sym. @source is valid during the call, its strings as long as the symbolizer.
+ * Read the mappings of a living process, which lookups know then, as after sb_symbolizer_seed().
+ * Call @fn for each executable one, lowest address first. A negative return value of @fn ends it
+ * and is returned; @fn must not use @sym. @source is valid during the call, its strings as long as
+ * the symbolizer.
  * Return: 0; -EBADMSG (some lines could not be parsed, and @fn was called for the others); -EFBIG
  * (a bound, and @fn may have been called for those before); -ESRCH (no such process); -EACCES;
  * -ETIMEDOUT (reading it blocked); -EIO, -EPROTO (the process that reads for us crashed, or

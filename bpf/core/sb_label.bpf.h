@@ -31,7 +31,8 @@ int sb_labels_take(__u32 slot);
  * sb_labels_find_goroutine() does. Calls sb_interp_start(), and leaves the ID of labels in the key
  * 0. Return: a hash of the value; 0: it has none, or spans do not depend on labels;
  * SB_LABELS_UNSURE: it may have one: its labels cannot be read or are being changed, it runs code
- * of Go outside of a goroutine, or it is a thread of the kernel.
+ * of Go outside of a goroutine, or it is a thread of the kernel. The caller passes the result, also
+ * 0 and SB_LABELS_UNSURE, to sb_span_follow(), which begins and ends spans.
  */
 __u64 sb_labels_span(__u32 slot);
 /*

@@ -235,7 +235,9 @@ int sb_cut_user(__u32 slot, const struct task_struct *task, __u32 status);
  * After sb_begin_task(), for a task that is not running: take its kernel stack, and write its ID
  * into the key. If the stack cannot be read, that is counted (SB_STAT_KSTACK_ERR), and the ID stays
  * 0. Return: 0; -ENOENT: kernel stacks are not asked for, and the ID stays 0. In both cases the
- * sample goes on without a kernel stack: callers ignore the result.
+ * sample goes on without a kernel stack: callers ignore the result. The user stack is taken by
+ * sb_take_asleep(), or once the task is current. Whoever accounts the sample later keeps a copy of
+ * the capture until then.
  */
 int sb_take_kernel_of(struct task_struct *task, __u32 slot);
 /*

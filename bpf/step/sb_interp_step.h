@@ -92,10 +92,12 @@ static __always_inline void sb_interp_mix(struct sb_interp_walk *w, __u64 word)
 }
 
 /*
- * Append a frame, towards the root: the code object @obj, the @position in it (0 if it is not
- * wanted), and @check, a few bits by which the object is recognized if another one is made at its
- * address. Higher bits of both are cut off (SB_WHERE_*_MASK).
- * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH when there are SB_INTERP_FRAMES_MAX.
+ * Append a frame, towards the root: the code object @obj, the @position in it (in the runtime's own
+ * unit; 0 if it is not wanted), and @check, a few bits by which the object is recognized if another
+ * one is made at its address. Higher bits of @position and @check are cut off (SB_WHERE_*_MASK).
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH in w->status when there are
+ * SB_INTERP_FRAMES_MAX already: the frame was not added. step() returns that as it is; native() may
+ * not, because walk->status is not set: it uses sb_step_end(), or goes on without the frame.
  */
 static __always_inline enum sb_step sb_interp_push(struct sb_interp_walk *w, __u64 obj,
 						   __u64 position, __u64 check)

@@ -340,7 +340,9 @@ static __always_inline __u64 hs_in_prologue(__u64 before, __u64 code)
 
 /*
  * Return: how much of a frame exists (enum sb_hotspot_at) after the point in an nmethod where it is
- * complete. @before, @code, @behind: the eight bytes before pc, at pc, and after those
+ * complete: HS_AT_WHOLE unless this is code that is known to change the stack. @before, @code,
+ * @behind: the eight bytes before pc, at pc, and after those. hs_leave() finds the caller by the
+ * result.
  */
 static __always_inline __u64 hs_in_body(__u64 before, __u64 code, __u64 behind)
 {

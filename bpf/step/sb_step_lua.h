@@ -121,7 +121,8 @@ static __always_inline int sb_lua_is_state(struct sb_interp_walk *w, void *mem, 
 	return 1;
 }
 
-/* Continue with the frames of @l, from its innermost one; changes at[]. */
+/* Continue with the frames of @l, which sb_lua_is_state() has accepted, from its innermost one;
+ * changes at[]. If @l cannot be read, it has no frames, and the next step() ends as complete. */
 static __always_inline void sb_lua_enter(struct sb_interp_walk *w, void *mem, __u64 l)
 {
 	w->at[SB_LUA_L] = l;

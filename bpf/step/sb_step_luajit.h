@@ -249,7 +249,9 @@ static __always_inline enum sb_step sb_luajit_begin(struct sb_interp_walk *w, vo
 	return sb_interp_end(w, SB_STACK_COMPLETE); /* SB_INTERP_BY_NATIVE: never called */
 }
 
-/* Return: whether @base is the base of a function's frame on the stack of @l. */
+/* Return: whether @base, from a register that may hold anything, is the base of a function's frame
+ * on the stack of @l, a lua_State that was found; 0 also if that cannot be read. If it is none, the
+ * caller uses the base that the lua_State has in memory. */
 static __always_inline int sb_luajit_is_base(struct sb_interp_walk *w, void *mem, __u64 l,
 					     __u64 base)
 {

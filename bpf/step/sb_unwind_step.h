@@ -412,8 +412,11 @@ static __always_inline int sb_find_fp(const struct sb_walk *walk, const struct s
 }
 
 /*
- * The step for SB_UW_CFA_RA_REG: the return address is in a register, which only a leaf still has.
- * Return: SB_STEP_GO_ON; SB_STEP_END: SB_STACK_NO_RULE if it is no leaf, BAD_PC.
+ * The step for SB_UW_CFA_RA_REG: the return address is in a register, which only a leaf still has:
+ * the one with the DWARF number rule->fp_off. @cfa: the frame's address, from sb_find_cfa(), which
+ * becomes sp; fp stays as it is.
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_NO_RULE, if it is no leaf, or BAD_PC in
+ * walk->status.
  */
 static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
 						   const struct sb_uw_rule *rule, __u64 cfa)

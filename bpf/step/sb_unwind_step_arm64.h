@@ -66,7 +66,7 @@ static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *m
 	return step;
 }
 
-/* Return: whether an instruction is "stp x29, x30, [sp, #-n]!". */
+/* Return: whether an instruction is "stp x29, x30, [sp, #-n]!" with any n. */
 static __always_inline int sb_a64_is_push(__u32 insn)
 {
 	return (insn & 0xffc07fff) == 0xa9807bfd;

@@ -99,10 +99,12 @@ static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, 
 
 /*
  * Set ret->list to the list of the current thread, of its goroutine, or of this CPU's idle task,
- * and ret->value to that of the call that begins or ends. @ctx: the registers there. @slot:
- * SB_SCRATCH_TRACE for functions of the kernel. @above: how many bytes the stack pointer is below
- * that of the caller after the return; not used for functions of Go, where it is always at the
- * return address. Return: 0; -EFAULT: no goroutine runs.
+ * and ret->value to that of the call that begins or ends; other members stay as they are. Needs
+ * nothing but the program's context @ctx: the registers, and the cookie, which says whether it is a
+ * function of Go. @slot: SB_SCRATCH_TRACE for functions of the kernel, any other for those of
+ * programs. @above: how many bytes the stack pointer is below that of the caller after the return:
+ * SB_RETURN_BYTES at the beginning of a function, 0 at its return; not used for functions of Go,
+ * where it is always at the return address. Return: 0; -EFAULT: no goroutine runs.
  */
 static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 above, struct call *ret)
 {

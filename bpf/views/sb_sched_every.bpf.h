@@ -200,7 +200,8 @@ static void leave_unseen(void *ctx, struct task_struct *prev, struct sched_task 
 
 /*
  * A thread comes to its CPU after an unseen wait, which began at @from_ns: find out whether samples
- * are owed for it, and see that their stacks are taken.
+ * are owed for it, and see that their stacks are taken. @st: the state of @next, in which the wait
+ * is over already (from_ns is 0)
  */
 static void arrive_unseen(struct task_struct *next, struct sched_task *st, __u64 from_ns,
 			  __u64 now_ns)

@@ -62,7 +62,8 @@ void sb_elf_free(struct sb_elf *elf);
  */
 int sb_elf_read(const struct sb_elf *elf, uint64_t offset, void *buf, size_t len);
 
-/* Return: the first section of that name or type, valid as long as @elf; NULL: there is none. */
+/* Return: the first section of that name or type (SHT_*), valid as long as @elf; NULL: there is
+ * none. */
 const Elf64_Shdr *sb_elf_section_named(const struct sb_elf *elf, const char *name);
 const Elf64_Shdr *sb_elf_section_typed(const struct sb_elf *elf, uint32_t type);
 /* Return: the section of that number, valid as long as @elf; NULL: there is none. */
@@ -117,7 +118,9 @@ void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, 
 int sb_elf_reader_init_section(struct sb_elf_reader *reader, const struct sb_elf *elf,
 			       const Elf64_Shdr *shdr, size_t record_bytes);
 
-/* Return: the bytes of a record in this file, which depend on its class (32 or 64 bits). */
+/* Return: the bytes of a symbol (Sym), of a relocation with addend (Rela), or of an entry of
+ * .dynamic (Dyn) in this file, which depend on its class (32 or 64 bits): the @record_bytes of a
+ * reader of these. */
 size_t sb_elf_sym_bytes(const struct sb_elf *elf);
 size_t sb_elf_rela_bytes(const struct sb_elf *elf);
 size_t sb_elf_dyn_bytes(const struct sb_elf *elf);

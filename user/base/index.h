@@ -8,6 +8,9 @@
  *			return it.id;
  *	...push to my_array...; sb_index_add(&idx, hash, new_id);
  *
+ * If the last call fails, the element is to be taken off the array again, which sb_index_push()
+ * does. Whoever has an index ends it with sb_index_release().
+ *
  * Also here: the hash function, and interned strings built on the two. Not thread-safe: one thread
  * at a time for each table. No argument is NULL unless a function says so.
  */

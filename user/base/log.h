@@ -2,8 +2,9 @@
 /*
  * Messages to stderr. Library code logs at debug only; the command logs an error once. Thread-safe,
  * but for sb_log_init() and sb_log_to(), which no other thread may call or log beside: a message is
- * one write, whose failure is ignored. Control characters in it, but for newlines and tabs, are
- * shown as '?', as is invalid UTF-8. No pointer is NULL.
+ * one write, whose failure is ignored. Before sb_log_init() the defaults hold, so it need not be
+ * called. Control characters in a message, but for newlines and tabs, are shown as '?', as is
+ * invalid UTF-8. No pointer is NULL.
  */
 #ifndef SB_BASE_LOG_H
 #define SB_BASE_LOG_H
@@ -28,9 +29,9 @@ enum sb_log_level sb_log_max(void);
  * or "debug: " precedes messages of these levels. A long message is cut to 1,023 bytes when there
  * is no memory. */
 void sb_log(enum sb_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Write one message as sb_log() does, with the arguments in @ap, for the print callbacks of
- * libraries. In all messages one newline at the end is taken off before another is added. The
- * caller ends @ap. */
+/* Write one message as sb_log() does, if @level is not beyond sb_log_max(), with the arguments in
+ * @ap, for the print callbacks of libraries. In all messages one newline at the end is taken off
+ * before another is added. The caller ends @ap. */
 void sb_vlog(enum sb_log_level level, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 

@@ -57,7 +57,8 @@ struct sb_addup {
 };
 
 /* Add the pages of @run (start: an address in bytes; nr: pages; kind: SB_PAGE_*), which is not
- * kept, lowest address first, without overlaps. Return: 0 or -ENOMEM. */
+ * kept, lowest address first, without overlaps; SB_ADDUP_PASS may be set in its kind. The sums hold
+ * only after sb_addup_finish(). Return: 0 or -ENOMEM. */
 int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run);
 /* The last run was added: bring the sums up to date. Nothing is to be released; zero the struct to
  * add up again. Return: 0 or -ENOMEM. */

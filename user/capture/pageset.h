@@ -2,8 +2,9 @@
 /*
  * A set of pages of one address space, as bits in blocks of 64 pages: 16 bytes for each block that
  * has a page. A page is given by its number, its address divided by the page size. Used for the
- * pages that were there when a process was first looked at. Internal to capture. Thread: any, one
- * at a time for each set. No pointer may be NULL.
+ * pages that were there when a process was first looked at. Its owner zeroes it, and ends it with
+ * sb_pageset_release(). Internal to capture. Thread: any, one at a time for each set. No pointer
+ * may be NULL.
  */
 #ifndef SB_CAPTURE_PAGESET_H
 #define SB_CAPTURE_PAGESET_H
@@ -24,7 +25,7 @@ struct sb_pageset {
 /* Free the memory; the set is empty then. */
 void sb_pageset_release(struct sb_pageset *set);
 /* Add a page whose number is not less than any that was added, which is not checked; adding one
- * twice does no harm. Return: 0; -ENOMEM: it was not added. */
+ * twice does no harm. Return: 0; -ENOMEM: nothing has changed. */
 int sb_pageset_append(struct sb_pageset *set, uint64_t number);
 /* A move of @nr pages: those from number @from on get the numbers from @to on. No sum of two
  * members may overflow. */

@@ -111,8 +111,10 @@ int sb_resident_mark_kinds(struct sb_resident *resident, uint32_t space);
 
 /* The bound of sb_resident.nr_runs: 64 MiB. Processes beyond are left out. */
 #define SB_RESIDENT_RUNS_MAX ((size_t)4 << 20)
-/* Note which processes have ended, by /proc: those that are gone or zombies, or whose number
- * another process has. */
+/* resident_look.c: note which processes have ended, by /proc: those that are gone or zombies, or
+ * whose number another process has. One of which /proc cannot be read counts as running. The spaces
+ * of those that have ended are marked as by sb_resident_end_space(), and stay until
+ * sb_resident_bury(). */
 void sb_resident_find_ended(struct sb_resident *resident);
 
 #endif

@@ -67,10 +67,11 @@ struct sb_session {
 	struct sb_batch batch;
 };
 
-/* Attach the timer program, if a view has one, to a timer on each sampled CPU that is online.
- * Return: 0; -ENODEV: a CPU that the user asked for is not online; or another negative errno of
- * perf_event_open(2) or attaching; with the cause in opts.reason. Timers attached before remain in
- * `timers`, and are closed with the session. */
+/* Attach the timer program, if a view has one, to a timer on each sampled CPU that is online. The
+ * BPF object was loaded before; called once, by sb_session_start(), which fails with its error.
+ * Return: 0, also if no view has one; -ENODEV: a CPU that the user asked for is not online; or
+ * another negative errno of perf_event_open(2) or attaching; with the cause in opts.reason. Timers
+ * attached before remain in `timers`, and are closed with the session. */
 int sb_session_attach_timers(struct sb_session *session);
 
 /* Add the counters of all CPUs to the SB_STAT_MAX elements at @stat, and those of SB_STAT_FAULTS_NS

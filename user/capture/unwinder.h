@@ -117,7 +117,8 @@ void sb_unwinder_expect_file(struct sb_unwinder *unwinder, int fd, uint32_t tgid
 struct timespec;
 void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *until);
 
-/* Return: the ration that limits how much time goes into reading long lists again. Valid as long as
+/* Return: the ration that limits how much time goes into reading long lists of mappings again, for
+ * the governor, which may have that done less often (sb_thinning_add_ration()). Valid as long as
  * @unwinder. */
 struct sb_ration *sb_unwinder_ration(struct sb_unwinder *unwinder);
 

@@ -39,9 +39,12 @@ void sb_complete_add_all(struct sb_completion *to, const char *values);
  * element is completed. */
 void sb_complete_list(struct sb_completion *to);
 
-/* For sb_opt.complete: add the processes, users, recorded kinds or roots of this machine or program
- * that begin with to->typed, of which, as in sb_complete_list(), only the last element of a list
- * with commas counts. */
+/*
+ * For sb_opt.complete: add those values that begin with to->typed, of which, as in
+ * sb_complete_list(), only the last element of a list with commas counts: process IDs (pids), names
+ * of users (users), kinds that can be recorded (kinds), and the root frames that --by adds to
+ * stacks, such as comm and pid (roots).
+ */
 void sb_complete_pids(struct sb_completion *to);
 void sb_complete_users(struct sb_completion *to);
 void sb_complete_kinds(struct sb_completion *to);
@@ -64,7 +67,8 @@ void sb_complete_counters(struct sb_completion *to);
 void sb_complete_command(struct sb_completion *to);
 void sb_complete_shell(struct sb_completion *to);
 /* For sb_opt.complete and sb_command.complete: leave the value to the shell, by setting
- * to->by_shell to a constant ("files", "directories", "programs", "hosts"); nothing is added. */
+ * to->by_shell to a constant: "files", "directories", "programs" and "hosts", in this order;
+ * nothing is added. */
 void sb_complete_file(struct sb_completion *to);
 void sb_complete_directory(struct sb_completion *to);
 void sb_complete_program(struct sb_completion *to);

@@ -59,8 +59,10 @@ struct sb_record_events {
 /* Return: the events (operands, --from, --to) and expressions (--when, --weight, --value, --key)
  * that the options name. Strings and lists are borrowed from @opts. */
 struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts);
-/* In record_finish.c: check that the options of events go together. @takes_pairs: whether the view
- * is one that takes pairs of events. Return: 0; -EINVAL with @reason, a sentence. */
+/* In record_finish.c: check that the options of events go together, before any event is looked for:
+ * during sb_record_parse() those of the command line (sb_record_events_of()), and for `record`
+ * those of each definition. @takes_pairs: whether the view is one that takes pairs of events.
+ * Return: 0; -EINVAL with @reason, a sentence, which the caller makes part of its own message. */
 int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pairs,
 			  struct sb_reason *reason);
 /* In record_events.c: find the places of events for the view @kind, in opts->probes, whose earlier
