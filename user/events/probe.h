@@ -6,8 +6,9 @@
  * attaches to it.
  *
  * Thread: any, one at a time for each struct sb_probes. Files and processes that are named are read
- * by the calling thread if sb_reader_begin() was not called. Pointers are not NULL unless it says
- * so; only @reason may be in any case, and then no reason is kept.
+ * by the calling thread if sb_reader_begin() was not called; tracefs always is. Pointers are not
+ * NULL unless it says so; only @reason may be in any case, and then no reason is kept. What is
+ * found and compiled belongs to the list.
  *
  * For each event sb_probes_add(), then sb_probes_compile() once, and for pairs
  * sb_probes_compile_keys(); the view attaches; sb_probes_release().

@@ -4,7 +4,7 @@
  * one small file DIR/export/NAME.state, which is replaced as a whole: text, "stackbpf-export 1" and
  * then lines "KEY VALUE"; unknown keys are skipped. Files may be hostile: they are bounded and
  * checked. Thread: any, one at a time for each file. Pointers are not NULL, and nothing that is
- * given is kept.
+ * given is kept. A state holds its texts itself, so that there is nothing to free.
  */
 #ifndef SB_EXPORT_STATE_H
 #define SB_EXPORT_STATE_H
@@ -48,9 +48,10 @@ struct sb_export_state {
 void sb_export_text(char to[SB_EXPORT_TEXT_MAX], const char *text);
 
 /*
- * Parse the @len bytes of a state's file; or read the file @name in the directory @dir_fd. Return:
- * 0; -EBADMSG if it is not a state; -ENOMEM; for a file also -ENOENT and others of I/O. On error
- * *ret_state is untouched.
+ * Parse the @len bytes of a state's file; or read the file @name ("NAME.state") in the directory
+ * @dir_fd, which is DIR/export. Return: 0; -EBADMSG if it is not a state; -ENOMEM; for a file also
+ * -ENOENT of an export that has no state yet, -EBADMSG if it is over 8 KiB, and others of I/O.
+ * On error *ret_state is untouched.
  */
 int sb_export_state_parse(const char *text, size_t len, struct sb_export_state *ret_state);
 int sb_export_state_read(int dir_fd, const char *name, struct sb_export_state *ret_state);

@@ -6,6 +6,9 @@
  * shown in them are replaced (sb_fg_text_clean()), so that a name is found only as it is then.
  * -E2BIG means more than 2^31 bytes of them. Not thread-safe. Pointers are not NULL; a name is @len
  * bytes, without NUL at its end.
+ *
+ * Initialize a map or a set, read its file, ask it about functions, and release it. A map also gets
+ * the colours of further functions, and is written to its file then.
  */
 #ifndef SB_FLAMEGRAPH_ATTRS_H
 #define SB_FLAMEGRAPH_ATTRS_H
@@ -43,8 +46,8 @@ int sb_fg_palette_map_read(struct sb_fg_palette_map *map, const char *path);
  */
 const char *sb_fg_palette_map_get(const struct sb_fg_palette_map *map, const char *name,
 				  size_t len);
-/* Set the colour of a function. @color: "rgb(1,2,3)" or "#rrggbb". Return: 0; -EINVAL if it is not
- * a colour; -ENOMEM; -E2BIG. On error the map is unchanged. */
+/* Set the colour of a function, in place of the one it has. @color: "rgb(1,2,3)" or "#rrggbb".
+ * Return: 0; -EINVAL if it is not a colour; -ENOMEM; -E2BIG. On error no colour has changed. */
 int sb_fg_palette_map_put(struct sb_fg_palette_map *map, const char *name, size_t len,
 			  const char *color);
 /* Write the map, sorted by name, to a file that sb_fg_palette_map_read() can read. The file is

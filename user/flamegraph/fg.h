@@ -60,10 +60,13 @@ int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t
 
 /**
  * sb_fg_add_pair() - add a typed stack of a comparison
+ * @frames: @nr frames as for sb_fg_add_stack(), root first; copied
  * @pair: its weights in both profiles, and the squares of their samples' weights; copied
  *
- * All stacks of a picture must be added this way, or none, which is not checked. Return: as
- * sb_fg_add_stack(): 0, -EINVAL, -E2BIG or -ENOMEM.
+ * All stacks of a picture must be added this way, or none, which is not checked.
+ *
+ * Return: as sb_fg_add_stack(): 0; -EINVAL if @nr is 0; -E2BIG, and no weight was added, but other
+ * stacks can be; -ENOMEM.
  */
 int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr,
 		   const struct sb_tree_pair *pair);

@@ -127,7 +127,8 @@ void sb_fg_complain(struct sb_fg *fg, enum sb_fg_problem problem);
 int sb_fg_take_stack(struct sb_fg *fg, struct sb_tree_frame *frames, size_t nr, double weight);
 
 /* Append the caller of the frame that was added last, or the leaf; ';' in its name becomes ':'.
- * After SB_FG_DEPTH_MAX - 2 frames it is only counted in nr_cut. Return: 0 or -ENOMEM. */
+ * After SB_FG_DEPTH_MAX - 2 frames it is only counted in nr_cut. When @pending, which is that of a
+ * picture, has all frames of a stack, sb_fg_pending_take() adds it. Return: 0 or -ENOMEM. */
 int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_tree_frame *frame);
 /*
  * Add the stack in fg->pending as sb_fg_take_stack() does, below a root frame @root (of kind

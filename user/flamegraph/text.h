@@ -28,7 +28,8 @@ int sb_fg_text_set(struct sb_str *out, const char *s);
 
 /*
  * Parse a weight: all of @s must be a whole or decimal number without sign and exponent, at most
- * 2^63. "5." is valid, ".5" is not. Return: whether it is valid; else *ret_weight is untouched.
+ * 2^63. "5." is valid, ".5" and "" are not. Return: whether it is valid; else *ret_weight is
+ * untouched.
  */
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 

@@ -184,8 +184,9 @@ int sb_profile_copy_row(struct sb_profile *profile, const struct sb_profile *fro
 
 /*
  * Add all rows of @from with their durations, but not its metadata or squares, nor what
- * sb_profile_scale() left out of it. @from may be sealed or not; it is not modified, and not needed
- * afterwards. Return: 0; -ENOMEM; -E2BIG. On error some rows may have been added.
+ * sb_profile_scale() left out of it. @from is another profile, sealed or not; it is not modified,
+ * and not needed afterwards. Return: 0; -ENOMEM; -E2BIG. On error some rows may have been added,
+ * which another call would add once more.
  */
 int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
 

@@ -31,7 +31,8 @@ struct sb_json {
 	int err;
 };
 
-/* An sb_json.put whose arg is a FILE *, which it does not flush. Return: 0 or -EIO. */
+/* An sb_json.put whose arg is a FILE *, which stays the caller's, and which it does not flush.
+ * Return: 0 or -EIO. */
 int sb_json_put_file(void *file, const void *data, size_t len);
 
 /* Open an object or an array, at most 64 in one another, which is not checked: what is written from

@@ -179,8 +179,12 @@ int sb_assembly_push_beyond(struct assembly *assembly, struct sb_object_cache *o
  * sb_assembly_is_left_out() and sb_assembly_push_beyond(). */
 void sb_assembly_find_reason(struct assembly *assembly, struct sb_wait_words *words,
 			     const struct sb_sample_key *key);
-/* Return: whether the sample is left out because it is an idle wait, or its file is unwanted. It is
- * counted in nr_unwanted or idle_weight then. */
+/*
+ * Return: whether the sample is left out because it is an idle wait, or its file is unwanted. Then
+ * its weight is added to idle_weight, or the number of its samples to nr_unwanted, and the caller
+ * takes back what its stacks added to the other figures. Call it once for a sample, after
+ * sb_assembly_find_reason(). @count: key, weight and number of the sample.
+ */
 bool sb_assembly_is_left_out(struct assembly *assembly, struct sb_object_cache *objects,
 			     const struct sb_batch_count *count);
 

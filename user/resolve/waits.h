@@ -44,7 +44,9 @@ struct sb_wait_reason {
 
 /*
  * Return: whether the first glob of some rule matches @name, the name of a frame (sb_frame.name).
- * Rules about user frames are only tried if this is true of one of the frames.
+ * The caller sets sb_wait_frame.is_word to it, and may remember it (struct sb_wait_words).
+ * sb_waits_reason() is called in any case: only the rules about user frames need this to be true of
+ * one of the frames.
  */
 bool sb_waits_is_word(const char *name);
 

@@ -245,8 +245,9 @@ bool sb_run_has_allow_rule(const struct sb_targets *targets);
 
 /*
  * For sinks, in on_readable(): drain, call take() with what was sampled since the last time, and
- * clear the profile unless the sink keeps all. Return: 0; or a negative errno, which the sink
- * returns and which ends the run: the user was told, or run->reason is set.
+ * clear the profile unless the sink keeps all. struct sb_run_sink says what take() may do with it.
+ * Return: 0; or a negative errno, which the sink returns and which ends the run: the user was told,
+ * or run->reason is set, and the profile was not cleared.
  */
 int sb_run_take(struct sb_run *run);
 /*
@@ -259,7 +260,8 @@ int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
 /* Return: when sampling ended; if it has not been stopped yet, the earlier of @now_ns and the time at
  * which the kernel ends it, config->time_ns. CLOCK_MONOTONIC. */
 uint64_t sb_run_end_ns(const struct sb_run *run, uint64_t now_ns);
-/* Return: whether any view has samples so far. The run has begun to sample. */
+/* Return: whether any view has had samples for the profile so far. Those that were not drained yet,
+ * or were left out, do not count. The run has begun to sample. */
 bool sb_run_has_samples(const struct sb_run *run);
 
 /* Return: the CPU time of this process and of its parser and reader processes, in ns, since they

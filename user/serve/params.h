@@ -3,6 +3,9 @@
  * Parameters of a query string: "from=now-1h&tag=service%3Dcar&tag=region%21%3Deu". Not
  * thread-safe: one thread at a time for each struct, since a look-up marks it. Pointers are not
  * NULL.
+ *
+ * Parse a string, look up all names that are known, report what sb_params_unknown() returns, and
+ * release the parameters.
  */
 #ifndef SB_SERVE_PARAMS_H
 #define SB_SERVE_PARAMS_H
@@ -23,9 +26,10 @@ struct sb_params {
 
 /*
  * Parse and decode %XX and "+". @query: copied; may be NULL if @len is 0. A parameter without "="
- * has an empty value. Return: 0; -EINVAL if the encoding is wrong or contains NUL; -E2BIG for more
- * than SB_PARAMS_MAX; -ENOMEM. @params is overwritten; release it in all cases, and use it for
- * nothing else after an error.
+ * has an empty value, and of several with one name all are kept, in their order. Return: 0; -EINVAL
+ * if the encoding is wrong or contains NUL; -E2BIG for more than SB_PARAMS_MAX; -ENOMEM. @params is
+ * overwritten, and what was in it is not freed; release it in all cases, and use it for nothing
+ * else after an error.
  */
 int sb_params_parse(struct sb_params *params, const char *query, size_t len);
 /* Free all names and values, also of a zero-initialized struct; no parameters are left. */

@@ -50,7 +50,8 @@ struct sb_serve {
 /* server.c */
 
 /* Make an error the reply; @why is copied. sb_serve_go_on() sends it. Without memory the connection
- * is closed. The connection is not queued, and no worker has it. */
+ * is closed, and sb_serve_go_on() does nothing. The connection is not queued, and no worker has it.
+ */
 void sb_serve_refuse(struct sb_serve *serve, struct sb_conn *conn, int status, const char *why);
 /* Make a worker's answer the reply. @answer: untrusted, and its texts are terminated here; @fd: the
  * body, or -1, taken over. May evict other connections, for SB_SERVE_BODIES_MAX; without memory the

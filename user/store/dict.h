@@ -147,14 +147,14 @@ int sb_dict_may_add_other(struct sb_dict *dict);
 
 /*
  * Find an entry, or add it: a frame by its name, which is not empty, its module, which may be NULL,
- * its kind and is_unnamed, all copied; a node by the IDs of its parent and its frame; the node of a
- * whole path of @nr frame IDs, root first, where no frames give the root; a set of tags, which are
- * sorted by key and copied; a row by the IDs of its tags and its node. Long names, modules and
- * values are truncated to SB_DICT_NAME_MAX, unless the dictionary is unbounded, and a name of a
- * frame with is_unnamed loses the address in it: "[anon+0x7f0102030405]" becomes "[anon]".
- * Return: 0; -E2BIG if it is new and there is no room, or the owner that is charged has used its
- * share, or for more than SB_DICT_TAGS_MAX tags; -ENOMEM. After an error, parts of the entry may be
- * there.
+ * its kind and is_unnamed, all copied; a node by the IDs of its parent, which is 0 for the root,
+ * and its frame; the node of a whole path of @nr frame IDs, root first, where no frames give the
+ * root; a set of tags, which are sorted by key and copied; a row by the IDs of its tags and its
+ * node. Long names, modules and values are truncated to SB_DICT_NAME_MAX, unless the dictionary is
+ * unbounded, and a name of a frame with is_unnamed loses the address in it: "[anon+0x7f0102030405]"
+ * becomes "[anon]". Return: 0; -E2BIG if it is new and there is no room, or the owner that is
+ * charged (sb_dict_set_owner()) has used its share, or for more than SB_DICT_TAGS_MAX tags;
+ * -ENOMEM. After an error, parts of the entry may be there.
  */
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id);
 int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id);

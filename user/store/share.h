@@ -49,10 +49,12 @@ struct sb_share_owners {
 
 /**
  * sb_share_owner() - find the number of an owner, or give it one
- * @owners: a new owner is added while there is room
- * @tags: tags of samples; `cgroup`, `uid` and `host` tell the owner
+ * @owners: zero-initialized at first; a new owner is added while there is room
+ * @tags: tags of samples; `cgroup`, `uid` and `host` tell the owner, and samples that have none of
+ *	them are one owner; not kept
  *
- * Return: a number below SB_SHARE_OWNERS_MAX; 0 if the owner has no share of its own.
+ * Return: a number below SB_SHARE_OWNERS_MAX; 0 if there was no room for the owner, so that it has
+ * no share of its own.
  */
 uint32_t sb_share_owner(struct sb_share_owners *owners, const struct sb_tag *tags, size_t nr);
 

@@ -163,9 +163,10 @@ struct sb_store_look {
 	void *arg;
 };
 /*
- * Call look->on_file() for every file, the finest level first, and oldest first within a level.
- * What the callbacks get is valid during the call. Return: 0, also if files cannot be read, which
- * info->err tells; -ENOMEM; errors of reading the directories.
+ * Call look->on_file() for every file, the finest level first, and oldest first within a level, and
+ * before it look->on_damaged() for each damaged block of the file, if blocks are read. What the
+ * callbacks get is valid during the call. Return: 0, also if files cannot be read, which info->err
+ * tells; -ENOMEM; errors of reading the directories. After an error only some files were looked at.
  */
 int sb_store_look(struct sb_store *store, const struct sb_store_look *look);
 

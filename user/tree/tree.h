@@ -107,7 +107,8 @@ struct sb_tree_frame {
 	uint8_t kind;
 };
 
-/* Make a tree that has only the root, whose name is "". Return: 0; -ENOMEM, nothing to release. */
+/* Make a tree that has only the root, whose name is ""; what was in *tree is overwritten, not
+ * released. Return: 0; -ENOMEM, nothing to release. */
 int sb_tree_init(struct sb_tree *tree);
 /* Free what the tree holds, also one that is zero-initialized. It can be used again only after
  * sb_tree_init(). */

@@ -267,10 +267,11 @@ int sb_iter_run(const struct bpf_program *iter, struct sb_str *bytes);
  * @program, as a clause for a message, a constant; NULL when no run is possible without it. */
 const char *sb_view_lacks_without(const char *program);
 /* Switch off @program, and the programs that depend on it, in an object of sb_views_open() that is
- * not loaded. When the kernel has refused to load an object, that is destroyed and another one
- * opened, prepared, and told to do without. Return: 0; -ENOENT when no run is possible without the
- * program, and nothing is switched off; or the negative errno of libbpf, when the object was loaded
- * already. */
+ * not loaded. When the kernel has refused to load an object, and sb_view_lacks_without() does not
+ * return NULL, that is destroyed and another one opened, prepared, and told to do without each
+ * program that was refused so far. Return: 0; -ENOENT when no run is possible without the program,
+ * or it is not known, and nothing is switched off; or the negative errno of libbpf, when the object
+ * was loaded already. */
 int sb_view_do_without(struct sampler_bpf *skel, const char *program);
 
 /* Return: whether a sample of the view is an allocation that is still held, as in heap and leak when they

@@ -72,7 +72,9 @@ int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 /* Implement begin(), settle() and pending() of struct sb_view (views/view.h), for views prepared by
  * sb_sched_prepare(); settle() only after sb_sched_prepare_whole(). The first two return a program
- * of @skel, which is an iterator over tasks that the session runs; never NULL. pending() appends
+ * of @skel, which is an iterator over tasks; never NULL. The session calls them when the object was
+ * loaded. It runs that of begin() when all is attached, for waits that began before the run, and
+ * that of settle() before a snapshot and at the end, for waits that are not over. pending() appends
  * the IDs of stacks of waits that are not over; it returns 0, or -ENOMEM or a negative errno of
  * running an iterator, and then nothing is appended. */
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);

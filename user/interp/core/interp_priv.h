@@ -132,9 +132,10 @@ static inline bool sb_interp_wants_labels(const struct sb_interp *interp)
  * full; *ret_space is untouched on error. */
 int sb_interp_make_space(struct sb_interp *interp, const struct sb_space_key *key,
 			 struct space **ret_space);
-/* own: register the destructor of the slot, once, before any thread uses the registry. free: empty
- * the slots of all address spaces and free what was in them, when no other thread uses @interp any
- * more. Without the lock. */
+/* own: register the destructor of the registry's slot SB_SLOT_RUNTIMES, once, before any thread
+ * uses the registry. The destructor takes interp->lock, and the registry borrows @interp until
+ * free. free: empty the slots of all address spaces and free what was in them, when no other thread
+ * uses @interp any more. Both are called without the lock. */
 void sb_interp_own_spaces(struct sb_interp *interp);
 void sb_interp_free_spaces(struct sb_interp *interp);
 /* Detach and free the runtime space->found[@i] of a process; the ones behind it move up. */

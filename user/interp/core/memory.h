@@ -3,7 +3,8 @@
  * Reading the memory of another process, which is not stopped for it (symbolizer/process/reader.h).
  * For the runtimes, and through interp/core/step.h for the walkers. Any thread; one thread at a
  * time for a struct sb_memory with `recent` or `nr_left`. No pointer is NULL but its members. There
- * is nothing to free. Control characters are replaced by '?'.
+ * is nothing to free. Control characters are replaced by '?'. -ESRCH: the process has ended;
+ * -EPERM: we may not read it.
  */
 #ifndef SB_INTERP_MEMORY_H
 #define SB_INTERP_MEMORY_H
@@ -55,8 +56,8 @@ int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64
  * whether they have changed since. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all
  * other failures, and then @dst may be partly overwritten. */
 int sb_memory_read_again(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
-/* Read one number of 8, 4, 2 or 1 bytes. Return: 0; -ESRCH, -EPERM; -EFAULT for all other failures.
- * On error *ret is 0. */
+/* Read one number of 8, 4, 2 or 1 bytes, in the byte order of this machine. Return: 0; -ESRCH,
+ * -EPERM; -EFAULT for all other failures. On error *ret is 0. */
 int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
 int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
 int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);

@@ -50,7 +50,8 @@ struct sb_ruby {
 	uint64_t ids_addr; /* address of the variable with the array of ID names; 0: not found */
 };
 
-/* Find the address of the variable ruby_current_vm_ptr in the process. */
+/* Find the address of the variable ruby_current_vm_ptr in the process. The caller passes it to
+ * sb_ruby_find_main(), which reads the variable. */
 int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr);
 /* Find out how a thread of Ruby 3 or newer finds its execution context: sets by, and ec_got or
  * ec_offset, of @conf; on error they mean nothing. */
@@ -59,8 +60,9 @@ int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf);
  * the VM has not made it yet. */
 int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout, uint64_t vm_addr,
 		      uint64_t *ret_thread);
-/* Find the thread pointer (FS base, tpidr_el0) of a thread, by the address of its
- * rb_thread_t. The caller has set `tsd` of the struct sb_ruby_conf in rt->conf. */
+/* Find the thread pointer (FS base, tpidr_el0) of a thread, by the address of its rb_thread_t, from
+ * sb_ruby_find_main(). The caller has set `tsd` of the struct sb_ruby_conf in rt->conf. The pointer
+ * is what sb_ruby_find_key() and the self-test need. */
 int sb_ruby_find_pointer(struct sb_runtime *rt, const struct sb_ruby_layout *layout,
 			 uint64_t thread, uint64_t *ret_pointer);
 /* For Ruby 2: find the TSD key under which the thread with thread pointer @pointer keeps the value
