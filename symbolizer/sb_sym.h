@@ -197,15 +197,18 @@ void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
 
 /*
  * Read the mappings of a living process from /proc, as of @time_ns. Where events say otherwise, the
- * events win. What a bound or a broken line keeps from being read is counted (sb_sym_stats).
+ * events win. What a bound or a broken line keeps from being read is counted (sb_sym_stats). The
+ * caller is blocked until the mappings are read, or until the reader gives up (process/reader.h).
  * Return: 0; -ESRCH (no such process); -EACCES; -ETIMEDOUT (reading it blocked, now or a short time
  * ago); -EIO, -EPROTO (the process that reads for us crashed, or answered nonsense); -ENOMEM.
  */
 int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
- * Read the mappings of every process in /proc, as of @time_ns (CLOCK_MONOTONIC). Those that vanish
- * or refuse access are skipped. Return: 0; -ENOMEM, and the rest is not read; or the negative errno
- * of opendir(3) for /proc.
+ * Read the mappings of every process in /proc, as of @time_ns (CLOCK_MONOTONIC). Call it when
+ * events are recorded already, so that what is mapped meanwhile comes as an event. Processes that
+ * vanish, refuse access or cannot be read otherwise (-ETIMEDOUT, -EIO, -EPROTO) are skipped.
+ * Return: 0; -ENOMEM: the rest is not read, and what was read stays; or the negative errno of
+ * opendir(3) for /proc.
  */
 int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns);
 /*
@@ -264,10 +267,12 @@ int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *q
 int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 		       const struct sb_sym_query *query);
 /*
- * Find out until when answers stay valid. Return: the first time after @from_ns, up to @to_ns, at
- * which another file was mapped at one of the addresses of @query (dlclose, dlopen); UINT64_MAX
- * when that did not happen, or nothing is known of the process. @query->emit is not called. Very
- * cheap for a process that mapped nothing in that time.
+ * Find out until when answers stay valid in the address space that @tgid has at @from_ns. Return:
+ * the first time after @from_ns, up to @to_ns, at which another file was mapped at one of the
+ * addresses of @query (dlclose, dlopen); UINT64_MAX when that did not happen, or nothing is known
+ * of the process. Only events that were fed before count. An exec in that time is not looked for:
+ * the caller makes sure that @to_ns is not after one. @query->emit is not called. Very cheap for a
+ * process that mapped nothing in that time.
  */
 uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uint64_t from_ns,
 				   uint64_t to_ns, const struct sb_sym_query *query);

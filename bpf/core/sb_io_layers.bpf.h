@@ -39,9 +39,10 @@ struct sb_io_captured {
 bool sb_io_layer_wants(__u32 dir);
 
 /*
- * Capture the current task with both stacks, in SB_SCRATCH_CALL. The events of one system call or
- * page fault that follow one another within 20 us share a capture, unless events of another task on
- * this CPU come in between.
+ * Capture the current task with its kernel stack and its user stack, in SB_SCRATCH_CALL. The events
+ * of one system call or page fault that follow one another within 20 us share a capture, unless
+ * events of another task on this CPU come in between. Nothing is accounted: the caller passes the
+ * capture to sb_account(), or keeps a copy of it to account that later.
  * @ctx: the program's context, for bpf_get_stack(); not NULL
  * @event: enum sb_io_event, the calling program
  * @ret_captured: valid until the next capture of this @event on this CPU. The caller sets
@@ -92,7 +93,8 @@ static __always_inline __u64 sb_io_entry_of(const struct inode *inode)
 	return alias ? alias - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
 }
 
-/* Return: whether the inode (struct inode *) is that of a block device; false for 0. */
+/* Return: whether the inode (struct inode *) is that of a block device; false for 0 and for memory
+ * that cannot be read. A stale @inode may give either answer. */
 static __always_inline bool sb_io_is_block_device(__u64 inode)
 {
 	return (BPF_CORE_READ((const struct inode *)inode, i_mode) & S_IFMT) == S_IFBLK;

@@ -4,7 +4,7 @@
  * implemented in core/sample.bpf.c and refers to the current task. @slot: enum sb_scratch_slot of
  * the calling program; its record is private to this CPU and kind of program, so calls need no
  * lock, and pointers into it are borrowed and valid until the program ends. No pointer that is
- * passed may be NULL, and none is kept. Times are CLOCK_MONOTONIC.
+ * passed may be NULL, and none is kept. Times are CLOCK_MONOTONIC, in nanoseconds.
  *
  * A sample is taken in this order: sb_start_at() or sb_start_in_kernel(); sb_begin(); then, if the
  * event is still wanted, sb_take_stacks(); the view's fields of the key; sb_account().
@@ -284,9 +284,10 @@ struct sb_capture *sb_capture_of(__u32 slot);
 void sb_spent(__u64 since_ns);
 
 /*
- * For programs that take a fraction of a microsecond and run often, of which one run in 16 is
- * measured and stands for all: call it first. Return: the time to pass to sb_spent_end(); 0: this
- * run is not measured. In core/thin.bpf.c.
+ * Begin to measure the time that this BPF program takes. For programs that take a fraction of a
+ * microsecond and run often, of which one run in 16 is measured and stands for all: call it first.
+ * Return: the time now, or 0 when this run is not measured. The program passes either to
+ * sb_spent_end() at its end. In core/thin.bpf.c.
  */
 __u64 sb_spent_begin(void);
 /* At the end of such a program: count the time since sb_spent_begin(), which returned @since_ns, as

@@ -155,7 +155,8 @@ int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr);
 /*
  * Return: the number of the epoch of capture.now_ns of the record @s. What is remembered of walks
  * counts for one epoch of about a second: less than SB_UWPOOL_REST_NS (user/capture/uwpool.h),
- * after which the number of a list of mappings may be another list's.
+ * after which the number of a list of mappings may be another list's. Whoever remembers something
+ * stores this number with it, and does not use it if the number is another one by then.
  */
 static __always_inline __u32 sb_unwind_epoch(const struct sb_scratch *s)
 {

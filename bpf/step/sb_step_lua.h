@@ -367,8 +367,8 @@ static __always_inline enum sb_step sb_lua_call(struct sb_interp_walk *w, void *
 							 : SB_STEP_GO_ON;
 }
 
-/* One round of the search for lua_State, or one CallInfo, whichever is due. Return: as said at the
- * top. */
+/* Take one round of the search for lua_State, or walk one CallInfo and push its frame to @w,
+ * whichever is due. native() has set w->has_steps before. Return: as said at the top. */
 static __always_inline enum sb_step sb_lua_step(struct sb_interp_walk *w, void *mem)
 {
 	if (w->at[SB_LUA_SEARCH])

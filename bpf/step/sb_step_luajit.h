@@ -505,7 +505,9 @@ static __always_inline void sb_luajit_find_cframe(struct sb_interp_walk *w, stru
  * Return: whether @walk stands in the interpreter's code (at[SB_LUAJIT_IS_VM], set by native()) and
  * its C frame is complete and begins at sp: the frame is the one that the C frame before linked to,
  * or its lua_State links back to it. 0 otherwise, also in prologue, epilogue, helpers and traces,
- * or when memory cannot be read. It changes nothing but w->fault_addr.
+ * or when memory cannot be read. It changes nothing but w->fault_addr. Only native() calls it: if
+ * the frame is whole, the table's rule moves @walk to the caller; if not, native() searches for the
+ * C frame.
  */
 static __always_inline int sb_luajit_is_whole(struct sb_interp_walk *w, struct sb_walk *walk,
 					      void *mem)

@@ -117,7 +117,8 @@ static __always_inline const struct sb_perl_conf *sb_perl_conf(const struct sb_i
 	return (const struct sb_perl_conf *)w->conf.word;
 }
 
-/* Return: a hash of the two words, of as many bits as CHECK has. */
+/* Return: a hash of the two words, of as many bits as CHECK (sb_abi_interp.h) has, by which a
+ * frame's object is told from another one that is made at its address later. */
 static __always_inline __u64 sb_perl_hash(__u64 a, __u64 b)
 {
 	return ((a ^ b * 0x9e3779b97f4a7c15ull) * 0xc2b2ae3d27d4eb4full) >> 53;

@@ -244,7 +244,12 @@ static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, st
 	ret->until_ns = until_ns;
 }
 
-/* Return: whether --min or --max may say otherwise of a part that has taken @ns when it ends. */
+/*
+ * Return: whether it is not known yet if --min and --max will want a part of a wait that is still
+ * open and has taken @ns so far: it is shorter than --min, or --max is given, with which no open
+ * part is decided, however long it is. A snapshot does not account such a part; the end of the run
+ * does not ask.
+ */
 static bool is_undecided(__u64 ns)
 {
 	return ns < cfg_sched_min_ns || cfg_sched_max_ns != ~0ull;
@@ -269,9 +274,10 @@ static __u64 decided_until(const struct sched_task *st, __u64 from_ns, __u64 now
 }
 
 /*
- * Account one part of a wait, which was in @state (enum sb_task_state). @capture: the capture of
- * @slot (enum sb_scratch_slot), with identity and stacks; @weight: nanoseconds that are accounted;
- * @ns: how long the whole part took, for --distr.
+ * Account one part of a wait, which was in @state (enum sb_task_state). The caller has applied the
+ * filters before, by passes(). @capture: the capture of @slot (enum sb_scratch_slot), with identity
+ * and stacks; @weight: nanoseconds that are accounted; @ns: how long the whole part took, for
+ * --distr.
  */
 static void account_part(struct sb_capture *capture, __u32 slot, __u32 state, __u64 weight,
 			 __u64 ns)

@@ -10,8 +10,9 @@
  * Where the kernel has that tracepoint, user space may switch --every on and off during the run, to
  * reduce the cost. A wait is treated until its end as it was when it began.
  *
- * Everything runs in BPF programs of sched.bpf.c, at a switch of threads. No pointer may be NULL
- * unless it says so, and none is kept. Times are CLOCK_MONOTONIC, in nanoseconds.
+ * Everything runs in BPF programs of sched.bpf.c, at a switch of threads or where a system call
+ * returns. Unless a contract says otherwise, no pointer may be NULL, and what is lost or left out
+ * is counted where that happens. No pointer is kept. Times are CLOCK_MONOTONIC, in nanoseconds.
  */
 #ifndef SB_SCHED_EVERY_BPF_H
 #define SB_SCHED_EVERY_BPF_H
@@ -123,10 +124,13 @@ static void begin_paying(struct task_struct *next, struct sched_task *st)
 }
 
 /*
- * Take the user stack of the current task and account what it owes, which is nothing then. @ctx: of
- * the program, for the stacks. @is_same: it has not run in user mode since the wait, so that its
- * user stack is still that of the wait; if not, samples have a user stack that says so
- * (SB_STACK_RAN).
+ * Take the user stack of @task, the current one, and account what it owes, with the kernel stack
+ * that begin_paying() has taken. To be called after begin_paying(), which is only used where the
+ * kernel has no tracepoint at the end of the switch, and while @st owes something; it owes nothing
+ * afterwards. If the task is not asked for any more, or the run is over, what it owes is dropped,
+ * and not counted as lost. @ctx: of the program, for the stacks. @is_same: it has not run in user
+ * mode since the wait, so that its user stack is still that of the wait; if not, none is taken, and
+ * samples have a user stack that says so (SB_STACK_RAN).
  */
 static void end_paying(void *ctx, struct task_struct *task, struct sched_task *st, bool is_same)
 {
@@ -146,9 +150,14 @@ static void end_paying(void *ctx, struct task_struct *task, struct sched_task *s
 	pay(capture, SB_SCRATCH_SWITCH, &st->owed);
 }
 
-/* The current thread @prev leaves its CPU again before the stacks of the samples that it owes were
- * taken. Take them now, and account the samples; it owes nothing then. @ctx: of the program, for
- * the stacks. */
+/*
+ * The current thread @prev leaves its CPU again before the stacks of the samples that it owes were
+ * taken. Account the samples now. Where the kernel has no tracepoint at the end of the switch, that
+ * is by end_paying(), with SB_STACK_RAN if the user registers have changed since the wait. Where it
+ * has one, the samples have no stacks; then, if @prev is not asked for, it owes them still.
+ * Otherwise it owes nothing afterwards. The caller has checked is_owing(), and calls it before it
+ * begins the next wait. @ctx: of the program, for the stacks.
+ */
 static void pay_late(void *ctx, struct task_struct *prev, struct sched_task *st)
 {
 	struct sb_capture *capture;

@@ -298,8 +298,10 @@ static inline bool sb_die_has_ranges(const struct sb_die *die)
 	return sb_die_has(die, ATTR_RANGES) || sb_die_has(die, ATTR_HIGH_PC);
 }
 /*
- * Read the DIE at @ref, and find its unit, whose abbreviations are loaded for it. *@ret_unit is set
- * on success only. Return: 0, -EBADMSG, -EFBIG, -ENOMEM.
+ * Read the DIE at @ref, an offset in the .debug_info of a file, as sb_die_origin() gives it. Find
+ * its unit, whose abbreviations are loaded for it; sb_die_string() and the like need the unit to
+ * read the DIE's attributes. *@ret_unit is set on success only. Return: 0, -EBADMSG, -EFBIG,
+ * -ENOMEM.
  */
 int sb_die_at(struct sb_die_ref ref, struct sb_unit **ret_unit, struct sb_die *ret_die);
 /*

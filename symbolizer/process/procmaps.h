@@ -18,6 +18,8 @@
  * its mappings are known. Addresses are those of the process; @pgoff is the offset in the file, in
  * bytes. Times are CLOCK_MONOTONIC, nanoseconds; in lookups the time of the sample.
  *
+ * A pointer to a generation is borrowed, and valid until the next event, seeding or forget.
+ *
  * No pointer is NULL unless a contract says so. Thread: one at a time for each struct sb_procmaps
  * and its generations.
  */

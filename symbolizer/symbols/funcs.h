@@ -51,7 +51,8 @@ int sb_funcs_init(struct sb_parser_seat *seat, const struct sb_elf *elf,
 /* Free the list; it is empty then. Accepts an object of zeroes, which has no functions. */
 void sb_funcs_release(struct sb_funcs *funcs);
 
-/* Return: whether an entry covers @addr; if not, *@ret_func is untouched. */
+/* Find the entry that covers @addr, an ELF virtual address. Return: whether there is one; if not,
+ * *@ret_func is untouched. */
 bool sb_funcs_find(const struct sb_funcs *funcs, uint64_t addr, struct sb_func *ret_func);
 
 /**

@@ -127,8 +127,9 @@ size_t sb_module_header_bytes(const struct sb_module *mod);
 
 /*
  * Fill in symbols, debug_path, unwind, has_dwarf, build_id and build_id_bytes of @source. Symbols
- * are loaded for it, so call sb_module_settle() after it. Its strings are constants, or live as
- * long as opts.strings. Without memory the source of symbols is "none".
+ * are loaded for it, so call sb_module_settle() after it, which reduces the charge of the budget to
+ * what is held. Its strings are constants, or live as long as opts.strings. Without memory the
+ * source of symbols is "none".
  */
 void sb_module_source(struct sb_module *mod, struct sb_sym_source *source);
 

@@ -37,7 +37,7 @@ void sb_plt_bounds(const struct sb_elf *elf, uint64_t *ret_start, uint64_t *ret_
  * pread(2). On error *@ret_plt is untouched.
  */
 int sb_plt_new(const struct sb_elf *elf, struct sb_plt **ret_plt);
-/* Free the stubs. Accepts NULL. */
+/* Free the stubs. Names that sb_plt_name() appended are copies, and stay. Accepts NULL. */
 void sb_plt_free(struct sb_plt *plt);
 
 struct sb_plt_stub {

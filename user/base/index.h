@@ -8,8 +8,8 @@
  *			return it.id;
  *	...push to my_array...; sb_index_add(&idx, hash, new_id);
  *
- * If the last call fails, the element is to be taken off the array again, which sb_index_push()
- * does. Whoever has an index ends it with sb_index_release().
+ * The caller zeroes a table before its first use, and ends it with sb_index_release(). If
+ * sb_index_add() fails, the element has to be taken off the array again; sb_index_push() does that.
  *
  * Also here: the hash function, and interned strings built on the two. Not thread-safe: one thread
  * at a time for each table. No argument is NULL unless a function says so.
@@ -54,7 +54,8 @@ struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index
 	     it = sb_index_next(index, it))
 
 /* Remember that element @id, not SB_INDEX_NONE, has hash @hash; what is added twice is found twice.
- * Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed. */
+ * Return: 0; -ENOMEM, or -E2BIG beyond 3/4 of 2^31 elements: nothing has changed, and the caller
+ * removes the element from its array again, as sb_index_push() does. */
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
 /* Append an element to the array @v, whose indexes are the IDs, and remember it: sb_vec_push() and
  * sb_index_add() in one. Return: 0; -ENOMEM or -E2BIG: neither has changed. */

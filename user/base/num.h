@@ -60,7 +60,8 @@ typedef SB_VEC(uint64_t) sb_vec_u64;
 /*
  * Parse a list of numbers and ranges such as "1,2,5-7", which is also the kernel's format of CPU
  * lists, and append it, in this order and with duplicates, to @list, which is zeroed or has numbers
- * already, and may have 65,536 in all. @max: the largest number allowed
+ * already, and may have 65,536 in all. The caller ends @list with sb_vec_release(). @max: the
+ * largest number allowed
  * Return: 0; -EINVAL, also for an empty text and for a range that descends; -ERANGE: beyond @max;
  * -E2BIG: too many; -ENOMEM. The list is as before on failure.
  */

@@ -62,7 +62,7 @@ bool sb_newsbox_is_due(struct sb_newsbox *box, uint64_t now_ns);
 /* Take all records, oldest first, if they are due, whether sb_newsbox_is_due() was asked or not;
  * else none. @now_ns: CLOCK_MONOTONIC. The caller ends the list with sb_vec_release(). */
 sb_news_list sb_newsbox_take(struct sb_newsbox *box, uint64_t now_ns);
-/* Return: how many records were dropped so far. */
+/* Return: how many records were dropped so far, because the queue was full or memory was short. */
 uint64_t sb_newsbox_nr_lost(struct sb_newsbox *box);
 
 #endif

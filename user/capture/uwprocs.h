@@ -95,8 +95,8 @@ bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uin
  * no interpreter. */
 bool sb_uwprocs_is_plain(const struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 
-/* Build all missing tables of the files of a process whose list is published. May take seconds.
- * Errors are ignored: the BPF side asks for what is missing. */
+/* Build all missing tables of the files of a process whose list is published; does nothing if none
+ * is. May take seconds. Errors are ignored: the BPF side asks for what is missing. */
 void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid);
 
 /* Return: whether a list of @tgid is published. */

@@ -24,12 +24,17 @@ struct sb_walkers;
  * sb_walkers_choose() - find out which walkers a session needs at its start
  * @opts: those of the session
  *
- * Chooses all if the view of the session cannot replace its program. If the session samples only processes that are
- * given by process ID, it looks at their mappings (sb_interp_look()); when one of them has not run for ten seconds, or
- * half a second has passed, it chooses all, so it takes that and one look at most. If no process is given by its ID,
- * there is no command, and the session is not lasting, it goes by the names of all programs that run (sb_interp_guess()).
+ * Chooses all if the view of the session cannot replace its program. If the session samples only
+ * processes that are given by process ID, 16 at most, it looks at their mappings
+ * (sb_interp_look()); when one of them has not run for ten seconds, or cannot be looked at, or half
+ * a second has passed, it chooses all, so it takes that and one look at most. If no process or
+ * thread is given by its ID, there is no command, and the session is not lasting, it goes by the
+ * names of all programs that run (sb_interp_guess()). In all other cases it chooses all.
  *
- * Return: bits 1 << enum sb_runtime_kind, for cfg_interp_walkers: those of sb_interp_wanted(), or fewer.
+ * The caller sets cfg_interp_walkers to the result, and then loads the program. If the result is
+ * not all walkers, sb_walkers_new() comes next, so that sb_walkers_need() can load the others.
+ *
+ * Return: bits 1 << enum sb_runtime_kind: those of sb_interp_wanted(), or fewer.
  */
 uint32_t sb_walkers_choose(const struct sb_session_opts *opts);
 

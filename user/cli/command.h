@@ -38,8 +38,9 @@ bool sb_command_find(const char *name, struct sb_command *ret_command);
 /* Log that there is no such command, with the nearest name. Return: SB_EXIT_USAGE. */
 int sb_command_unknown(const char *name);
 
-/* For sb_command.run: run the command of this name with the words @argv, which end with NULL. Both
- * are used during the call only. Return: the exit status for main(); errors were logged. */
+/* For sb_command.run: run the command of this name; sb_command.summary says what it does. @argv:
+ * the words after the name of the command, which is not among them, and a NULL. Both are used
+ * during the call only. Return: the exit status for main(); errors were logged. */
 int sb_cmd_view(const struct sb_command *command, char **argv);
 int sb_cmd_record(const struct sb_command *command, char **argv);
 int sb_cmd_query(const struct sb_command *command, char **argv);
