@@ -9,9 +9,11 @@
  *				"command": what follows "--" is a command line; or "none"
  *	WORD[<Tab>DESCRIPTION]	a possible completion of the word; any number of lines
  *
- * All functions add to the answer in @to, and report errors in to->err only, after which they add
- * nothing more. What they cannot read, such as a file of /proc, is not completed. Who made @to
- * frees to->answers by sb_str_release(). Pointers are not NULL unless it says so. One thread.
+ * All functions add to the answer in @to, and keep nothing. They report errors, which can only be
+ * -ENOMEM, in to->err, after which they add nothing more. KIND is to->by_shell: functions that add
+ * lines leave it as it is. What they cannot read, such as a file of /proc, is not completed. Who
+ * made @to writes out the answer, and frees to->answers by sb_str_release(). Pointers are not NULL
+ * unless it says so. One thread.
  */
 #ifndef SB_CLI_COMPLETE_H
 #define SB_CLI_COMPLETE_H

@@ -6,12 +6,14 @@
  * attaches to it.
  *
  * Thread: any, one at a time for each struct sb_probes. Files and processes that are named are read
- * by the calling thread if sb_reader_begin() was not called; tracefs always is. Pointers are not
- * NULL unless it says so; only @reason may be in any case, and then no reason is kept. What is
- * found and compiled belongs to the list.
+ * by the calling thread if sb_reader_begin() was not called, and else by its reader processes;
+ * tracefs is always read by the calling thread. Pointers are not NULL unless it says so; that
+ * includes @reason, which is zeroed before its first use. What is found and compiled belongs to the
+ * list.
  *
- * For each event sb_probes_add(), then sb_probes_compile() once, and for pairs
- * sb_probes_compile_keys(); the view attaches; sb_probes_release().
+ * A struct sb_probes begins zeroed, with the members that are "In" set. For each event
+ * sb_probes_add(), then sb_probes_compile() once, and for pairs sb_probes_compile_keys(); the view
+ * attaches; sb_probes_release(), also after an error.
  */
 #ifndef SB_EVENTS_PROBE_H
 #define SB_EVENTS_PROBE_H
@@ -119,8 +121,8 @@ struct sb_probes {
  * Return: 0; -EINVAL (misspelled; more than SB_PROBES_MAX places); -ENOENT (no such file, function,
  * tracepoint, probe); -ENOEXEC (not an ELF file); -ESRCH (no such process); -EACCES, -EPERM (no
  * privilege); -EOPNOTSUPP (this kernel cannot); -ENOMEM; or another negative errno of reading a
- * file or tracefs. All with @reason; after an error the list may have a part of the places, and
- * more can be added.
+ * file or tracefs. All with @reason, but -ENOMEM may be without. After an error the list may have a
+ * part of the places, and more can be added.
  */
 int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason);
 

@@ -56,10 +56,13 @@ void sb_probes_drop_jumps(struct sb_probes *probes, size_t first);
  * or another negative errno of finding the file. */
 int sb_library_of_mapping(uint32_t tgid, const char *path, uint64_t ino, char **ret_path);
 
-/* library.c: find the file of a program or library that was named by its path or by a word such as
- * "c". @ret_path: a path that we can open, freed by the caller with free(); undefined on error.
- * Return: 0; -ENOENT if there is none, -ESRCH if there is no process to->tgid, -ENOMEM, or another
- * negative errno of reading a file, with to->reason. */
+/* library.c: find the file of a program or library that to->spec->file names by its path, as
+ * process to->tgid sees it, or by a word such as "c". A word is looked up in what this process
+ * maps, unless to->tgid is 0, then in the dynamic linker's cache, then in PATH. @ret_path: a path
+ * for us to open, where a file that was named by its path may be missing; freed by the caller with
+ * free(); undefined on error. Return: 0; -ENOENT if there is none; -ESRCH if there is no process
+ * to->tgid; -ENOMEM; or another negative errno of reading a file. All with to->reason, but -ENOMEM
+ * may be without. */
 int sb_library_find(struct sb_resolving *to, char **ret_path);
 
 /* library.c: Return: whether process @tgid maps the file that is open as @fd, whose path is @path,

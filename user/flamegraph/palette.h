@@ -68,7 +68,8 @@ void sb_fg_palette_release(struct sb_fg_palette *palette);
 void sb_fg_palette_class(const struct sb_fg_palette *palette, const char *name,
 			 enum sb_fg_kind kind, uint32_t level, char ret[SB_FG_CLASS_LEN_MAX]);
 
-/* Append the CSS rules of all classes, in light colours or in dark ones. */
+/* Append the CSS rules of all classes, in light colours or in dark ones: for a style sheet, where
+ * the dark ones stand in a media query. */
 int sb_fg_palette_add_css(const struct sb_fg_palette *palette, bool is_dark, struct sb_str *out);
 /*
  * Append the rules for the viewer: [[kinds, "regex", first letter (0: a), number of shades], ...]

@@ -97,7 +97,8 @@ SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
 /*
  * Intern a frame: find one without an attribute that is equal in all members but `attr`, which is
- * ignored, or add it. Return: 0 and the ID of the frame; -ENOMEM; -E2BIG.
+ * ignored, or add it. Its strings, which the profile need not know, are copied. Return: 0 and the
+ * ID of the frame; -ENOMEM; -E2BIG.
  */
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 
@@ -255,8 +256,8 @@ uint64_t sb_profile_weight_of(const struct sb_profile *profile, size_t nr);
 /* Return: the frame with this ID, which is not checked; valid until a frame is added or the profile
  * is freed. */
 const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id);
-/* Return: the attribute that frame @id shows, valid until one is added or the profile is freed; one
- * of kind SB_ATTR_NONE if it shows none. */
+/* Return: the attribute that the frame with this ID, which is not checked, shows, valid until one
+ * is added or the profile is freed; one of kind SB_ATTR_NONE if it shows none. */
 const struct sb_attr *sb_profile_attr_at(const struct sb_profile *profile, uint32_t id);
 /* Return: row @i, whose `frames` points into the profile. Its log2_ns is 0. */
 struct sb_row sb_profile_row_at(const struct sb_profile *profile, size_t i);

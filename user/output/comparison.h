@@ -77,8 +77,9 @@ const char *sb_comparison_unit(const struct sb_comparison *comparison);
 /* Return: the metadata @key of @side, SB_TREE_A or SB_TREE_B; 0 if it is missing or no number. */
 uint64_t sb_comparison_fact(const struct sb_comparison *comparison, int side, const char *key);
 /*
- * Return: the unit of values for SB_DIFF_RATE: "cpu": fraction of one CPU; "cpus": of all CPUs;
- * "s": the unit per second.
+ * Return: the unit of values if comparison->diff.norm is SB_DIFF_RATE, a constant; else it means
+ * nothing. "cpu": fraction of one CPU; "cpus": of all CPUs; "s": the unit of the weights per
+ * second.
  */
 const char *sb_comparison_rate(const struct sb_comparison *comparison);
 

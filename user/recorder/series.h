@@ -54,8 +54,9 @@ void sb_series_begin(struct sb_series_table *table, struct sb_processes *process
 		     struct sb_interp *interp);
 /*
  * Return: the bits SB_BY_* of the fields of sb_sample_key that sb_series_of() reads, so that the
- * BPF side must fill them in and count samples that differ by them apart. Set by the options; may
- * be called before sb_series_begin().
+ * BPF side must fill them in and count samples that differ by them apart: for sb_run_sink.by, which
+ * is read before the BPF programs are loaded. Set by the options; may be called before
+ * sb_series_begin().
  */
 uint32_t sb_series_by(const struct sb_series_table *table);
 

@@ -2,10 +2,11 @@
 /*
  * The sample under work. An assembly collects the frames of one sample, root first. It is passed to
  * every function that adds to the sample, next to the caches that the function uses, so that a
- * signature tells what a function can change. resolve.c takes a batch apart into samples,
- * assembly.c appends frames, stack.c resolves one stack, merge.c puts interpreter frames into it,
- * beyond.c adds what a sample has beyond its stacks. Internal to resolve; not thread-safe. No
- * argument is NULL unless a function says so. Functions that return an int return 0, -ENOMEM, or
+ * signature tells what a function can change. resolve.c takes a batch apart into samples, for each
+ * of which it empties the assembly, has its frames pushed, and adds them to the profile as one
+ * stack. assembly.c appends frames, stack.c resolves one stack, merge.c puts interpreter frames
+ * into it, beyond.c adds what a sample has beyond its stacks. Internal to resolve; not thread-safe.
+ * No argument is NULL unless a function says so. Functions that return an int return 0, -ENOMEM, or
  * -E2BIG when the profile is full, unless they say otherwise. After an error the sample is given
  * up: frames pushed before remain.
  */
@@ -108,8 +109,9 @@ int sb_assembly_push_frame(struct assembly *assembly, const struct sb_frame *fra
 int sb_assembly_push(struct assembly *assembly, const char *name, enum sb_frame_kind kind);
 int sb_assembly_push_attr(struct assembly *assembly, const struct sb_attr *attr);
 int sb_assembly_push_mark(struct assembly *assembly, enum sb_attr_kind kind, const char *text);
-/* Push @nr frames that the profile knows, by their IDs; @ids may be NULL if @nr is 0. Return: 0;
- * -ENOMEM, and none is pushed. */
+/* Push @nr frames that the profile knows, by their IDs, root first. @ids: copied, so not a part of
+ * assembly->frames, which may be moved; may be NULL if @nr is 0. Return: 0; -ENOMEM, and none is
+ * pushed. */
 int sb_assembly_push_ids(struct assembly *assembly, const uint32_t *ids, size_t nr);
 /* Move the last frame to index @to of the frames; those from there on move up. There is at least
  * one frame. */

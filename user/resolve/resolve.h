@@ -31,8 +31,9 @@ struct sb_resolver;
 extern const char *const sb_root_names[SB_ATTR_CONTAINER + 1];
 /*
  * Return: the bits SB_BY_* of the fields that the BPF side must fill in sb_sample_key, because the
- * root frame @root shows them: SB_BY_THREAD, _CPU or _CGROUP; 0 if every key has them. @root:
- * SB_ATTR_COMM to SB_ATTR_CONTAINER.
+ * root frame @root shows them: SB_BY_THREAD, _CPU or _CGROUP; 0 if every key has them. Those of all
+ * root frames together are for sb_session_opts.by. @root: SB_ATTR_COMM to SB_ATTR_CONTAINER, which
+ * is not checked. Any thread.
  */
 uint32_t sb_root_by(enum sb_attr_kind root);
 

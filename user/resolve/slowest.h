@@ -24,8 +24,9 @@ struct sb_slowest {
 	size_t nr;
 };
 
-/* Add a call, unless as many as there is room for are slower, or as slow; the fastest one is
- * dropped if there is no room. @call and @frames are copied. Return: 0, also if it was not added;
+/* Add a call, unless SB_LATENCY_SLOWEST_MAX others are slower, or as slow; the fastest one is
+ * dropped if there is no room. @frames: @nr_frames IDs of the profile, root first. @call and
+ * @frames are copied; sb_slowest_release() frees the copies. Return: 0, also if it was not added;
  * -ENOMEM, and the list is as before. */
 int sb_slowest_add(struct sb_slowest *slowest, const struct sb_object_call *call,
 		   const uint32_t *frames, size_t nr_frames);

@@ -3,9 +3,10 @@
  * The addresses that workers answer. To add one, write a function and add a row to routes.c. The
  * functions sb_api_*() write the body of an answer to asked->json or asked->out. They return 0;
  * -EINVAL after sb_asked_fail(), which has set what the client is told; or -ENOMEM or another
- * negative errno of I/O, of which the worker makes an error for the client. Not thread-safe; runs
- * in a worker process, but for sb_route_find() and sb_route_at(), which the front calls, too.
- * Pointers are not NULL; nothing is kept beyond the answer.
+ * negative errno of I/O, of which the worker makes an error for the client. After an error it
+ * discards what was written of the body. Not thread-safe; runs in a worker process, but for
+ * sb_route_find() and sb_route_at(), which the front calls, too. Pointers are not NULL; nothing is
+ * kept beyond the answer.
  */
 #ifndef SB_SERVE_ROUTES_H
 #define SB_SERVE_ROUTES_H
@@ -75,10 +76,11 @@ int sb_api_flame(struct sb_asked *asked);
 int sb_api_diff(struct sb_asked *asked);
 /* /api/profile: the profile of a query as a file in `format`, pprof by default. */
 int sb_api_profile(struct sb_asked *asked);
-/* /render and /render-diff: the call tree of one query, or of two compared, in the form of
- * Pyroscope and by its parameters: query, from and until, or leftQuery, leftFrom, leftUntil,
- * rightQuery, rightFrom, rightUntil; both have max-nodes. The body goes to asked->json. */
+/* /render: the call tree of one query, in the form of Pyroscope and by its parameters: query, from,
+ * until and max-nodes. The body goes to asked->json. */
 int sb_api_render(struct sb_asked *asked);
+/* /render-diff: the call trees of two queries compared, in the same way: leftQuery, leftFrom,
+ * leftUntil, rightQuery, rightFrom, rightUntil and max-nodes. The body goes to asked->json. */
 int sb_api_render_diff(struct sb_asked *asked);
 /* /metrics, without parameters: figures of the store, the server and exports for Prometheus. */
 int sb_api_metrics(struct sb_asked *asked);

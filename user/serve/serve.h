@@ -63,8 +63,9 @@ int sb_serve_new(const struct sb_serve_opts *opts, struct sb_serve **ret_serve);
  * server until sb_serve_free(). */
 const char *sb_serve_url(const struct sb_serve *serve);
 /*
- * Call confine_front(), then serve until SIGINT or SIGTERM, which stays pending. A request for
- * which no worker can be forked gets status 503. Return: 0 after a signal; the negative errno of
+ * Call confine_front(), which drops privileges, then serve until SIGINT or SIGTERM. sb_serve_new()
+ * has blocked both; the signal stays pending, and the caller need not take it. A request for which
+ * no worker can be forked gets status 503. Return: 0 after a signal; the negative errno of
  * confine_front() or epoll_wait(2). Then only sb_serve_free() is left.
  */
 int sb_serve_run(struct sb_serve *serve);

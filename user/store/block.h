@@ -101,7 +101,8 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
  */
 int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
 		    struct sb_block *ret_block);
-/* Free what the block owns, with all strings, and zero it; a zeroed one is allowed. */
+/* Free what the block owns, with all strings, and zero it; a zeroed one is allowed. After an error
+ * of sb_block_decode() there is nothing to release. */
 void sb_block_release(struct sb_block *block);
 
 #endif

@@ -33,7 +33,8 @@ extern const struct sb_level sb_levels[SB_STORE_LEVELS];
 int64_t sb_level_begin(size_t level, int64_t time_s);
 /* Set @name to the path of the file that contains @time_s, relative to the store's directory. */
 void sb_level_file(size_t level, int64_t time_s, char name[SB_LEVEL_NAME_MAX]);
-/* Return: the begin, or the end, exclusive, of the time of the file that contains @time_s. */
+/* Return: the begin, or the end, exclusive, of the time of the file that contains @time_s. The end
+ * is the begin of the next file; only from SB_LEVEL_TIME_MAX on it is not after @time_s. */
 int64_t sb_level_file_begin(size_t level, int64_t time_s);
 int64_t sb_level_file_end(size_t level, int64_t time_s);
 

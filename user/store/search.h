@@ -75,9 +75,10 @@ void sb_search_end(struct sb_search *search);
 int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 
 /*
- * Set search->is_fine_only if a key of @rules or @by is a wide tag in [from, to), which aggregates
- * do not have; search->answer->is_fine_only becomes the same. Both may be NULL. Return: 0 or a
- * negative errno, and then it may be set or not.
+ * Before blocks are searched: set search->is_fine_only if a key of @rules, or of the list @by ("a"
+ * or "a,b"), is a wide tag in [from, to), which aggregates do not have; else it stays as it is.
+ * search->answer->is_fine_only becomes the same. @rules and @by may be NULL, and are not kept.
+ * Return: 0 or a negative errno, and then it may be set or not.
  */
 int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, const char *by,
 		   int64_t from_s, int64_t to_s);
@@ -107,7 +108,8 @@ int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules);
 /* Return: whether the set of tags with this ID, which is not checked, matches the rules. */
 bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);
-/* Free the table of what was matched, also of a zero-initialized one; @dict and @rules stay. */
+/* Free the table of which sets of tags match, also of a zero-initialized one or one that was
+ * released; @dict and @rules stay. Only sb_wanted_init() can begin anew. */
 void sb_wanted_release(struct sb_wanted *wanted);
 
 #endif

@@ -187,8 +187,10 @@ struct sb_attaching {
  * a negative errno. */
 int sb_attach_prepare(const struct sb_attaching *job);
 
-/* Attach the programs. Links are appended to @links, which owns them, on failure too. Return: 0; or
- * a negative errno with @reason; with job->is_again only -ESRCH: the process has ended. */
+/* Attach the programs of @job, for which sb_attach_prepare() was called; sb_attach_tell() follows.
+ * Links are appended to @links, which owns them, on failure too. Places that are left out, see
+ * job->is_left_out, are no error. Return: 0; or a negative errno with @reason; with job->is_again
+ * only -ESRCH: the process has ended, and the BPF object can stay. */
 int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *reason);
 
 /* Warn of functions that sb_attach() left out since the last call; after it has succeeded. Return:
@@ -258,8 +260,9 @@ int sb_places_make_room(struct sampler_bpf *skel, const struct sb_probes *probes
 int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 		      const struct sb_programs *programs);
 
-/* Say to the BPF side that another program, which is attached now, takes the stacks at the place
- * @idx (SB_EVENT_LATER). Return: 0 or a negative errno. */
+/* After sb_places_write(), which would undo it: say to the BPF side, by its map of places, that
+ * another program, which is attached now, takes the stacks at the place @idx (SB_EVENT_LATER), so
+ * that the first one leaves them to it. Return: 0 or a negative errno. */
 int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
 			 uint32_t idx);
 

@@ -105,8 +105,9 @@ bool sb_privileges_begin(const struct sb_owner *who);
  * Announce a thread that will call sb_privileges_thread(), before it is made, so that
  * sb_privileges_settle() waits for it; and end the announcement, once for each, with an error (a
  * negative errno, of which sb_privileges_settle() then returns the first) or 0.
- * sb_privileges_thread() ends it; who announced it does if the thread could not be made.
- * sb_thread_start() of capture does both, with 0. Thread: any.
+ * sb_privileges_thread() ends it; who announced it does if the thread could not be made. Until each
+ * one is ended, sb_privileges_settle() waits. sb_thread_start() of capture does both, with 0.
+ * Thread: any.
  */
 void sb_privileges_thread_begins(void);
 void sb_privileges_thread_done(int err);

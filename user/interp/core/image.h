@@ -41,7 +41,7 @@ const char *sb_image_build_id(const struct sb_image *image);
 /*
  * Keep a result about the file for the next process that maps it. There is one for each file: the
  * last one kept, which must be from malloc(), or is NULL, and is owned by the file; the one before
- * is freed.
+ * is freed by free(), and so is the last one with the file: a result owns no other memory.
  * @who: any address that is unique to the caller. sb_image_kept() returns what @who kept last,
  * valid until something else is kept; NULL: nothing, or another one has kept something since.
  */

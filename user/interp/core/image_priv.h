@@ -88,7 +88,8 @@ void sb_image_file_free(struct sb_image_file *file);
  * looking for it would exceed the file's budget, or lacks memory (has_lacked_memory). */
 bool sb_image_file_has(struct sb_image_file *file, const char *name);
 /* Free symbols and functions, which are read again when they are needed, and begin without
- * has_lacked_memory. Remembered answers stay. */
+ * has_lacked_memory. Pointers to them are no longer valid; remembered answers stay. Called each
+ * time that a process with the file was looked at: they take much memory. */
 void sb_image_file_unload(struct sb_image_file *file);
 
 #endif

@@ -56,8 +56,8 @@ int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64
  * whether they have changed since. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all
  * other failures, and then @dst may be partly overwritten. */
 int sb_memory_read_again(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
-/* Read one number of 8, 4, 2 or 1 bytes, in the byte order of this machine. Return: 0; -ESRCH,
- * -EPERM; -EFAULT for all other failures. On error *ret is 0. */
+/* Read one number of as many bits as the name of the function says, in this machine's byte order.
+ * Return: 0; -ESRCH, -EPERM; -EFAULT for all other failures. On error *ret is 0. */
 int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
 int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
 int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);

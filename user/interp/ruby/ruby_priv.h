@@ -53,8 +53,10 @@ struct sb_ruby {
 /* Find the address of the variable ruby_current_vm_ptr in the process. The caller passes it to
  * sb_ruby_find_main(), which reads the variable. */
 int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr);
-/* Find out how a thread of Ruby 3 or newer finds its execution context: sets by, and ec_got or
- * ec_offset, of @conf; on error they mean nothing. */
+/* For Ruby 3 or newer, where Ruby 2 has sb_ruby_find_key(): find out how a thread finds its
+ * execution context, which is thread-local. Sets by, and ec_got or ec_offset or both, of @conf; on
+ * error they mean nothing. -EAGAIN: the dynamic linker has not filled in the TLS descriptor yet, or
+ * it cannot be read. */
 int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf);
 /* Find the main thread's rb_thread_t. @vm_addr: of the variable, from sb_ruby_find_vm(). -EAGAIN:
  * the VM has not made it yet. */

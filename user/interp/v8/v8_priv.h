@@ -135,7 +135,8 @@ int sb_v8_function_name(const struct sb_v8 *v8, uint64_t shared, struct sb_str *
 int sb_v8_function_file(const struct sb_v8 *v8, uint64_t shared, struct sb_str *file);
 /* Return: the line of offset @at in its script's source; 0: not known. */
 uint32_t sb_v8_function_line(struct sb_v8 *v8, uint64_t shared, int64_t at);
-/* Return: the offset in the source where the function begins; -1: not known. */
+/* Return: where the function begins, as an offset for sb_v8_function_line(): in UTF-16 units from
+ * the beginning of its script's source; -1: not known, also when memory cannot be read. */
 int64_t sb_v8_function_start(const struct sb_v8 *v8, uint64_t shared);
 /* Get the address of a function's BytecodeArray. Return: 0; -EFAULT; -EBADMSG, also when it has
  * none. */
