@@ -2,8 +2,10 @@
 /*
  * The places that events happen at, and the expressions over their arguments, for views that take
  * events. User space fills the maps `event_places` and `event_exprs` before the first event
- * (sb_places_attach() of user/views), and the cookie of a program is the index of its place. All of
- * this runs in BPF programs, for the current task.
+ * (sb_places_attach() of user/views), and the lower half of a program's cookie is the index of its
+ * place. All of this runs in BPF programs, for the current task. Order for an event that is sampled
+ * at once: sb_event_place(); sb_begin(); sb_event_is_wanted() and sb_event_weight(), and if both
+ * want the event, sb_event_value() and sb_take_stacks().
  *
  * @place_idx: of a place in the map. @nr: 1 + the index of an expression in the map, as in struct
  * sb_trace_place; 0: there is none. Neither is checked: with an index that is not in the map the
@@ -31,16 +33,16 @@
  */
 const struct sb_trace_place *sb_event_place(__u32 idx);
 
-/* Return: whether --when takes the event; true without expression. If not, it is counted
- * (SB_STAT_WHEN_FALSE). */
+/* Return: whether --when takes the event; true without expression. If not, the event is left out,
+ * which is counted (SB_STAT_WHEN_FALSE). */
 bool sb_event_is_wanted(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
 
 /* Return: the value of --weight; 1 without expression. 0: it is 0 or negative, and the event is
  * left out, which is counted (SB_STAT_WEIGHT_NONE). */
 __u64 sb_event_weight(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
 
-/* Return: the value of an expression (--key) as one word: an integer itself, a hash of a string;
- * either may be 0. 0 without expression. */
+/* Return: the value of an expression (--key), by which the two ends of a pair are matched, as one
+ * word: an integer itself, a hash of a string; either may be 0. 0 without expression. */
 __u64 sb_event_word(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
 
 /*

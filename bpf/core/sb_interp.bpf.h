@@ -7,8 +7,9 @@
  * of this CPU and kind of program, which holds the state of the walk. Functions return 0 unless
  * something else is said. A slot that does not exist makes them do nothing, and steps return
  * SB_STEP_END for it. No pointer may be NULL, and none is kept. For each sample, sb_interp_start()
- * comes first, then the native walk with sb_interp_native(), then sb_interp_walk() for each @i, and
- * sb_interp_finish().
+ * comes first, then the native walk with sb_interp_native(), then, unless interp.nr_confs is 0,
+ * sb_interp_walk() for each @i, and sb_interp_finish(). If the native stack was shipped raw
+ * (map.is_raw), the caller drops its interpreter frames before these two (walk.nr_frames = 0).
  *
  * Results of a step, enum sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has
  * ended, and walk.status of the record says why; SB_STEP_FP_CHAIN, of sb_interp_native() only: no
@@ -42,8 +43,9 @@ __u64 sb_interp_thread_pointer(const struct task_struct *task);
 /*
  * Before the native walk, with the user's registers and the key in the record: find the
  * interpreters of the process, and where it has labels (interp.labels of the record), and drop the
- * frames of the last sample. Asks user space for them if the process is not known, in which case
- * this sample has neither interpreter frames nor labels. If the ring is full, that is counted
+ * frames of the last sample. Asks user space for them if the process is not known, in which case,
+ * and if the run asks for neither, this sample has no interpreter frames and no labels
+ * (interp.nr_confs, labels and has_hook are 0). If the ring is full, that is counted
  * (SB_STAT_INTERP_FULL, SB_STAT_NEEDS_FULL), and the next sample asks again.
  */
 int sb_interp_start(__u32 slot);
@@ -72,9 +74,9 @@ int sb_interp_native(__u32 slot);
 int sb_interp_native_done(__u32 slot);
 /*
  * After the native walk: walk the frames of the @i-th runtime of the process (0 to
- * SB_INTERP_PER_PROC - 1), if there is one and its frames are reached from the thread's state. If
- * the walk does not end as complete, walk.event.status says why; for memory that could not be read,
- * user space is asked to bring the page in.
+ * SB_INTERP_PER_PROC - 1), if there is one and its frames are reached from the thread's state; they
+ * are added to those of earlier walks. If the walk does not end as complete, walk.event.status says
+ * why; for memory that could not be read, user space is asked to bring the page in.
  */
 int sb_interp_walk(__u32 slot, __u32 i);
 /*
@@ -99,7 +101,8 @@ int sb_interp_name_asleep(struct sb_sample_key *key);
  * zeros. At SB_INTERP_STEPS_MAX steps, counted for one walk by state or for all native frames
  * together, the walk ends with SB_STACK_DEPTH. They are global functions, so that the verifier
  * examines each once.
- * Return: SB_STEP_GO_ON: call steps() (again); SB_STEP_END, also for a runtime without a walker.
+ * Return: SB_STEP_GO_ON: call steps() (again); SB_STEP_END, also for a runtime without a walker,
+ * and then walk.status stays as it is.
  */
 int sb_interp_begin(__u32 slot);
 int sb_interp_steps(__u32 slot);

@@ -9,8 +9,17 @@
  * made.
  *
  * An object is a 64-bit ID of a file, for sb_sample_key.object. Its description (path, kind,
- * device) is sent to user space once, when the ID is new. The filters of files are --kind, --fs,
+ * device) is sent to user space once, when the ID is new. If the ring is full, that is counted
+ * (SB_STAT_OBJECT_FULL), and the next sample tries again. The filters of files are --kind, --fs,
  * --dev and --inode.
+ *
+ * sb_io_file(), sb_io_inode() and sb_io_device() return the object, whether it was shipped or not,
+ * which is neither 0 nor SB_IO_UNWANTED; 0: the address is 0, and there is no filter of files;
+ * SB_IO_UNWANTED: the filters or --path leave the file out, or the address is 0 and there is a
+ * filter of files: the caller takes no sample, and counts that (SB_STAT_OTHER_STATE).
+ *
+ * Order at the end of a call: sb_begin(); sb_io_lasts(); sb_io_weight(), and sb_thin() of it; the
+ * objects; sb_take_stacks(); sb_io_account(). A call of io_uring has its capture already.
  */
 #ifndef SB_IO_BPF_H
 #define SB_IO_BPF_H
@@ -32,32 +41,20 @@ extern const volatile __u32 cfg_io_weight; /* enum sb_io_weight; of io.bpf.c */
  */
 #define SB_IO_UNWANTED 1ull
 
-/*
- * Find the object of @file, a struct file *, which may be 0 or stale. A new one is shipped; if the
- * ring is full, that is counted (SB_STAT_OBJECT_FULL), and the next sample tries again.
- * Return: the object, shipped or not, neither 0 nor 1; 0: @file is 0, and there is no filter of
- * files; SB_IO_UNWANTED: the filters or --path leave the file out, or @file is 0 and there is a
- * filter of files. The caller counts a sample that is left out.
- */
+/* Return: the object of @file, a struct file *, which may be 0 or stale; 0 or SB_IO_UNWANTED, see
+ * the top. */
 __u64 sb_io_file(__u64 file, __u32 slot);
 
 /*
  * Find the object of a struct inode, where there is no struct file. @dentry: a struct dentry of it,
  * which gives the path; 0: none. The path is the one below the mount of the file system that the
  * current task sees; if there is none, it begins at the root of the file system (SB_FILE_NO_MOUNT).
- * A new object is shipped, as by sb_io_file().
- * Return: the object, shipped or not, neither 0 nor 1; 0: @inode is 0, and there is no filter of
- * files; SB_IO_UNWANTED: the filters or --path leave the file out, or @inode is 0 and there is a
- * filter of files.
+ * Return: the object; 0 or SB_IO_UNWANTED, see the top.
  */
 __u64 sb_io_inode(__u64 inode, __u64 dentry, __u32 slot);
 
-/*
- * Find the object of the disk of @bdev, a struct block_device: "/dev/vda". --fs and --inode leave
- * out every disk. A new object is shipped, as by sb_io_file(). Return: the object, shipped or not,
- * neither 0 nor 1; 0: @bdev is 0, and there is no filter of files; SB_IO_UNWANTED: the filters or
- * --path leave the disk out, or @bdev is 0 and there is a filter of files.
- */
+/* Return: the object of the disk of @bdev, a struct block_device: "/dev/vda"; 0 or SB_IO_UNWANTED,
+ * see the top. --fs and --inode leave out every disk. */
 __u64 sb_io_device(__u64 bdev, __u32 slot);
 
 /*
@@ -99,7 +96,8 @@ static __always_inline __u64 sb_io_weight(__u64 ns, long result)
 }
 
 /*
- * Account a call: @weight, from sb_io_weight(), for the file read from and the file written to.
+ * Account a call: @weight, of sb_io_weight(), thinned or not, for the file read from and the one
+ * written to.
  * Latency and count are accounted once, even if the call has two files: for the file read from, or,
  * if that is SB_IO_UNWANTED, for the file written to. Overwrites @capture->key.object, whose other
  * fields the caller has set; losses are counted by sb_account().

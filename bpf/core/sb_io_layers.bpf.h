@@ -3,9 +3,12 @@
  * For the layers of "io" below the system call: which call an event belongs to, and which file it
  * is about. Everything here refers to the current task and runs in BPF programs of SB_SCRATCH_CALL.
  * Kernel addresses are passed as numbers; what is returned as one is borrowed, no reference is
- * taken, and it may be stale, so it is read by copy only. A task that is in no system call, a
- * thread of the kernel, and a 32-bit program have no system call in progress. Implemented in
- * views/io_layers.bpf.c.
+ * taken, and it may be stale, so it is read by copy only; memory that cannot be read counts as 0. A
+ * task that is in no system call, a thread of the kernel, and a 32-bit program have no system call
+ * in progress. Implemented in views/io_layers.bpf.c.
+ *
+ * Order: sb_io_layer_wants(); sb_io_layer_capture(); sb_io_layer_object(); sb_account(), now or of
+ * a copy later.
  */
 #ifndef SB_IO_LAYERS_BPF_H
 #define SB_IO_LAYERS_BPF_H
@@ -57,21 +60,23 @@ int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured **ret_capt
 
 /*
  * Return: the file (struct file *) behind one of the first three arguments of the system call in
- * progress, taken for descriptors, whose inode is @inode (struct inode *); 0: none.
+ * progress, taken for descriptors, whose inode is @inode (struct inode *); 0: none, or no system
+ * call.
  */
 __u64 sb_io_call_file(__u64 inode);
 
 /*
  * Return: the file (struct file *) behind the descriptor in the first argument of the system call
- * in progress, if that is open for direct I/O; 0: it is not.
+ * in progress, if that is open for direct I/O; 0: it is not, or there is no system call.
  */
 __u64 sb_io_direct_file(void);
 
 /*
  * Get the bytes [*ret_begin, *ret_end) of @file (struct file *, not 0) that the system call in
- * progress wants to read. @file is the one that it reads from, which is not checked, as
- * sb_io_call_file() returns it. Return: 0; -ENOENT: it is not read() or pread(), whose range is in
- * registers; the out-parameters are unchanged.
+ * progress wants to read, which may be beyond the end of the file. @file is the one that it reads
+ * from, as sb_io_call_file() returns it, which is not checked. Return: 0; -ENOENT: there is no
+ * call, or it is not read() or pread(), whose range is in registers; the out-parameters are
+ * unchanged.
  */
 int sb_io_call_range(__u64 file, __u64 *ret_begin, __u64 *ret_end);
 
@@ -118,9 +123,7 @@ static __always_inline __u64 sb_io_device_of_inode(__u64 inode)
  * call in progress is a file with this inode, its path is that file's; the inode of a block device
  * stands for its disk; otherwise it is found as by sb_io_inode(). Inlined, because calls may be
  * eight deep. @slot: enum sb_scratch_slot of the calling program.
- * Return: the object, a new one is shipped; 0: @inode is 0, and there is no filter of files
- * (--kind, --fs, --dev, --inode); SB_IO_UNWANTED: the filters or --path leave it out, or @inode is
- * 0 and there is a filter of files.
+ * Return: the object; 0 or SB_IO_UNWANTED, see the top of sb_io.bpf.h.
  */
 static __always_inline __u64 sb_io_layer_object(__u64 inode, __u32 slot)
 {

@@ -5,6 +5,11 @@
  * Hz finds cold. Implemented in core/known.bpf.c, where it is said when a record counts. Runs in
  * BPF programs, for the current task. @slot: enum sb_scratch_slot of the calling program; only
  * SB_SCRATCH_TIMER has such records, which are private to this CPU.
+ *
+ * Order: sb_known_begin() for each sample, then sb_known_of() wherever something is looked up: if
+ * its bit of `has` is set, the record has the answer; if not, look it up, store it, and set the
+ * bit. Without a record, look it up. Pointers that are returned are borrowed and valid until the
+ * program ends; none that is passed may be NULL.
  */
 #ifndef SB_KNOWN_BPF_H
 #define SB_KNOWN_BPF_H
@@ -34,18 +39,20 @@ struct sb_known {
 };
 
 /*
- * Begin a sample at capture.now_ns of the record of @slot: find what is known of @task, which is
- * the current task, or make a record of which nothing is set. Return: the record, valid until the
- * program ends; NULL: programs of this slot have none.
+ * Begin a sample at capture.now_ns of the struct sb_scratch of @slot: find what is known of @task,
+ * which is the current task, or overwrite the record in its place, possibly another thread's, with
+ * one in which only the identity is set (`has` is 0). Return: the record; NULL: programs of this
+ * slot have none.
  */
 struct sb_known *sb_known_begin(__u32 slot, const struct task_struct *task);
 /*
- * After sb_known_begin(), when the key of the record @s of @slot has its tgid, start_ns and
- * exec_id. Return: what is known of the current task, for which the caller sets what it looks up;
- * NULL: programs of this slot have no records, or this one is of another process.
+ * After sb_known_begin(), when the key in @s, the struct sb_scratch of @slot, has its tgid,
+ * start_ns and exec_id. Return: what is known of the current task; NULL: programs of this slot have
+ * no records, or this one is of another process.
  */
 struct sb_known *sb_known_of(__u32 slot, const struct sb_scratch *s);
-/* What a map says about process @tgid has been changed by a program. Return: 0. */
+/* Call it after a program has changed what a map says about process @tgid: what was remembered of
+ * it does not count any more (on arm64 possibly for up to 1 s, see core/known.bpf.c). Return: 0. */
 int sb_known_changed(__u32 tgid);
 
 #endif

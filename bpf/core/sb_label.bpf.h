@@ -3,8 +3,9 @@
  * Labels that programs set on their threads (sb_abi_label.h), for core. Implemented in
  * core/label.bpf.c; runs in BPF programs. @slot: enum sb_scratch_slot of the calling program, whose
  * record (struct sb_scratch of this CPU and kind of program) holds the state, in `labels`, and the
- * key of the sample, in which tgid, start_ns and exec_id are set before. A slot that does not exist
- * has no labels.
+ * key of the sample, in which tgid, start_ns and exec_id are set before (by sb_begin()). A slot
+ * that does not exist has no labels. Where sb_interp_start() finds a process that is not known yet,
+ * it asks user space, and the process has no labels in this sample.
  */
 #ifndef SB_LABEL_BPF_H
 #define SB_LABEL_BPF_H
@@ -14,13 +15,12 @@
 /* Return: 1 if the run asks for labels, or needs them for spans; 0 if not. */
 int sb_labels_are_on(void);
 /*
- * Read the labels of the current thread, write the ID of the set into the key of the record of
- * @slot (enum sb_scratch_slot), and ship a new set. The ID stays as it is, 0, if there are no
- * labels; it is written also if the set cannot be shipped, and then the next sample with this set
- * tries again. Labels that cannot be read, do not fit or cannot be shipped are counted
- * (SB_STAT_LABELS_*).
- * To be called after sb_interp_start(), which finds out whether the process has labels. Return: 1,
- * whether the thread has any or not; 0: the process has none, or the run asks for none.
+ * After sb_interp_start(), which finds out whether the process has labels: read those of the
+ * current thread, write the ID of the set into the key of the record of @slot, and ship a new set.
+ * The ID stays as it is, 0, if there are no labels; it is written also if the set cannot be
+ * shipped, and then the next sample with this set tries again. Labels that cannot be read, do not
+ * fit or cannot be shipped are counted (SB_STAT_LABELS_*).
+ * Return: 1, whether the thread has any or not; 0: the process has none, or the run asks for none.
  */
 int sb_labels_take(__u32 slot);
 /* sb_labels_span(): the labels could not be read just now, or were being changed, or the current
@@ -39,13 +39,13 @@ __u64 sb_labels_span(__u32 slot);
  * Find the goroutine that the current thread runs, for spans of goroutines: calls
  * sb_interp_start(), and sets labels.goroutine of the record of @slot to the address of its `g`; 0:
  * it runs none, or it cannot be read. Does nothing if no spans of the run are calls of goroutines.
- * Return: 0.
+ * Then sb_span_of_current() finds the span. Return: 0.
  */
 int sb_labels_find_goroutine(__u32 slot);
 /*
  * Write an ID for the set of labels into the key of a thread that sleeps, derived from
- * @key->ustack, which must be set; user space reads the labels under this ID. Does nothing if the
- * run asks for no labels. @key is not NULL, and is not kept.
+ * @key->ustack, which must be set; user space reads the labels, and stores them under this ID. Does
+ * nothing if the run asks for no labels. @key is not NULL, and is not kept.
  */
 void sb_labels_name_asleep(struct sb_sample_key *key);
 

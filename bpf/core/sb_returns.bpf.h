@@ -10,8 +10,9 @@
  * of the list alone. Here a call is found by its stack pointer, because the list may still have
  * calls that longjmp() or an exception has left. A walk begins at the newest frame, so one pass
  * over the list serves all frames of a walk: sb_returns_begin() first, then sb_returns_find() for
- * each frame whose return address is the trampoline. Runs in BPF programs. The state is in
- * map.returns of a record (struct sb_scratch of this CPU and kind of program).
+ * each frame whose return address is map.returns.trampoline; or sb_returns_next() for each call.
+ * Runs in BPF programs. The state is in map.returns of a record (struct sb_scratch of this CPU and
+ * kind of program). Memory of the kernel that cannot be read counts as 0.
  */
 #ifndef SB_RETURNS_BPF_H
 #define SB_RETURNS_BPF_H
@@ -33,8 +34,9 @@
 #define SB_RETURN_BYTES 0
 #endif
 
-/* Set map.returns of the record to before the newest call of @task, which may be another task. If
- * no return of @task has ever been probed, map.returns.trampoline is 0. No pointer may be NULL. */
+/* Set map.returns of the record @s to before the newest call of @task, which may be another task.
+ * If no return of @task has ever been probed, map.returns.trampoline is 0; stack and addr stay as
+ * they are. No pointer may be NULL. */
 static __always_inline void sb_returns_begin(struct sb_scratch *s, const struct task_struct *task)
 {
 	struct uprobe_task *utask;
@@ -52,8 +54,8 @@ static __always_inline void sb_returns_begin(struct sb_scratch *s, const struct 
 /*
  * Advance @returns, the map.returns of a record, to the next older call, and set its stack and addr
  * to those of this call. Global, so that the verifier examines it once and not for each iteration
- * of a loop. Implemented in core/unwind.bpf.c. Return:
- * 0; -ENOENT: there is none, and @returns is unchanged, or it is NULL.
+ * of a loop. Implemented in core/unwind.bpf.c.
+ * Return: 0; -ENOENT: there is none, and @returns is unchanged, or it is NULL.
  */
 int sb_returns_next(struct sb_returns *returns);
 
@@ -62,8 +64,9 @@ int sb_returns_next(struct sb_returns *returns);
  * above. Several calls may have the same stack pointer, when several tools probe one function or a
  * function ends with a jump to another one; then each of them has the true address. Implemented in
  * core/unwind.bpf.c. @slot: enum sb_scratch_slot of the calling program, which names the record.
- * Return: 0, and map.returns.addr is the true address; -ENOENT: there is none, and all calls have
- * been passed, so that later ones are not found either; or there is no such slot.
+ * Return: 0: map.returns.addr is the true address, and map.returns.stack + SB_RETURN_BYTES the
+ * caller's stack pointer; -ENOENT: there is none, and all calls have been passed, so that later
+ * ones are not found either: the walk ends (SB_STACK_RETURN_PROBE); or there is no such slot.
  */
 int sb_returns_find(__u32 slot, __u64 sp, __u64 more);
 

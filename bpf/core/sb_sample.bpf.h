@@ -7,7 +7,11 @@
  * passed may be NULL, and none is kept. Times are CLOCK_MONOTONIC, in nanoseconds.
  *
  * A sample is taken in this order: sb_start_at() or sb_start_in_kernel(); sb_begin(); then, if the
- * event is still wanted, sb_take_stacks(); the view's fields of the key; sb_account().
+ * event is still wanted (sb_thin(), sb_slice()), sb_take_stacks(); the view's fields of the key;
+ * sb_account(), also without a stack that could not be taken; sb_spent(), or sb_spent_some() if it
+ * took no sample. sb_start_*() may also come between sb_begin() and sb_take_stacks(). For a task
+ * that is not current: sb_begin_task(); sb_take_kernel_of(); sb_take_asleep(); sb_account(), of a
+ * copy if it is later.
  *
  * -ENOENT of sb_capture(), sb_begin() and sb_begin_task() means: no sample, for no error: the task
  * is the idle task or not asked for (the latter is counted in SB_STAT_FILTERED), it is in no span
@@ -25,19 +29,19 @@
 
 #include "bpf/abi/sb_abi.h"
 
-/* A sample that is being built; the view sets the key's object, op, state and log2_ns. */
+/* A sample that is being built; the view sets object, op, state and log2_ns of the key. */
 struct sb_capture {
 	struct sb_sample_key key;
 	__u64 now_ns; /* CLOCK_MONOTONIC */
-	/* Set by a view, or 0: user space is not to be asked about the process for this sample, whose
-	 * stack is then shipped raw. */
+	/* Set by a view for each sample, or never: user space is not to be asked about the process
+	 * for this sample, whose stack is then shipped raw. */
 	__u32 is_brief, reserved;
 };
 
 /*
  * Return: where the view stores the registers that it interrupted, before it takes stacks; NULL:
  * there is no such slot. If they are the kernel's, those with which user code entered the kernel
- * are looked up. In core/stack.bpf.c.
+ * are looked up when stacks are taken, and overwrite them. In core/stack.bpf.c.
  */
 struct sb_regs *sb_start_regs(__u32 slot);
 
@@ -180,7 +184,7 @@ void sb_probe_give_back(void);
 
 /* Bits of @how of sb_begin(). */
 enum {
-	SB_BEGIN_ANYBODY = 1u << 0,  /* apply no filter: for wakers */
+	SB_BEGIN_ANYBODY = 1u << 0,  /* apply no filter, also not to the idle task */
 	SB_BEGIN_IDLE = 1u << 1,     /* the idle task, too: for what interrupts it */
 	SB_BEGIN_ANYWHERE = 1u << 2, /* in a span or not: the sample is of another thread */
 	SB_BEGIN_LATE = 1u << 3,     /* after the end of the run, too, until it is detached */
@@ -189,8 +193,8 @@ enum {
 /*
  * Return: whether the filters accept the current task, for which the idle task is one like others;
  * nothing is counted if not. Spans and the end of the run are not looked at. Used when something is
- * noted long before its sample is taken, which then need not ask again (SB_BEGIN_ANYBODY, which lets
- * the idle task pass, too). In core/filter.bpf.c.
+ * noted long before its sample is taken, which then need not ask again (SB_BEGIN_ANYBODY, which
+ * lets the idle task pass, too). In core/filter.bpf.c.
  */
 bool sb_is_asked_for(void);
 
@@ -252,10 +256,10 @@ int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 /*
  * Count a sample: add @weight, in the unit of the view, to the count of the capture's key. @capture
  * need not be in a record, and may be a copy.
- * Return: 0; -E2BIG when the table of counts is full, or user space has drained it just now; -EBUSY,
- * and since Linux 6.15 -EDEADLK or -ETIMEDOUT, when this CPU had it locked; or another negative errno
- * of bpf_map_update_elem(): the sample is lost, which is counted (SB_STAT_COUNTS_BUSY when it was
- * locked, else SB_STAT_COUNTS_FULL).
+ * Return: 0; -E2BIG when the table of counts is full, or user space has drained it just now;
+ * -EBUSY, and since Linux 6.15 -EDEADLK or -ETIMEDOUT, when this CPU had it locked; or another
+ * negative errno of bpf_map_update_elem(): the sample is lost, which is counted
+ * (SB_STAT_COUNTS_BUSY when it was locked, else SB_STAT_COUNTS_FULL); callers ignore the result.
  */
 int sb_account(const struct sb_capture *capture, __u64 weight);
 
@@ -273,7 +277,7 @@ void sb_account_more(const struct sb_capture *capture, __u64 weight);
 int sb_account_slot(__u32 slot, __u64 weight);
 /*
  * Return: the capture in the record of @slot, for a program that copies an earlier one into it to
- * account it; NULL: no such slot.
+ * account it, or whose sb_begin() came before; NULL: no such slot.
  */
 struct sb_capture *sb_capture_of(__u32 slot);
 
@@ -318,16 +322,17 @@ __u32 sb_ticks(__u64 now_ns);
 __u64 sb_ticks_ns(__u64 now_ns);
 
 /*
- * Throttle an event of @weight, before its stacks are taken. Return: the weight that its sample
- * gets; 0: no sample is taken. On average that is @weight. An event whose weight reaches the one
- * that user space has set for samples always returns its own weight. In core/thin.bpf.c.
+ * Throttle an event of @weight, in the unit of the view, before its stacks are taken; once for each
+ * event. Return: the weight that its sample gets; 0: no sample is taken. On average that is
+ * @weight. An event whose weight reaches the one that user space has set for samples always returns
+ * its own weight. In core/thin.bpf.c.
  */
 __u64 sb_thin(__u64 weight);
 
 /*
  * Of programs that are attached in slices of time. Return: what an event at @now_ns weighs, whose
- * own weight is @weight: more, because a slice stands for the time before it, too; 0: it is in no
- * slice. Without slices it is @weight. In core/thin.bpf.c.
+ * own weight is @weight, as of sb_thin(): more, because a slice stands for the time before it, too;
+ * 0: it is in no slice, so take no sample. Without slices it is @weight. In core/thin.bpf.c.
  */
 __u64 sb_slice(__u64 weight, __u64 now_ns);
 /* Whether there are slices. In core/thin.bpf.c. */
@@ -352,15 +357,16 @@ __u32 sb_log2_of(__u64 ns);
 /*
  * Return: what is known of the object with this ID: SB_OBJECT_UNSEEN (0): ship it before a sample
  * names it; SB_OBJECT_SEEN: it was shipped; SB_OBJECT_UNWANTED: --path leaves it out, so take no
- * sample. In core/object.bpf.c, as the next one.
+ * sample. In core/object.bpf.c.
  */
 __u32 sb_object_known(__u64 id);
 /*
  * Ship @event and the nr_bytes bytes that follow it in memory, SB_OBJECT_BYTES_MAX at most, and
  * note the object as seen. The caller sets kind, id and nr_bytes of @event; this function sets its
- * hdr. All is copied. Return: 0; -EAGAIN: not shipped, because the ring is full, which is counted
- * (SB_STAT_OBJECT_FULL); the next sample tries again. -E2BIG, for too long an object, is for the
- * verifier: all kinds of objects are shorter.
+ * hdr. All is copied. In core/object.bpf.c. Return: 0; -EAGAIN: not shipped, because the ring is
+ * full, which is counted (SB_STAT_OBJECT_FULL): the sample is accounted with the ID all the same,
+ * and the next one tries again. -E2BIG, for too long an object, is for the verifier: all kinds of
+ * objects are shorter.
  */
 int sb_object_ship(struct sb_event_object *event);
 #define SB_OBJECT_BYTES_MAX 4200u

@@ -5,7 +5,12 @@
  * Implemented in core/span.bpf.c; runs in BPF programs. The functions are global, so that the
  * verifier examines them once and not for each caller. @slot: enum sb_scratch_slot of the calling
  * program; without such a slot nothing is done, unless a function says otherwise. Times are
- * CLOCK_MONOTONIC, thread IDs those of the initial PID namespace.
+ * CLOCK_MONOTONIC in nanoseconds, thread IDs those of the initial PID namespace.
+ *
+ * Order: without SB_BEGIN_ANYWHERE, sb_begin() calls sb_span_look(), and with cfg_spans
+ * sb_span_of_current(); sb_begin_task() calls sb_span_of() with sb_user_sp_of(). They write the
+ * number into the key, or take no sample. Spans of calls and of events begin and end by programs of
+ * core/span.bpf.c, those of labels by sb_span_look().
  */
 #ifndef SB_SPAN_BPF_H
 #define SB_SPAN_BPF_H
@@ -21,6 +26,7 @@ extern const volatile bool cfg_span_label;
 /* Spans are calls of goroutines, perhaps among others. */
 extern const volatile bool cfg_span_go;
 
+/* Returned in place of a number: not in a span, so take no sample. */
 #define SB_SPAN_OUTSIDE (~0ull)
 
 /*
@@ -50,8 +56,9 @@ __u64 sb_span_of_current(__u32 slot, __u64 now_ns);
 /*
  * The label of the current thread or its goroutine, of which a record is in @slot, is @value now,
  * as sb_labels_span() returned it: begin or end its span if that has changed, at capture.now_ns of
- * the record. 0: there is no label, so no span begins; SB_LABELS_UNSURE: nothing is changed. If the
- * table of spans is full, no span begins, which is counted (SB_STAT_SPANS_FULL). Return: 0.
+ * the record. 0: there is no label, so no span begins; SB_LABELS_UNSURE: nothing is changed. The
+ * span of a goroutine ends when it was last seen with its value. If the table of spans is full, no
+ * span begins, which is counted (SB_STAT_SPANS_FULL). Return: 0.
  */
 int sb_span_follow(__u32 slot, __u64 value);
 

@@ -6,7 +6,12 @@
  * There is a record for each CPU and each kind of program (enum sb_scratch_slot), because 512
  * frames do not fit on a BPF stack, and because a sample may interrupt a program that is building
  * one. So nothing here needs a lock, except the tables of IDs, which all CPUs share. Everything
- * runs in BPF programs, for the current task; no pointer may be NULL.
+ * runs in BPF programs, for the current task; no pointer may be NULL, and none is kept.
+ *
+ * Order: the caller fills ip[], and nr_frames (at most SB_USTACK_DEPTH_MAX), status, flags and list
+ * of `stack`, and calls sb_stack_intern(). Who ships stacks of another kind calls sb_stack_claim(),
+ * and if that returns 1, ships the stack, and calls sb_stack_unclaim() if that fails. A sample
+ * whose stack could not be shipped is accounted all the same.
  */
 #ifndef SB_STACK_BPF_H
 #define SB_STACK_BPF_H
@@ -63,8 +68,8 @@ struct sb_walk_map {
 };
 
 /*
- * Where there is no code: between two mappings of a list, for sb_unwind_hides() in core/unwind.bpf.c.
- * What was found counts for one epoch.
+ * Where there is no code: between two mappings of a list, for sb_unwind_hides() in
+ * core/unwind.bpf.c. What was found counts for one epoch.
  */
 #define SB_HOLES 32 /* a power of two, and several times as many as the words of a stack point to */
 struct sb_holes {
@@ -189,10 +194,10 @@ __u64 sb_events_filled_quarters(void);
 int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);
 
 /*
- * Hash the stack in the record (stack.nr_frames frames of ip[], and status, flags and list of
- * `stack`) to the ID *@ret_id, never {0, 0}, and ship the stack if it is new. If the ring is full,
- * that is counted (SB_STAT_RING_FULL), and the next sample with this stack tries again. The slot of
- * the record is @slot. Return: 0, also when not shipped.
+ * Hash the stack in @scratch, the record of @slot, to the ID *@ret_id, never {0, 0}, and ship the
+ * stack if it is new. stack.id gets the ID, too; words of ip[] behind the frames are overwritten.
+ * If the ring is full, that is counted (SB_STAT_RING_FULL), and the next sample with this stack
+ * tries again. Return: 0, also when not shipped.
  */
 int sb_stack_intern(struct sb_scratch *scratch, __u32 slot, struct sb_stack_id *ret_id);
 /*
@@ -212,8 +217,9 @@ int sb_stack_is_shipped(const struct sb_stack_id *id);
 
 /*
  * For walks of interpreters: copy @len bytes, at most SB_INTERP_GOT_BYTES, at @addr of the current
- * process to @got->word. Within one sample, memory near an address that was read before may come
- * from a copy that was made then. A global function, so that the verifier examines it once.
+ * process to @got->word, which the next call overwrites. Within one sample, that is since
+ * sb_interp_start(), memory near an address that was read before may come from a copy that was made
+ * then. A global function, so that the verifier examines it once.
  * Return: 0; -EFAULT: @got->word has @len zeros.
  */
 int sb_interp_get(struct sb_interp_got *got, __u64 addr, __u32 len);

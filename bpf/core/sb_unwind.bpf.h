@@ -8,6 +8,10 @@
  * does not exist nothing is done, and 0 or SB_STEP_END is returned. Results of a step, enum
  * sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has ended. No pointer may be
  * NULL, and none is kept.
+ *
+ * Order: the caller sets stack.flags, stack.list to 0 and map.exec_vm, calls sb_interp_start(), and
+ * then sb_unwind_user(), which does the rest but for two things: an ID for a stack that has frames
+ * (sb_stack_intern()), and sb_memo_keep() for it.
  */
 #ifndef SB_UNWIND_BPF_H
 #define SB_UNWIND_BPF_H
@@ -21,14 +25,15 @@
  * It often pays, because threads that wait, or do I/O, come to the same places again and again.
  *
  * Look the walk up before its first step, when the list of mappings is set (map.segs_word, nr_segs)
- * and the walk stands at the leaf. Return: 1 when the walk is known: stack.id is its result, and no
- * callers are in ip[]; 0: it has to be walked, and its reads are logged from here on, unless there
- * is no list of mappings.
+ * and the walk stands at the leaf. Return: 1 when the walk is known: stack.id is its result, which
+ * was shipped, and no callers are in ip[]; 0: it has to be walked, and its reads are logged from
+ * here on, unless there is no list of mappings.
  */
 int sb_memo_find(__u32 slot);
 /*
- * Remember the walk that has just ended, with the ID in capture.key.ustack, for sb_memo_find().
- * Walks that are incomplete, found a frame by the frame pointer instead of a rule, depend on
+ * Remember the walk that has just ended, with the ID in capture.key.ustack, for sb_memo_find(); not
+ * to be called if a runtime is called for native frames (interp.has_hook) or the walk was not
+ * taken. Walks that are incomplete, found a frame by the frame pointer instead of a rule, depend on
  * registers other than pc, sp, fp and arm64's lr, or read too much are not remembered. Return: 0.
  */
 int sb_memo_keep(__u32 slot);
@@ -55,7 +60,8 @@ int sb_unwind_end(__u32 slot);
 /*
  * Walk from the user registers in the record. Afterwards the record's stack has frames and status,
  * at least the leaf; or, if map.is_known is set, only the ID. If a table is missing, the stack is
- * shipped to be unwound by user space: then map.is_raw is set, and stack.id is its ID.
+ * shipped to be unwound by user space: then map.is_raw is set, and stack.id is its ID; if it is not
+ * shipped, the walk goes on by frame pointers or ends, and the status is SB_STACK_NO_TABLE.
  */
 static __always_inline void sb_unwind_user(__u32 slot)
 {
@@ -82,8 +88,9 @@ extern const volatile __u32 cfg_ustack_depth_max;
  * Ship the registers and a piece of the user stack (struct sb_event_raw), which user space unwinds,
  * and write its ID to stack.id. Nothing else of the record is changed: after 0 the caller sets
  * map.is_raw, and after an error it decides how to go on (map.is_cut_off: by frame pointers).
- * Return: 0; -EBUSY when it was not shipped: over this CPU's budget, or no room in the ring, which
- * are counted; -ENOENT: programs of this slot take no pieces. stack.id is unchanged on error.
+ * Return: 0; -EBUSY when it was not shipped: over the budget of this CPU and slot, or no room in
+ * the ring (SB_STAT_RAW_LIMIT, SB_STAT_RAW_FULL); -ENOENT: programs of this slot take no pieces.
+ * stack.id is unchanged on error.
  */
 int sb_raw_capture(__u32 slot);
 /*
@@ -127,18 +134,19 @@ static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *
 }
 
 /*
- * Process @tgid is about to map @len bytes, more than 0, at @addr. If it had code there, its list
- * of mappings is marked as out of date, so that the next walk asks for it again. Does nothing for a
- * process that has no list. Return: 0.
+ * Process @tgid, any process, is about to map @len bytes, more than 0, at @addr. If it had code
+ * there, its list of mappings is marked as out of date, so that the next walk asks for it again.
+ * Does nothing for a process that has no list. Return: 0.
  */
 int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len);
 
 /*
  * Return: 1 if user space was asked for @need (enum sb_uw_need) for this address space less than 20
- * ms before the sample in the record @s, or if it is not to be asked, because the process has just
- * been forked and may call exec in a moment, or is in the midst of exec; 0: neither, and this counts
- * as asking, so ask now. @about: tells needs of one kind apart: the binary's number for NEED_BIN,
- * the number of the list of mappings for NEED_PROC, otherwise 0.
+ * ms before the sample in the record @s, or, except for NEED_TOUCH, if it is not to be asked:
+ * because capture.is_brief is set, or the process has just been forked and may call exec in a
+ * moment, or is in the midst of exec; 0: neither, and this counts as asking, so ask now, and call
+ * sb_unwind_not_asked() if that fails. @about: tells needs of one kind apart: the binary's number
+ * for NEED_BIN, the number of the list of mappings for NEED_PROC, otherwise 0.
  */
 int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 about);
 /* Take sb_unwind_was_asked() back, because user space could not be asked. */

@@ -2,6 +2,7 @@
 /*
  * For every BPF file: numbers of errors, barriers for the optimizer, counters. Everything here may
  * be called from any program on any CPU. No pointer may be NULL, and none is kept.
+ * Nothing here fails.
  */
 #ifndef SB_UTIL_BPF_H
 #define SB_UTIL_BPF_H
@@ -47,9 +48,9 @@ static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
 #define sb_opaque(x) asm volatile("" : "+r"(x))
 
 /*
- * Add @val to this CPU's counter @stat (enum sb_stat). It is not atomic: where a program interrupts
- * another one in the middle of this, an addition may be lost. Global, so that the verifier examines
- * it once and not for each call. In core/stats.bpf.c. Return: 0, also if there is no such counter.
+ * Add @val to this CPU's counter @stat (enum sb_stat), atomically, because a program may interrupt
+ * another one. User space adds up the CPUs. Global, so that the verifier examines it once and not
+ * for each call. In core/stats.bpf.c. Return: 0, also if there is no such counter.
  */
 int sb_stat_add(__u32 stat, __u64 val);
 
