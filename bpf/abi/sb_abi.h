@@ -40,8 +40,8 @@ enum sb_stack_status {
 	SB_STACK_NO_TABLE, /* the unwind table of a binary was not there yet, and no piece of the
 			      stack could be taken: frame pointers from there on */
 	SB_STACK_NO_RULE,  /* the unwind table has no rule for the address that can be followed */
-	SB_STACK_BAD_CFA, /* the rule does not lead up the stack: wrong table, or stack overwritten */
-	SB_STACK_PIECE,	  /* the stack is longer than the piece that was captured of it */
+	SB_STACK_BAD_CFA,  /* the rule does not lead up the stack: wrong table, overwritten stack */
+	SB_STACK_PIECE,	   /* the stack is longer than the piece that was captured of it */
 	SB_STACK_RAN, /* the thread slept when the run began, and ran before its stack was read */
 	SB_STACK_RETURN_PROBE, /* the return address has been replaced by a return probe, and the
 				  true one is not known */
@@ -130,7 +130,8 @@ enum {
 	 * calls have their own. */
 	SB_STACK_INTERP = 1u << 3,
 	SB_STACK_CALLS = 1u << 4,
-	/* struct sb_event_raw: the registers are those of a 32-bit program, and lead to no caller. */
+	/* struct sb_event_raw: the registers are those of a 32-bit program, and lead to no
+	 * caller. */
 	SB_STACK_32_BITS = 1u << 5,
 };
 
@@ -295,7 +296,7 @@ struct sb_event_process {
 enum sb_stat {
 	/* Those of nearly every sample, which share one or two cache lines. */
 	SB_STAT_SAMPLES,       /* samples taken and accounted */
-	SB_STAT_FILTERED,      /* events of tasks that were not asked for (idle included) */
+	SB_STAT_FILTERED,      /* events of tasks that were not asked for */
 	SB_STAT_RUN_NS,	       /* time spent in our programs */
 	SB_STAT_CFI_FRAMES,    /* frames found by unwind tables */
 	SB_STAT_FP_FRAMES,     /* frames found by frame pointer, where there was no rule */
@@ -326,11 +327,11 @@ enum sb_stat {
 	SB_STAT_URING_FULL,   /* io_uring requests lost: no room for more in flight */
 	SB_STAT_URING_UNSEEN, /* io_uring requests lost: the kernel did not say how they ended */
 	SB_STAT_URING_UNNAMED, /* results of io_uring without their request */
-	SB_STAT_KERNEL_BUSY, /* reads and writes of kernel threads lost: another was being sampled */
-	SB_STAT_INTERP_FULL, /* interpreter stacks not shipped: ring full; retried at their next sample */
-	SB_STAT_LABELS_FULL, /* sets of labels not shipped: ring full; retried at their next sample */
-	SB_STAT_LABELS_CUT,	/* labels left out or cut: too long or too many */
-	SB_STAT_LABELS_BAD,	/* samples whose labels could not be read, or not all */
+	SB_STAT_KERNEL_BUSY,   /* I/O of kernel threads lost: another one was being sampled */
+	SB_STAT_INTERP_FULL,   /* stacks of interpreters not shipped: ring full; they are retried */
+	SB_STAT_LABELS_FULL, /* sets of labels not shipped: ring full; retried at the next sample */
+	SB_STAT_LABELS_CUT,  /* labels left out or cut: too long or too many */
+	SB_STAT_LABELS_BAD,  /* samples whose labels could not be read, or not all */
 	SB_STAT_TICKS_SKIPPED,	/* ticks that timers skipped while a sampled thread ran */
 	SB_STAT_NO_DIRTIER,	/* writes of kernel threads to a file whose dirtier is not known */
 	SB_STAT_TRACE_BUSY,	/* events lost: they interrupted one that was being sampled */
@@ -350,8 +351,8 @@ enum sb_stat {
 	SB_STAT_SPANS_LEFT,	/* spans without an end: left by a jump, or begun anew */
 	SB_STAT_SPANS_EXITED,	/* spans in which their thread ended */
 	SB_STAT_FAULTS_FULL,	/* page faults lost: the ring was full */
-	SB_STAT_PROBE_HITS, /* times that a program came to a probe in a file, of the targets or not */
-	SB_STAT_FAULTS_NS, /* time spent where pages are followed, which user space adds to SB_STAT_RUN_NS */
+	SB_STAT_PROBE_HITS,	/* times that a program, target or not, came to a probe in a file */
+	SB_STAT_FAULTS_NS, /* time spent following pages; user space adds it to SB_STAT_RUN_NS */
 	SB_STAT_MAX,
 };
 
@@ -445,7 +446,7 @@ struct sb_uid_rule {
 #define SB_KNAME_MAX 640 /* a name of KSYM_NAME_LEN (512), two numbers and a module */
 struct sb_kname {
 	__u64 addr;
-	__s64 len; /* that the whole text would have, with its NUL; a negative errno; 0: not asked yet */
+	__s64 len; /* of the whole text with its NUL; a negative errno; 0: not asked yet */
 	char text[SB_KNAME_MAX]; /* "name+0x1d/0x40 [module]", or the address if it has no name */
 };
 

@@ -25,10 +25,13 @@ struct sb_object_call {
 	__u32 reserved;
 };
 
-/* Who makes calls. */
+/* Who makes calls or pairs. */
 struct sb_latency_caller {
-	__u64 id;   /* ID of a thread; address of the runtime's `g` of a goroutine */
-	__u32 tgid; /* of a goroutine; 0: it is a thread */
+	/* ID of a thread, or of the CPU of an idle task, with LIST_OF_* for functions of the
+	 * kernel (views/sb_latency_lists.bpf.h); address of the runtime's `g` of a goroutine; 0
+	 * with --key. */
+	__u64 id;
+	__u32 tgid; /* of a goroutine, or of a process that holds memory; 0: neither */
 	__u32 reserved;
 };
 
@@ -48,7 +51,8 @@ struct sb_latency_call {
 	 * whose stack moves, relative to the end of the stack. A pair of events: the value of
 	 * --key; 0 if the thread says which end is meant. */
 	__u64 value;
-	struct sb_latency_caller caller; /* zeros with --key */
+	/* Zeros with --key, but tgid is set for memory that a process holds. */
+	struct sb_latency_caller caller;
 };
 
 _Static_assert(sizeof(struct sb_object_call) == 24, "layout is shared");

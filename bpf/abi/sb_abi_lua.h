@@ -66,14 +66,15 @@ enum {
 #define SB_LUA_CALLER_SHIFT   32
 #define SB_LUA_CALL_PLACE_MAX ((1ull << 16) - 1)
 
+/* Value: a part of @obj, a sb_interp_frame.obj of Lua: SB_LUA_*, the address, the position. */
 #define sb_lua_kind(obj)      ((__u32)((obj)&SB_LUA_KIND_MASK))
 #define sb_lua_addr(obj)      ((obj)&SB_LUA_ADDR_MASK)
 #define sb_lua_obj_place(obj) ((__u32)((obj) >> SB_LUA_PLACE_SHIFT))
 
 /*
- * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr, of which the bits above are
- * taken, and the position @place; a position beyond SB_LUA_PLACE_MAX counts as not known. Any
- * thread, any BPF program.
+ * Return: sb_interp_frame.obj of @kind (SB_LUA_*), the address @addr, of which only the bits in
+ * SB_LUA_ADDR_MASK are kept, and the position @place; a position beyond SB_LUA_PLACE_MAX counts as
+ * not known. Any thread, any BPF program.
  */
 static inline __attribute__((always_inline)) __u64 sb_lua_obj(__u32 kind, __u64 addr, __u64 place)
 {

@@ -105,9 +105,10 @@ enum sb_memory_op {
 };
 
 /*
- * Return: a hash of the window of @addr, any address in it, in the address space of @tgid; it may
- * be 0. @seed: differs from run to run, so that no program can choose addresses that are followed,
- * or not. MurmurHash3's finalizer.
+ * Return: a hash of the window of @addr, any address in it, in the address space of @tgid, for
+ * sb_window_is_followed(); it may be 0. @seed: the same on both sides, sb_stack_seed(1), which
+ * differs from run to run, so that no program can choose addresses that are followed, or not.
+ * MurmurHash3's finalizer. Any thread, any BPF program.
  */
 static inline __attribute__((always_inline)) __u64 sb_window_hash(__u64 seed, __u32 tgid,
 								  __u64 addr)

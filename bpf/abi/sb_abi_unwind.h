@@ -39,6 +39,7 @@
 #define SB_UW_SEGS_MAX	     1024u
 #define SB_UW_SEG_WORDS	     8u
 #define SB_UW_RULES_MAX	     65536u
+/* Value: a row: the index of its rule, and the offset of its first byte in the granule. */
 #define SB_UW_ROW(rule, off) ((__u32)(rule) << 16 | (__u32)(off))
 
 /*
@@ -61,9 +62,9 @@ enum sb_uw_cfa {
 	SB_UW_CFA_RA_REG,   /* sp + cfa_off; return address in register fp_off (a leaf only) */
 	SB_UW_CFA_CLONE,    /* sp + cfa_off; but a leaf with 0 in the result register (rax, x0) is a
 			       new thread after the system call that made it, and so a root */
-	SB_UW_CFA_SWITCH, /* rbp + cfa_off, on another stack, which may lie anywhere: Go's switches to the
-			       system stack. 0 in rbp: the root */
-	SB_UW_CFA_UNSUP, /* there is a rule that cannot be expressed here */
+	SB_UW_CFA_SWITCH, /* rbp + cfa_off, on another stack, which may lie anywhere: Go's switches
+			       to the system stack. 0 in rbp: the root */
+	SB_UW_CFA_UNSUP,  /* there is a rule that cannot be expressed here */
 	/* + DWARF number of a register, lower than SB_UNWIND_REGS: reg + cfa_off (a leaf only; rbx
 	   anywhere) */
 	SB_UW_CFA_REG = 0x20
@@ -148,8 +149,9 @@ struct sb_uw_seg {
 struct sb_uw_proc {
 	__u64 start_ns; /* with exec_id: the address space, see struct sb_sample_key. 0: the first
 			   one that is sampled, which the walker fills in */
-	__u64 exec_vm;	/* pages of executable mappings at the first walk, which the walker writes;
-			   0: not yet. If the process's number differs, the list is out of date */
+	__u64 exec_vm;	/* pages of executable mappings when the list was read. If the process has
+			   another number now, the list is out of date; the walker makes it so by
+			   SB_UW_EXEC_VM_STALE */
 	__u32 exec_id;
 	__u32 segs_word;
 	__u32 nr_segs;
