@@ -11,6 +11,10 @@
  * BPF programs, for the current task. No pointer may be NULL, and none is kept. What is lost or
  * left out is counted where that happens. @slot: enum sb_scratch_slot of the calling program. Times
  * are CLOCK_MONOTONIC, in nanoseconds.
+ *
+ * Order at a beginning: sb_begin(); find_list() of a call, find_key() of a pair; choose();
+ * stands_for(); sb_take_stacks(); a record, for which note_process() has made room. At the end: the
+ * record is found in the same way; choose(); account(); then the caller removes the record.
  */
 #ifndef SB_LATENCY_BPF_H
 #define SB_LATENCY_BPF_H
@@ -59,7 +63,8 @@ struct {
 	__type(value, __u64);
 } latency_newest SEC(".maps");
 
-/* Processes that have had calls of goroutines, or have memory that is followed; the values mean nothing. */
+/* Processes that have had calls of goroutines, or have memory that is followed; the values mean
+ * nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -113,9 +118,10 @@ struct {
 	__type(value, struct call_object);
 } latency_objects SEC(".maps");
 
-/* Note that the process of a goroutine, or of memory, has open calls, so that they are dropped when it
- * ends. Does nothing for calls of a thread, whose own end drops them. Return: 0; a negative errno of
- * bpf_map_update_elem(): there is no room for the process, so begin no call. */
+/* Note that the process of a goroutine, or of memory, has open calls or pairs, so that they are
+ * dropped when it ends. Does nothing if caller->tgid is 0: calls of a thread are dropped when that
+ * ends. Return: 0; a negative errno of bpf_map_update_elem(): there is no room for the process, so
+ * begin nothing, and count it (SB_STAT_CALLS_FULL). */
 static int note_process(const struct sb_latency_caller *caller)
 {
 	__u32 tgid = caller->tgid, one = 1;
@@ -126,8 +132,9 @@ static int note_process(const struct sb_latency_caller *caller)
 }
 
 /*
- * Return: how many calls or pairs one that begins now stands for: 0: it is left out. In slices, the
- * rest of what it stands for is rounded by chance, so that sums are unbiased.
+ * Return: how many calls or pairs one that begins now stands for (latency_record.nr), because of
+ * throttling and of slices; 0: it is left out, and not counted. Fractions are rounded by chance, so
+ * that sums are unbiased. Call it once for each beginning.
  */
 static __u64 stands_for(__u64 now_ns)
 {
@@ -140,9 +147,10 @@ static __u64 stands_for(__u64 now_ns)
 }
 
 /* Evaluate --when and --weight, those that place->at_end assigns to this end of the call or pair.
- * @is_end: whether it is the later end. Return: false: leave it out, because --when is false or
- * --weight is 0; otherwise true. *@ret_weight becomes the value of --weight if that is evaluated
- * here, and is unchanged otherwise. */
+ * @is_end: whether it is the later end; then the context of a call has its result and duration.
+ * Return: false: leave it out, because --when is false or --weight is not positive, which is
+ * counted; otherwise true. *@ret_weight becomes the value of --weight if that is evaluated here,
+ * and is unchanged otherwise. */
 static bool choose(const struct event *event, bool is_end, __u64 *ret_weight)
 {
 	const struct sb_trace_place *place = event->place;
@@ -171,8 +179,9 @@ static bool is_of_process(const struct sb_trace_place *place)
 	return (place->roles & (SB_EVENT_HELD | SB_EVENT_OF_KERNEL)) == SB_EVENT_HELD;
 }
 
-/* Set *@ret_key to what the two ends of a pair have in common: the value of --key, or without it
- * the current thread. @nr: of the expression of --key at this end of the pair; 0: there is none. */
+/* Set all of *@ret_key to what the two ends of a pair have in common: the value of --key, or
+ * without it the current thread; the process, too, if is_of_process(). @nr: of the expression of
+ * --key at this end of the pair; 0: there is none. */
 static void find_key(const struct event *event, __u32 nr, struct sb_latency_call *ret_key)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -185,7 +194,8 @@ static void find_key(const struct event *event, __u32 nr, struct sb_latency_call
 }
 
 /* Return: whether a call that takes @ns as a whole is left out: because of --min or --max, which is
- * counted; or, if cfg_latency_half is set, because it is shorter than half of the run. */
+ * counted, so ask once; or, if cfg_latency_half is set, because it is shorter than half of the run,
+ * whose end must be set then. */
 static bool is_out_of_bounds(__u64 ns)
 {
 	if (cfg_latency_half)
@@ -226,10 +236,10 @@ static bool is_for_its_end(const struct latency_record *call, __u64 now_ns, __u6
 }
 
 /*
- * Return: whether a call is among the slowest so far; then it takes the place of the fastest of
- * them. Global, so that the verifier examines it once. If several CPUs take one place at once, one
- * of them is lost, and the fastest is faster than it should be: so a call may be taken for a slow
- * one, but no slow call is missed. User space has the last word.
+ * Return: 1 if a call that took @ns is among the slowest so far, and then it takes the place of the
+ * fastest of them; else 0. Global, so that the verifier examines it once. If several CPUs take one
+ * place at once, one of them is lost, and the fastest is faster than it should be: so a call may be
+ * taken for a slow one, but no slow call is missed. User space has the last word.
  */
 __noinline int sb_latency_is_slow(__u64 ns)
 {
@@ -249,8 +259,8 @@ __noinline int sb_latency_is_slow(__u64 ns)
 	return 1;
 }
 
-/* Ship what --slowest lists of a call that ends at @now_ns, as an object. Return: the object's ID,
- * shipped or not, for sb_sample_key.object; 0: there is no such slot. */
+/* Ship what --slowest lists of a call that ends at @now_ns, or is open then, as an object. Return:
+ * the object's ID, shipped or not, for sb_sample_key.object; 0: there is no such slot. */
 static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_ns)
 {
 	struct call_object *object = bpf_map_lookup_elem(&latency_objects, &slot);
@@ -276,7 +286,8 @@ static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_n
  * accounted last (call->from_ns, which becomes @now_ns), or its --weight, once. Accounts nothing if
  * it is to be accounted when it ends (is_for_its_end()), if --min or --max leaves it out, both of
  * which concern the whole call, or if another program accounts it at the same time. Overwrites the
- * capture of @slot. @op: 0: it has ended; SB_LATENCY_OP_OPEN: it is open.
+ * capture of @slot. @op: 0: it has ended, and the caller removes the record next;
+ * SB_LATENCY_OP_OPEN: it is open. from_ns becomes @now_ns also if --min or --max leaves it out.
  */
 static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
 {

@@ -7,6 +7,10 @@
  * Everything runs in BPF programs, for the current task. Pointers are not NULL unless it says so,
  * none is kept, and one into a map that is returned is borrowed and valid until the program ends.
  * After an error *@ret is not to be used.
+ *
+ * Order: find_list() fills a struct call; a beginning calls newest_of(), and newest_of_new() if
+ * there is no list yet, and adds its record, whose `outer` is the value in the entry, before it
+ * writes its own value there; an end calls find_open(), account(), and remove_newest().
  */
 #ifndef SB_LATENCY_LISTS_BPF_H
 #define SB_LATENCY_LISTS_BPF_H
@@ -52,7 +56,8 @@ static __always_inline bool has_left(const struct list *list, __u64 newest, __u6
 
 /* Drop the newest call of a list if its caller has left it by a jump, now that another call with
  * the value @value begins or ends (has_left()), and count it (SB_STAT_CALLS_JUMPED). Global, so
- * that the verifier examines it once. Return: 1: it was dropped, so look at the next one; 0. */
+ * that the verifier examines it once. Return: 1: it was dropped, so look at the next one; 0: not,
+ * or the list is empty or not known, or @list is NULL. */
 __noinline int sb_latency_drop(const struct list *list, __u64 value)
 {
 	struct sb_latency_caller caller;
@@ -69,8 +74,9 @@ __noinline int sb_latency_drop(const struct list *list, __u64 value)
 	return 1;
 }
 
-/* Drop the calls of the list of @now that were left by a jump. Return: the entry of the list, which
- * has the value of its newest call, 0 if it has none; NULL: there is no such list yet. */
+/* Drop the calls of the list of @now that were left by a jump, DROPS_MAX at most. Return: the entry
+ * of the list, which has the value of its newest call, 0 if it has none; NULL: there is no such
+ * list yet. */
 static __u64 *newest_of(const struct call *now)
 {
 	__u32 i;
@@ -129,7 +135,7 @@ static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 abov
 }
 
 /* Make the list of @caller, for its first call. Return: the entry of the list, which is 0; NULL:
- * there is no room. */
+ * there is no room, or somebody else has made it: the call is lost, which the caller counts. */
 static __u64 *newest_of_new(const struct sb_latency_caller *caller)
 {
 	__u64 none = 0;
@@ -156,8 +162,9 @@ static __always_inline bool is_returning(const struct call *now, __u64 newest)
 #endif
 }
 
-/* Find the open call that returns now (@event), which is the newest one of its list. Drops calls
- * that were left by a jump. Return: its record, and *@ret_newest is the entry of the list, for
+/* Find the open call that returns now, which is the newest one of its list. @event: its ctx is a
+ * struct call that find_list() has filled. Drops calls that were left by a jump. Return: its
+ * record, valid until it is removed, and *@ret_newest is the entry of the list, for
  * remove_newest(); NULL: there is none, and *@ret_newest is not to be used. */
 static struct latency_record *find_open(const struct event *event, __u64 **ret_newest)
 {
@@ -174,8 +181,8 @@ static struct latency_record *find_open(const struct event *event, __u64 **ret_n
 	return call && (call->idx == event->idx || !now->list.is_of_kernel) ? call : NULL;
 }
 
-/* Remove the list of @caller, which has ended, and its open calls, each of which is counted
- * (SB_STAT_CALLS_EXITED). */
+/* Remove the list of @caller, which has ended, if it has one, and its open calls, DROPS_MAX at
+ * most, each of which is counted (SB_STAT_CALLS_EXITED). */
 static void drop_all(const struct sb_latency_caller *caller)
 {
 	__u64 *newest = bpf_map_lookup_elem(&latency_newest, caller);

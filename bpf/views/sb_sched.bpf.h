@@ -6,6 +6,10 @@
  * sched.bpf.c and the headers beside it include this: it defines maps. Everything runs in BPF
  * programs. No pointer may be NULL, and none is kept; what is lost or left out is counted where
  * that happens. Times are CLOCK_MONOTONIC, in nanoseconds.
+ *
+ * Order: sb_begin(), sb_take_stacks() and open_wait() when a thread leaves its CPU; when it is
+ * back, the caller sets st->from_ns to 0 by an atomic exchange, copies st->capture into that of its
+ * slot, and calls account_wait() with the value that it got.
  */
 #ifndef SB_SCHED_BPF_H
 #define SB_SCHED_BPF_H
@@ -30,7 +34,8 @@
 
 enum {
 	SCHED_WAKER_NONE,
-	SCHED_WAKER_WEIGHS, /* "wakeup": the stacks of the waker get the time that the woken thread slept */
+	/* "wakeup": the stacks of the waker get the time that the woken thread slept */
+	SCHED_WAKER_WEIGHS,
 	SCHED_WAKER_NAMED, /* "offwake": the stacks of the waker are the object of the wait */
 };
 
@@ -54,8 +59,8 @@ __u64 sched_expected_ns = 0;
 
 /* Samples of a wait that is over, whose stacks are still to be taken: one of each part of it. */
 struct sched_owed {
-	__u64 ns[2];
-	__u64 part_ns[2];
+	__u64 ns[2];	  /* weights; 0: nothing is owed, and the rest means nothing */
+	__u64 part_ns[2]; /* how long the whole part took */
 	__u32 state[2];
 };
 
@@ -66,13 +71,13 @@ struct sched_task {
 	__u64 exec_ns;		   /* task_struct.se.sum_exec_runtime at that time */
 	__u64 woken_ns;		   /* 0: not yet */
 	__u64 waker;		   /* object; 0: not known */
-	__u64 on_ns;  /* wall: on its CPU, and accounted up to this time; 0: not on a CPU */
-	__u64 run_ns; /* wall: time on CPUs before that, not accounted yet */
-	__u64 born_ns; /* wall: its lifetime counts from here; 0: it does not match the filters yet */
-	__u64 phase_ns;		/* --every: time waited since the last sample */
+	__u64 on_ns;	/* wall: on its CPU, and accounted up to this time; 0: not on a CPU */
+	__u64 run_ns;	/* wall: time on CPUs before that, not accounted yet */
+	__u64 born_ns;	/* wall: its lifetime counts from here; 0: no match of the filters yet */
+	__u64 phase_ns; /* --every: time waited since the last sample */
 	__u64 phase_every_ns;	/* the --every that phase_ns was drawn for; 0: not drawn yet */
 	struct sb_capture ran;	/* wall: the sample of the last tick; now_ns 0: there was none */
-	struct sched_owed owed; /* --every: all zeroes if nothing is owed */
+	struct sched_owed owed; /* --every */
 	__u64 owed_ip, owed_sp; /* --every: user registers during the wait */
 	__u32 state;		/* enum sb_task_state at the beginning of the wait */
 	__u32 is_throttled;	/* at its wake-up, its cgroup had used up its CPU quota */
@@ -178,7 +183,7 @@ static __u32 state_of(const struct task_struct *task, bool is_preempted)
 	return state & TASK_INTERRUPTIBLE ? SB_STATE_SLEEP : SB_STATE_DISK;
 }
 
-/* Return: @now_ns, but not after the end of the run. All times are CLOCK_MONOTONIC. */
+/* Return: @now_ns, but not after the end of the run, if that is set. */
 static __u64 clamp_to_end(__u64 now_ns)
 {
 	__u64 end_ns = sb_end_ns();
@@ -197,7 +202,7 @@ static __u64 clamp_to_begin(__u64 since_ns)
 
 /*
  * Return: whether --state, --min and --max want a part of a wait, in @state, that took @ns. If not,
- * the reason is counted.
+ * the reason is counted, so ask once for each part.
  */
 static bool passes(__u32 state, __u64 ns)
 {
@@ -223,8 +228,8 @@ struct parts {
 };
 
 /*
- * Split the open wait of @st into its two parts, of which the time from @from_ns up to @until_ns is
- * to be accounted; either part may be empty.
+ * Split the open wait of @st into its two parts, of which the time from @from_ns up to @until_ns,
+ * which is later, is to be accounted; either part may be empty. All of *@ret is set.
  */
 static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, struct parts *ret)
 {
@@ -287,8 +292,8 @@ static void account_part(struct sb_capture *capture, __u32 slot, __u32 state, __
 	sb_account_slot(slot, weight);
 }
 
-/* Set the object of @capture to @waker, 0 for none, if the run asks for wakers. The waker is the
- * object of the blocked part only: it is not responsible for the time in the run queue. */
+/* In "offwake", set the object of @capture to @waker, 0 for none. The waker is the object of the
+ * blocked part only: it is not responsible for the time in the run queue. */
 static void name_waker(struct sb_capture *capture, __u64 waker)
 {
 	if (cfg_sched_waker == SCHED_WAKER_NAMED)
@@ -297,7 +302,8 @@ static void name_waker(struct sb_capture *capture, __u64 waker)
 
 /*
  * Account both parts of the open wait of @st, from @from_ns up to @now_ns, within the run and as
- * the filters want them. @capture: the capture of @slot, with identity and stacks
+ * the filters want them. @capture: the capture of @slot, with identity and stacks; its now_ns,
+ * state, log2_ns, and in "offwake" object are overwritten. @st is unchanged.
  */
 static void account_wait(struct sb_capture *capture, __u32 slot, const struct sched_task *st,
 			 __u64 from_ns, __u64 now_ns)
@@ -321,7 +327,7 @@ static void account_wait(struct sb_capture *capture, __u32 slot, const struct sc
 }
 
 /* Begin a wait of @st at @now_ns in @state (enum sb_task_state). @is_unseen: its stacks are not
- * taken now */
+ * taken now. Identity, stacks, waker and exec_ns are not set here. */
 static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns, bool is_unseen)
 {
 	st->is_unseen = is_unseen;
@@ -333,7 +339,8 @@ static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns, bool is
 }
 
 /* Begin a wait of @st in @state (enum sb_task_state) at @now_ns, with the identity and the stacks
- * in @capture, which is copied. */
+ * in @capture, which is copied. With --every it counts as one without stacks. The caller sets
+ * st->exec_ns, unless the thread is new. */
 static void open_wait(struct sched_task *st, const struct sb_capture *capture, __u32 state,
 		      __u64 now_ns)
 {

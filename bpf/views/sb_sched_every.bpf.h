@@ -10,9 +10,14 @@
  * Where the kernel has that tracepoint, user space may switch --every on and off during the run, to
  * reduce the cost. A wait is treated until its end as it was when it began.
  *
- * Everything runs in BPF programs of sched.bpf.c, at a switch of threads or where a system call
- * returns. Unless a contract says otherwise, no pointer may be NULL, and what is lost or left out
- * is counted where that happens. No pointer is kept. Times are CLOCK_MONOTONIC, in nanoseconds.
+ * Everything runs in BPF programs of sched.bpf.c, at a switch of threads, where a system call
+ * returns, or in the iterator sched_settle. Unless a contract says otherwise, no pointer may be
+ * NULL, and what is lost or left out is counted where that happens. No pointer is kept. Times are
+ * CLOCK_MONOTONIC, in nanoseconds.
+ *
+ * Order: leave_unseen(); arrive_unseen(), which decides what is owed; then, where the kernel has
+ * the tracepoint, pay() with a new capture, else end_paying(). For a wait that is still open at the
+ * end of the run or at a snapshot: split(), owe_wait() and pay().
  */
 #ifndef SB_SCHED_EVERY_BPF_H
 #define SB_SCHED_EVERY_BPF_H
@@ -32,8 +37,9 @@ static bool is_thinned(void)
 }
 
 /*
- * Return: the phase of @st for the current --every. When --every changes, a new random phase is
- * drawn. With the old one, each thread would lose half of the difference on average.
+ * Return: the phase of @st for the current --every, @every_ns, in nanoseconds; 0 if it is 0.
+ * When --every changes, a new random phase is drawn, and stored in @st. With the old one, each
+ * thread would lose half of the difference on average.
  */
 static __u64 phase_of(struct sched_task *st, __u64 every_ns)
 {
@@ -54,8 +60,9 @@ static bool is_owing(const struct sched_owed *owed)
 }
 
 /*
- * Add @ns of waiting in @part of a wait (0: blocked, 1: in the run queue) to the phase. Full
- * periods are owed as samples, in *@owed. @state: enum sb_task_state of that part.
+ * Add @ns of waiting in @part of a wait (0: blocked, 1: in the run queue) to the phase in @st. Full
+ * periods are owed as samples: they are added to owed->ns[@part]; owed->state[@part] becomes @state
+ * (enum sb_task_state of that part). Does nothing while --every is off.
  */
 static void owe(struct sched_task *st, struct sched_owed *owed, __u32 part, __u32 state, __u64 ns)
 {
@@ -69,8 +76,8 @@ static void owe(struct sched_task *st, struct sched_owed *owed, __u32 part, __u3
 	owed->state[part] = state;
 }
 
-/* owe() for those of the two parts that the filters want. @owed: all zeroes before, or what an
- * earlier wait of @st owes, to which it is added. */
+/* owe() for those of the two parts that the filters want. @owed: zeroed before, or what an earlier
+ * wait of @st owes: ns[] is added to, part_ns[] and state[] become those of this wait. */
 static void owe_wait(struct sched_task *st, struct sched_owed *owed, const struct parts *parts)
 {
 	if (parts->from_ns < parts->mid_ns && passes(st->state, parts->blocked_ns)) {
@@ -83,7 +90,8 @@ static void owe_wait(struct sched_task *st, struct sched_owed *owed, const struc
 	}
 }
 
-/* Account what is owed with the stacks in @capture, the capture of @slot; nothing is owed then. */
+/* Account what is owed with the stacks in @capture, the capture of @slot, whose state and log2_ns
+ * are overwritten; nothing is owed then. */
 static void pay(struct sb_capture *capture, __u32 slot, struct sched_owed *owed)
 {
 	if (owed->ns[0])
@@ -93,8 +101,8 @@ static void pay(struct sb_capture *capture, __u32 slot, struct sched_owed *owed)
 	owed->ns[0] = owed->ns[1] = 0;
 }
 
-/* Get the user's program counter and stack pointer of @task, which is in the kernel; they are 0 if
- * they cannot be read. */
+/* Get the user's program counter and stack pointer of @task, which is in the kernel; each is 0 if
+ * it cannot be read. */
 static void read_user_place(struct task_struct *task, __u64 *ret_ip, __u64 *ret_sp)
 {
 	struct sb_regs *regs = (struct sb_regs *)bpf_task_pt_regs(task);
@@ -209,8 +217,9 @@ static void leave_unseen(void *ctx, struct task_struct *prev, struct sched_task 
 
 /*
  * A thread comes to its CPU after an unseen wait, which began at @from_ns: find out whether samples
- * are owed for it, and see that their stacks are taken. @st: the state of @next, in which the wait
- * is over already (from_ns is 0)
+ * are owed for it, and see that their stacks are taken: by begin_paying(), or by a note for
+ * sched_arrived() (sched_owing). @st: the state of @next, in which the wait is over already
+ * (from_ns is 0)
  */
 static void arrive_unseen(struct task_struct *next, struct sched_task *st, __u64 from_ns,
 			  __u64 now_ns)

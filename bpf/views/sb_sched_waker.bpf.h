@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Who ends a wait: the views "wakeup" and "offwake". Everything runs in BPF programs of
- * sched.bpf.c, for the current task, which is the waker. No pointer may be NULL, and none is
- * kept. */
+ * sched.bpf.c, for the current task, which is the waker. No pointer may be NULL, and none is kept.
+ * Order: capture_waker(), then object_of_woken() and account_part() in "wakeup", object_of_waker()
+ * in "offwake". */
 #ifndef SB_SCHED_WAKER_BPF_H
 #define SB_SCHED_WAKER_BPF_H
 
@@ -12,8 +13,8 @@
 #define PREEMPT_HARDIRQS 0x000f0000u
 
 #if defined(__TARGET_ARCH_x86)
-/* Return: the per-CPU variables of the CPU of @task, which are found by its run queue, one of them. The
- * caller checks that by is_of_current(). */
+/* Return: the per-CPU variables of the CPU of @task, which are found by its run queue, one of them.
+ * The caller checks that by is_of_current(). */
 static const struct sb_percpu *percpu_of(const struct task_struct *task)
 {
 	const char *rq = (const char *)BPF_CORE_READ(task, se.cfs_rq, rq);
@@ -31,9 +32,9 @@ static bool is_of_current(const void *current, const struct task_struct *task)
 #endif
 
 /*
- * Return: the preempt_count of this CPU, whose current task is @task; 0: it cannot be told. On x86-64
- * it is a per-CPU variable. BPF programs can name those (__ksym), but the kernel refuses the program
- * where it is built without CONFIG_KALLSYMS_ALL.
+ * Return: the preempt_count of this CPU, whose current task is @task; 0: it cannot be told. On
+ * x86-64 it is a per-CPU variable. BPF programs can name those (__ksym), but the kernel refuses the
+ * program where it is built without CONFIG_KALLSYMS_ALL.
  */
 static __u32 preempt_count(const struct task_struct *task)
 {
@@ -75,7 +76,7 @@ static bool is_in_syscall(struct task_struct *task)
 #endif
 }
 
-/* The waker is an interrupt, which belongs to no process. */
+/* Make @key that of an interrupt, which belongs to no process: replace the name and the IDs. */
 static void become_interrupt(struct sb_sample_key *key)
 {
 	const char comm[SB_COMM_LEN] = "[interrupt]";
@@ -90,11 +91,12 @@ static void become_interrupt(struct sb_sample_key *key)
 /*
  * Take the identity and the stacks of the waker into the capture of SB_SCRATCH_WAKE. The waker is
  * either the current task or an interrupt that came while that ran. The idle task wakes nobody, so
- * there it is an interrupt. What a hard interrupt stops is not the waker either, so its stack is not
- * walked. A softirq is run by the thread that has raised it, as in a write to a local socket, or when
- * a hard interrupt ends. User space decides which, by the names of the kernel's frames; where the
- * thread was not in a system call, it is almost always an interrupt, and the user stack is left out.
- * @ctx: the context of the BPF program. *@ret_capture is borrowed, and valid until the program ends.
+ * there it is an interrupt. What a hard interrupt stops is not the waker either, so its stack is
+ * not walked. A softirq is run by the thread that has raised it, as in a write to a local socket,
+ * or when a hard interrupt ends. User space decides which, by the names of the kernel's frames;
+ * where the thread was not in a system call, it is almost always an interrupt, and the user stack
+ * is left out. @ctx: the context of the BPF program. *@ret_capture is borrowed, and valid until the
+ * program ends.
  * Return: 0; -ENOENT: the run is over, and *@ret_capture must not be used.
  */
 static int capture_waker(void *ctx, struct sb_capture **ret_capture)
@@ -118,7 +120,7 @@ static int capture_waker(void *ctx, struct sb_capture **ret_capture)
 	return 0;
 }
 
-/* Return: @hash, combined with the name @comm of SB_COMM_LEN bytes; never 0. */
+/* Return: @hash, combined with the name @comm of SB_COMM_LEN bytes, all of which count; never 0. */
 static __u64 hash_comm(__u64 hash, const char *comm)
 {
 	__u64 words[2];
@@ -148,8 +150,8 @@ struct {
 } sched_objects SEC(".maps");
 
 /*
- * Ship the object, whose @nr_bytes after its head are filled in, if it is not known yet. @kind:
- * enum sb_object_kind. Return: @id, shipped or not.
+ * Ship the object, whose @nr_bytes after its head are filled in, if it is not known yet; the head
+ * is filled in here. @kind: enum sb_object_kind. Return: @id, shipped or not.
  */
 static __u64 ship_object(struct sched_object *object, __u32 kind, __u32 nr_bytes, __u64 id)
 {
