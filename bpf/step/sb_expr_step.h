@@ -29,12 +29,15 @@
  *	sb_expr_begin(&s->run);
  *	for (i = 0; i < SB_EXPR_INSNS_MAX && example_expr_step(slot); i++)
  *		;
- *	// s->run.ints[0] or s->run.strings[0] is the result, s->run.flags says what went wrong.
+ *	// s->run.ints[0], or strings[0] if s->expr.kind is SB_EXPR_STRING, is the result,
+ *	// and s->run.flags says what went wrong.
  *
  * An expression is a program for a machine with two stacks, one of integers and one of strings,
  * both in *@run, which is all the state there is. So the functions run in any thread and in any BPF
- * program, one at a time for each @run. No pointer may be NULL, except @mem if the macros do
- * without it, and none is kept. Pointers that are returned point into *@run.
+ * program, one at a time for each @run. What goes wrong sets a bit of run->flags, and the
+ * evaluation goes on. Includers call sb_expr_begin() and sb_expr_step(), of which the other
+ * functions are parts. No pointer may be NULL, except @mem if the macros do without it, and none is
+ * kept. Pointers that are returned point into *@run.
  *
  * Every program is safe to evaluate, also a forged one: indices are masked, and what is read is
  * only read by the three macros. A program that the compiler made keeps within both stacks.
@@ -255,9 +258,10 @@ static __always_inline int sb_expr_strings_equal(struct sb_expr_run *run)
 }
 
 /*
- * Return: the quotient, rounded towards zero, or the remainder, which has the sign of @a. By hand,
- * because BPF has no signed division before Linux 6.6. The most negative number divided by -1 is
- * itself. If @b is 0: 0, with SB_EXPR_DIV_ZERO in run->flags.
+ * Return: the quotient, rounded towards zero, or, if insn->op is SB_EXPR_OP_MOD, the remainder,
+ * which has the sign of @a; of signed numbers if insn->is_signed. By hand, because BPF has no
+ * signed division before Linux 6.6. The most negative number divided by -1 is itself. If @b is 0:
+ * 0, with SB_EXPR_DIV_ZERO in run->flags.
  */
 static __always_inline __u64 sb_expr_divide(struct sb_expr_run *run,
 					    const struct sb_expr_insn *insn, __u64 a, __u64 b)
@@ -436,8 +440,8 @@ static __always_inline void sb_expr_operand(struct sb_expr_run *run, const struc
  *
  * Thread: any, one at a time for each @run; any BPF program.
  * Return: 1: call it again, which is needed at most SB_EXPR_INSNS_MAX times; 0: the result is
- * there: at the end of the program, or at an instruction that does not exist, at which a forged one
- * ends.
+ * there, and sb_expr_begin() comes before the next call: at the end of the program, or at an
+ * instruction that does not exist, at which a forged one ends.
  */
 static __always_inline int sb_expr_step(struct sb_expr_run *run, const struct sb_expr *expr,
 					void *mem)

@@ -19,20 +19,21 @@
  *
  *	enum sb_step sb_<runtime>_native(struct sb_interp_walk *w, struct sb_walk *walk, void *mem)
  *
- * It is called for the native frame where @walk stands, and pushes the frames that this native
- * frame stands for, innermost first. It returns SB_STEP_FP_CHAIN: continue as without it (by the
- * table's rule, or by the frame pointer); SB_STEP_GO_ON: it has moved @walk to the caller
- * (sb_step_to()); or SB_STEP_END, by sb_step_end(). If there may be many frames, it sets
- * w->has_steps: then step() is called until it returns SB_STEP_END, before the native walk
- * continues; w->status is ignored in that case. The caller clears w->has_steps before each call of
- * native(). It zeroes w->at before the first native frame of a thread, and leaves it alone until
- * the last.
+ * It is called for the native frame where @walk stands, if its address is in [conf.hook_begin,
+ * conf.hook_end) or has no unwind rule, and pushes the frames that this native frame stands for,
+ * innermost first. It returns SB_STEP_FP_CHAIN: continue as without it (by the table's rule, or by
+ * the frame pointer); SB_STEP_GO_ON: it has moved @walk to the caller (sb_step_to()); or
+ * SB_STEP_END, by sb_step_end(). If there may be many frames, it sets w->has_steps: then step() is
+ * called until it returns SB_STEP_END, before the native walk continues; w->status is ignored in
+ * that case. The caller clears w->has_steps before each call of native(). It zeroes w->at before
+ * the first native frame of a thread, and leaves it alone until the last.
  *
  * Everything that is read belongs to the process and may be anything. All loops have a constant
- * bound, and there are few of them: core/interp.bpf.c loops over steps. In all functions, *@w is
- * all the state there is (one thread for each), @mem is passed to SB_INTERP_READ, and addresses are
- * those of the process. No pointer may be NULL, except @mem if SB_INTERP_READ does without it, and
- * none is kept.
+ * bound, and there are few of them: core/interp.bpf.c loops over steps. Frames that were pushed
+ * remain, also when a walk ends with an error: w->nr_frames in w->frame, leaf first. In all
+ * functions, *@w is all the state there is (one thread for each, or any BPF program), @mem is
+ * passed to SB_INTERP_READ, and addresses are those of the process. No pointer may be NULL, except
+ * @mem if SB_INTERP_READ does without it, and none is kept.
  */
 #ifndef SB_INTERP_STEP_H
 #define SB_INTERP_STEP_H
@@ -53,7 +54,8 @@
 
 /*
  * The state of a walk of one runtime in one thread. The caller sets conf, thread_pointer, pc, sp,
- * regs and wants_lines before begin() or the first native(), and at to zeros; and, before the first
+ * regs and wants_lines before begin() or the first native(), and at to zeros; before begin() also
+ * status to SB_STACK_DEPTH, which remains if the steps come to no end; and, before the first
  * runtime of a thread, nr_frames to 0 and hash to the seed of IDs.
  */
 struct sb_interp_walk {
@@ -75,14 +77,16 @@ struct sb_interp_walk {
 	struct sb_interp_frame frame[SB_INTERP_FRAMES_MAX];
 };
 
-/* End the walk with @status (enum sb_stack_status). Return: SB_STEP_END. */
+/* End the walk of the interpreter with @status (enum sb_stack_status). Return: SB_STEP_END, for
+ * step() to return. This does not end the native walk: sb_step_end() does. */
 static __always_inline enum sb_step sb_interp_end(struct sb_interp_walk *w, __u32 status)
 {
 	w->status = status;
 	return SB_STEP_END;
 }
 
-/* Add @word to w->hash, from which the ID of the interpreter stack is made. */
+/* Add @word to w->hash, from which the ID of the interpreter stack is made. Frames are added by
+ * sb_interp_push() and sb_interp_segment_end() themselves. */
 static __always_inline void sb_interp_mix(struct sb_interp_walk *w, __u64 word)
 {
 	w->hash[0] = (w->hash[0] ^ word) * 0x9e3779b97f4a7c15ull;
@@ -120,7 +124,8 @@ static __always_inline enum sb_step sb_interp_push(struct sb_interp_walk *w, __u
 
 /*
  * Mark the frame that was pushed last as the root frame of its segment: C code called it. Does
- * nothing if there is no frame.
+ * nothing if there is no frame. For frames of native(), and of the steps after it, the caller of
+ * native() does this.
  */
 static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 {
@@ -134,8 +139,9 @@ static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 }
 
 /*
- * Copy from the process; an address that cannot be read is noted in fault_addr, and then @dst is
- * zero in BPF, but may be partly overwritten elsewhere. Return: 0 on success.
+ * Copy @len bytes from the process; an address that cannot be read is noted in w->fault_addr, and
+ * then @dst is zero in BPF, and for native() in user space, too; else it may be partly overwritten.
+ * Return: 0 on success.
  */
 #define sb_interp_read(w, mem, dst, len, addr)                   \
 	({                                                       \
@@ -198,8 +204,11 @@ struct sb_interp_tsd {
 	__u16 below;	   /* arm64: how far struct pthread lies below the thread pointer */
 };
 
-/* Return: what pthread_self() returns in the thread that is walked, without reading memory. On x86-64
- * that is the thread pointer itself, and @tsd is not used; on arm64 it lies tsd->below bytes below it. */
+/*
+ * Return: what pthread_self() returns in the thread that is walked, without reading memory. On
+ * x86-64 that is the thread pointer itself, and @tsd is not used; on arm64 it lies tsd->below bytes
+ * below it.
+ */
 static __always_inline __u64 sb_interp_pthread(const struct sb_interp_walk *w,
 					       const struct sb_interp_tsd *tsd)
 {

@@ -29,6 +29,10 @@
  * SB_STEP_END: the native walk has ended, and walk->status (SB_STACK_*) says why; SB_STEP_FP_CHAIN:
  * nothing was found or moved. Functions that return __u64 conditions return 1 or 0, so that they
  * can be combined as numbers.
+ *
+ * Order: sb_hotspot_native() for each native frame in the code cache or without a rule, from the
+ * leaf on, as sb_interp_step.h says. The other functions are parts of it. They read to w->at and
+ * walk->signal_frame, where that is valid until the next one reads.
  */
 #ifndef SB_STEP_HOTSPOT_H
 #define SB_STEP_HOTSPOT_H
@@ -206,7 +210,8 @@ _Static_assert(HS_BLOB_AT * 8 + sizeof(struct sb_hotspot_blob) <=
 
 /*
  * Return: the number of the first segment of the block that segment @seg of a heap belongs to; ~0:
- * it is free, or the map at @segmap is no valid one.
+ * it is free, or the map at @segmap is no valid one. What cannot be read counts as the beginning of
+ * a block.
  */
 static __always_inline __u64 hs_block(struct sb_interp_walk *w, void *mem, __u64 segmap, __u64 seg)
 {
@@ -239,8 +244,9 @@ static __always_inline __u64 hs_is_nmethod(void *mem, __u64 name)
 }
 
 /*
- * Find the blob that contains @pc, fill in *@ret, and leave the blob's first 128 bytes in w->at[].
- * Return: 0; -1: there is none, or it cannot be read; then *@ret is untouched, w->at[] may not be.
+ * Find the blob that contains @pc, fill in *@ret, and leave the blob's first 128 bytes in w->at[],
+ * for hs_u64() and its like. Return: 0; -1: there is none, or it cannot be read; then *@ret is
+ * untouched, w->at[] may not be.
  */
 static HS_APART int hs_find(struct sb_interp_walk *w, void *mem, __u64 pc,
 			    struct sb_hotspot_blob *ret)
@@ -317,7 +323,8 @@ static __always_inline __u64 hs_is_return(struct sb_interp_walk *w, void *mem, _
 
 /*
  * Return: how much of a frame exists (enum sb_hotspot_at) before the point in an nmethod where it
- * is complete. @before: the eight bytes before pc, @code: those at pc
+ * is complete, by which hs_leave() finds the caller: HS_AT_ENTRY unless the code says otherwise.
+ * @before: the eight bytes before pc, @code: those at pc
  */
 static __always_inline __u64 hs_in_prologue(__u64 before, __u64 code)
 {
@@ -377,7 +384,8 @@ static __always_inline __u64 hs_in_body(__u64 before, __u64 code, __u64 behind)
 
 /*
  * Return: how much of the frame of the interrupted nmethod @blob, where @walk stands as a leaf,
- * exists (enum sb_hotspot_at). walk->signal_frame is used as scratch memory.
+ * exists (enum sb_hotspot_at), for hs_leave(). Words of walk->signal_frame before the blob are
+ * overwritten.
  */
 static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_walk *walk,
 				 const struct sb_hotspot_blob *blob)
@@ -397,8 +405,8 @@ static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_
 /*
  * The word at the end of a frame is not a return address of Java code: there is more on the stack
  * than when the method was compiled, because barriers of garbage collectors save registers where
- * they call the collector.
- * @sp: where the frame should end. Return: how many bytes more; 0: not found within 64.
+ * they call the collector. @sp: where the frame should end. Overwrites w->at[]. Return: how many
+ * bytes more, so that the frame ends there; 0: not found within 64.
  */
 static __always_inline __u64 hs_find_end(struct sb_interp_walk *w, void *mem, __u64 sp)
 {
@@ -413,7 +421,7 @@ static __always_inline __u64 hs_find_end(struct sb_interp_walk *w, void *mem, __
 
 /*
  * Step to the caller of a frame that has @size bytes when it is complete, the return address among
- * them. @at: how much of it exists (enum sb_hotspot_at).
+ * them. @at: how much of it exists (enum sb_hotspot_at). Sets walk->bx_at to lost.
  * Return: SB_STEP_GO_ON; SB_STEP_END: BAD_CFA when @size is too large, FAULT, BAD_PC.
  */
 static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
@@ -451,11 +459,12 @@ static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *
 
 /*
  * Examine an interpreter frame at rbp (x29). Its words are left in w->at[], from
- * SB_HOTSPOT_BELOW_FP below rbp on. @running_bcp: for the leaf, the value of the
- * register HS_REG_BCP, which may be the bytecode pointer; 0 for other frames.
+ * SB_HOTSPOT_BELOW_FP below rbp on. @running_bcp: for the leaf, the value of the register
+ * HS_REG_BCP, which may be the bytecode pointer; 0 for other frames.
  * Return: its Method, with the index of its bytecode in *@ret_bci and bits that identify the method
- * in *@ret_check; 0: there is no valid Method, and both mean nothing. If w->at[HS_IS_OTHER_WORD]
- * was 0 and is 1 afterwards, @running_bcp belongs to another method.
+ * in *@ret_check, for hs_leave_interp(); 0: there is no valid Method, and both mean nothing. If
+ * w->at[HS_IS_OTHER_WORD], which the caller sets to 0, is 1 afterwards, @running_bcp belongs to
+ * another method.
  */
 static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const struct sb_walk *walk,
 					     void *mem, __u64 running_bcp, __u64 *ret_bci,
@@ -509,7 +518,8 @@ enum {
  * address is at sp, or was just popped. rbp may be that of an interpreter frame further out, with
  * compiled methods in between. @size: bytes of the frame of the stub (blob) that @walk stands in,
  * with its return address, which is looked at, too; 0 or less: it has none.
- * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN if nothing was found; SB_STEP_END with SB_STACK_BAD_PC.
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN if nothing was found, so that hs_leave_interp() or
+ * hs_leave_stub() follows; SB_STEP_END with SB_STACK_BAD_PC.
  */
 static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk,
 					       void *mem, __s64 size)
@@ -587,8 +597,8 @@ static __always_inline __u64 hs_is_made(struct sb_interp_walk *w, const struct s
 
 /*
  * Push the interpreter frame that hs_interp_frame() has examined, whose words are in w->at[], and
- * step to its caller. @method, @bci, @check: what it returned.
- * Return: SB_STEP_GO_ON; SB_STEP_END: BAD_FP if @method is 0, DEPTH, BAD_CFA, BAD_PC.
+ * step to its caller. @method, @bci, @check: what it returned. Return: SB_STEP_GO_ON; SB_STEP_END:
+ * BAD_FP if @method is 0, DEPTH; or BAD_CFA, BAD_PC, with the frame pushed.
  */
 static __always_inline enum sb_step hs_leave_interp(struct sb_interp_walk *w, struct sb_walk *walk,
 						    __u64 method, __u64 bci, __u64 check)
@@ -609,8 +619,9 @@ static __always_inline enum sb_step hs_leave_interp(struct sb_interp_walk *w, st
 }
 
 /*
- * Step out of a blob without a frame size (stubs, adapters) by rbp, on which its frame is based.
- * Return: SB_STEP_GO_ON; SB_STEP_END: BAD_FP, FAULT or BAD_PC.
+ * Step out of a stub or an adapter by rbp, on which its frame is based: if it has no frame size, or
+ * in a leaf for which hs_between() found nothing. Return: SB_STEP_GO_ON; SB_STEP_END: BAD_FP, FAULT
+ * or BAD_PC.
  */
 static __always_inline enum sb_step hs_leave_stub(struct sb_interp_walk *w, struct sb_walk *walk,
 						  void *mem)
@@ -624,9 +635,10 @@ static __always_inline enum sb_step hs_leave_stub(struct sb_interp_walk *w, stru
 
 /*
  * Push the Java frame for the native frame where @walk stands, and move @walk to the caller.
- * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: there is no Java code at its pc; SB_STEP_END with
- * SB_STACK_DEPTH, when there was no room for the frame, or BAD_FP, BAD_CFA, FAULT or BAD_PC: the
- * caller was not found, the frame may have been pushed all the same.
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: there is no Java code at its pc, and nothing has changed
+ * but walk->mark and scratch memory; SB_STEP_END with SB_STACK_DEPTH, when there was no room for
+ * the frame, or BAD_FP, BAD_CFA, FAULT or BAD_PC: the caller was not found, the frame may have been
+ * pushed all the same.
  */
 static __always_inline enum sb_step sb_hotspot_native(struct sb_interp_walk *w,
 						      struct sb_walk *walk, void *mem)

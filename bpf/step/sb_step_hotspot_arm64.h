@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The part of sb_step_hotspot.h for arm64, which includes this one. *@w is the walk of HotSpot in
- * one thread, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from the
- * process. There is no other state, so the functions run in any thread and BPF program. No pointer
- * may be NULL but @mem; addresses are those of the process, and what cannot be read counts as 0. An
- * nmethod is a compiled method, a blob is a piece of the code cache: an nmethod, the interpreter,
- * or a stub. A leaf is the frame where the sample was taken. Frames are those of x86-64, with x29
- * for rbp, but for this:
+ * The part of sb_step_hotspot.h for arm64, which includes this one, and says in which order the
+ * functions are called. *@w is the walk of HotSpot in one thread, @walk is the native walk, and
+ * @mem is passed to SB_INTERP_READ, which copies from the process. There is no other state, so the
+ * functions run in any thread and BPF program. No pointer may be NULL but @mem; addresses are those
+ * of the process, and what cannot be read counts as 0. An nmethod is a compiled method, a blob is a
+ * piece of the code cache: an nmethod, the interpreter, or a stub. A leaf is the frame where the
+ * sample was taken. Frames are those of x86-64, with x29 for rbp, but for this:
  *
  *	- A call leaves the return address in x30. A method that has no frame yet, or no more, has
  *	  it there; so have the stubs that make no frame.
@@ -49,7 +49,7 @@
 #define HS_A64_RET 0xd65f03c0
 #define HS_A64_CUT 0x927cee9f /* and sp, x20, #-16 */
 
-/* Return: the @i-th instruction (4 bytes) of those in w->at[], below 32. */
+/* Return: instruction @i, below 32, of those (4 bytes each) that the caller read to w->at[]. */
 static __always_inline __u64 hs_a64_insn(const struct sb_interp_walk *w, __u32 i)
 {
 	return (__u32)(w->at[i / 2 & 15] >> (i & 1) * 32);
@@ -85,7 +85,7 @@ static __always_inline __u64 hs_is_return(struct sb_interp_walk *w, void *mem, _
 /*
  * Return: 1 if the leaf @walk stands in a stub of a method through which it calls what is too far
  * away for a direct call ("ldr x8, .+8; br x8"): the method's frame is complete, and x30 has the
- * place in the method. Otherwise 0.
+ * place in the method, which is the caller. Otherwise 0.
  */
 static __always_inline __u64 hs_a64_is_trampoline(const struct sb_walk *walk, void *mem)
 {
@@ -101,7 +101,7 @@ static __always_inline __u64 hs_a64_is_trampoline(const struct sb_walk *walk, vo
 /*
  * For a leaf in an nmethod whose frame is complete only @left bytes after its pc: find how much of
  * the frame exists, by the instructions up to there, which are read to w->at[]. Return: enum
- * sb_hotspot_at (HS_AT_*).
+ * sb_hotspot_at (HS_AT_*), for hs_leave().
  */
 static __always_inline __u64 hs_a64_in_prologue(struct sb_interp_walk *w, void *mem,
 						const struct sb_walk *walk, __u64 left)
@@ -154,10 +154,8 @@ static __always_inline __u64 hs_a64_in_body(struct sb_interp_walk *w, void *mem,
 	return hs_pick(HS_A64_GIVE(insn) & HS_A64_RESTORE(before), HS_AT_SUB, at);
 }
 
-/*
- * Return: how much of the frame of the interrupted nmethod @blob, where @walk stands as a leaf,
- * exists (enum sb_hotspot_at). w->at[] is overwritten.
- */
+/* Return: how much of the frame of the interrupted nmethod @blob, where @walk stands as a leaf,
+ * exists (enum sb_hotspot_at), for hs_leave(). w->at[] is overwritten. */
 static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_walk *walk,
 				 const struct sb_hotspot_blob *blob)
 {
@@ -195,7 +193,8 @@ static __always_inline __u64 hs_a64_interp_sp(struct sb_interp_walk *w, const st
 
 /*
  * Return: the sp of the caller of the leaf @walk in a stub, which has no frame. Adapters from
- * compiled to interpreted code move sp, after they have copied it to a register.
+ * compiled to interpreted code move sp, after they have copied it to a register. hs_find() has left
+ * the blob's bytes in w->at[], which are overwritten.
  */
 static __always_inline __u64 hs_a64_stub_sp(struct sb_interp_walk *w, const struct sb_walk *walk,
 					    void *mem)

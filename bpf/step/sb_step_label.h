@@ -8,6 +8,12 @@
  *	SB_LABEL_COPY(dst, len, src)	copy between places of struct sb_label_walk
  *	SB_LABEL_READ			used instead of SB_INTERP_READ
  *
+ * Order: the caller sets w->conf, thread_pointer, is_of_span and, for GO on arm64, go_register;
+ * then sb_label_want_span() if only that label is wanted; sb_label_begin(), or its two halves;
+ * while the result is SB_STEP_GO_ON, sb_label_step(), at most SB_LABEL_ATTRS_MAX times; and
+ * sb_label_end() if an ID is wanted. The labels are w->nr_bytes bytes of w->data (sb_abi_label.h),
+ * until the next begin(). The other functions are parts of these.
+ *
  * In all functions, *@w is all the state there is (one thread for each), and @mem is passed to
  * SB_INTERP_READ, which copies from the process and returns 0 on success. Results: SB_STEP_GO_ON:
  * call step() (again); SB_STEP_END: there are no more labels. Memory that cannot be read sets
@@ -85,7 +91,8 @@ static __always_inline __u64 sb_label_mix(__u64 hash, __u64 word)
 	return hash ^ (hash >> 29);
 }
 
-/* Return: the hash of @key, SB_LABEL_KEY_BYTES bytes of text and zeros; never 0. */
+/* Return: the hash of @key, SB_LABEL_KEY_BYTES bytes of text and zeros, for conf.key_hash and
+ * span_key; never 0. */
 static __always_inline __u64 sb_label_key_hash(const __u64 *key)
 {
 	__u64 hash = 0;
@@ -148,9 +155,10 @@ static __always_inline void sb_label_put_ids(struct sb_label_walk *w)
 
 /*
  * sb_label_begin() for OTEL: copy all attributes of the record at @record of the process to
- * w->record. One that the thread is changing right now counts as empty; one that is too long is
- * cut, and counted in w->nr_cut. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are
- * none, it is being changed (w->is_changing), or it cannot be read (w->is_bad).
+ * w->record, for sb_label_step_otel(), and the wanted IDs to w->data, where they remain after
+ * SB_STEP_END. A record that the thread is changing right now counts as empty; one that is too long
+ * is cut, and counted in w->nr_cut. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there
+ * are none, it is being changed (w->is_changing), or it cannot be read (w->is_bad).
  */
 static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w, void *mem,
 							__u64 record)
@@ -185,8 +193,11 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_begin() for CUSTOM and GO: read the head of the set at @set of the process. Return:
- * SB_STEP_GO_ON; SB_STEP_END: it cannot be read, and w->is_bad is set. */
+/*
+ * sb_label_begin() for CUSTOM and GO: read the head of the set at @set of the process: the address
+ * of its labels to w->at, their number to w->end. Return: SB_STEP_GO_ON; SB_STEP_END: it cannot be
+ * read, and w->is_bad is set.
+ */
 static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *w, void *mem,
 							  __u64 set)
 {
@@ -199,10 +210,12 @@ static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_begin_go() for a map, of which @map is the header: buckets of other hashes follow each
- * other. Labels of more buckets, or in a further bucket of one hash, are counted in w->nr_cut.
- * Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or the map cannot be
- * read, and w->is_bad is set. */
+/*
+ * sb_label_begin_go() for a map whose header is at @map (0: w->is_bad is set). The address of its
+ * buckets, which are an array, becomes w->at, and the number of their entries w->end. More than
+ * eight buckets are not examined, which is counted once in w->nr_cut. Return: SB_STEP_GO_ON: there
+ * may be labels, or the map is empty; SB_STEP_END: it cannot be read, and w->is_bad is set.
+ */
 static __always_inline enum sb_step sb_label_begin_map(struct sb_label_walk *w, void *mem,
 						       __u64 map)
 {
@@ -223,10 +236,12 @@ static __always_inline enum sb_step sb_label_begin_map(struct sb_label_walk *w, 
 	return SB_STEP_GO_ON;
 }
 
-/* sb_label_begin() for GO: find the goroutine that the thread runs, for w->goroutine, and the set
- * of its labels. @g: the address of the `g` of whatever stack the thread is on, which may be one of
- * the runtime's. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or they
- * cannot be read, and w->is_bad is set. */
+/*
+ * sb_label_begin() for GO: find the goroutine that the thread runs, for w->goroutine, which remains
+ * 0 if there is none, and the set of its labels. @g: the address of the `g` of whatever stack the
+ * thread is on, which may be one of the runtime's. Return: SB_STEP_GO_ON: there may be labels;
+ * SB_STEP_END: there are none, or they cannot be read, and w->is_bad is set.
+ */
 static __always_inline enum sb_step sb_label_begin_go(struct sb_label_walk *w, void *mem, __u64 g)
 {
 	__u64 m = sb_label_word(w, mem, g + SB_LABEL_GO_M);
@@ -243,8 +258,12 @@ static __always_inline enum sb_step sb_label_begin_go(struct sb_label_walk *w, v
 				 : sb_label_begin_custom(w, mem, set);
 }
 
-/* The first half of sb_label_begin(): find the value of the thread-local variable, for w->at. Go
- * without C in it does not set its own on arm64 (save_g() of runtime/tls_arm64.s). */
+/*
+ * The first half of sb_label_begin(): reset the results of the last walk, and store the value of
+ * the thread-local variable in w->at, for sb_label_begin_at(); 0: it has none, or, with w->is_bad,
+ * it cannot be read. Go without C in it does not set its own on arm64 (save_g() of
+ * runtime/tls_arm64.s): then it is w->go_register.
+ */
 static __always_inline void sb_label_find(struct sb_label_walk *w, void *mem)
 {
 	__u64 var;
@@ -257,8 +276,8 @@ static __always_inline void sb_label_find(struct sb_label_walk *w, void *mem)
 		w->at = w->go_register;
 }
 
-/* The second half of sb_label_begin(), after sb_label_find(). Return: SB_STEP_GO_ON: there may be
- * labels; SB_STEP_END: there are none, or they cannot be read (w->is_bad). */
+/* The second half of sb_label_begin(), after sb_label_find(). Return: what sb_label_begin()
+ * returns. */
 static __always_inline enum sb_step sb_label_begin_at(struct sb_label_walk *w, void *mem)
 {
 	__u64 at = w->at;
@@ -272,10 +291,10 @@ static __always_inline enum sb_step sb_label_begin_at(struct sb_label_walk *w, v
 }
 
 /*
- * Find the labels of the thread. The caller has set w->conf, w->thread_pointer, w->go_register and
- * w->is_of_span; all else is reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or
- * they cannot be read (w->is_bad) or are being changed (w->is_changing). Only IDs of OTEL may be in
- * w->data then, so call sb_label_end() all the same.
+ * Find the labels of the thread. What the caller has to set before is kept; all results are reset.
+ * Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none, or they cannot be read
+ * (w->is_bad) or are being changed (w->is_changing). Only IDs of OTEL may be in w->data then, so
+ * call sb_label_end() all the same.
  */
 static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void *mem)
 {
@@ -284,9 +303,9 @@ static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void
 }
 
 /*
- * Append the head of a label to w->data: @key and @len, the bytes of its value, each below 256.
- * Return: where the caller copies the value to, in w->data; NULL: there is no room, which is
- * counted in w->nr_cut.
+ * Append the head of a label to w->data: @key and @len, the bytes of its value, each below 256, and
+ * count the value in w->nr_bytes. Return: where the caller copies the value to, in w->data; NULL:
+ * there is no room, which is counted in w->nr_cut, and nothing was appended.
  */
 static __always_inline __u8 *sb_label_put(struct sb_label_walk *w, __u64 key, __u64 len)
 {
@@ -356,9 +375,12 @@ static __always_inline enum sb_step sb_label_next_of_list(struct sb_label_walk *
 	return SB_STEP_GO_ON;
 }
 
-/* Read the next label of a map of GO into w->head; w->head[1], the length of its key, is 0 if the
- * entry is empty. Return: SB_STEP_GO_ON; SB_STEP_END: there are no more, or it cannot be read, and
- * w->is_bad is set. */
+/*
+ * Read the next label of a map of GO into w->head; w->head[1], the length of its key, is 0 if the
+ * entry is empty. Buckets that follow another one of the same hash are not examined, which is
+ * counted in w->nr_cut. Return: SB_STEP_GO_ON; SB_STEP_END: there are no more, or it cannot be
+ * read, and w->is_bad is set.
+ */
 static __always_inline enum sb_step sb_label_next_of_map(struct sb_label_walk *w, void *mem)
 {
 	__u64 entry = w->entry, keys = w->at + SB_LABEL_GO_ENTRIES, tops;
@@ -399,9 +421,11 @@ static __always_inline enum sb_step sb_label_next(struct sb_label_walk *w, void 
 								: sb_label_next_of_list(w, mem);
 }
 
-/* Append the label in w->head if it is wanted. Values of more than SB_LABEL_VALUE_MAX bytes are
- * cut, and counted in w->nr_cut. One whose key or value cannot be read is left out, and w->is_bad
- * is set. Return: SB_STEP_GO_ON, always. */
+/*
+ * Append the label that sb_label_next() left in w->head, if it is wanted. Values of more than
+ * SB_LABEL_VALUE_MAX bytes are cut, and counted in w->nr_cut. One whose key or value cannot be read
+ * is left out, and w->is_bad is set. Return: SB_STEP_GO_ON, always.
+ */
 static __always_inline enum sb_step sb_label_take(struct sb_label_walk *w, void *mem)
 {
 	__u64 len, hash;
@@ -439,8 +463,11 @@ static __always_inline enum sb_step sb_label_take(struct sb_label_walk *w, void 
 	return SB_STEP_GO_ON;
 }
 
-/* Of the keys in w->conf, which is changed and so has to be set again for another walk, want only
- * the one that spans depend on. To be called before sb_label_begin(). */
+/*
+ * Of the keys in w->conf, which is changed and so has to be set again for another walk, want only
+ * the one that spans depend on. To be called before sb_label_begin(). w->is_of_span stays as the
+ * caller has set it.
+ */
 static __always_inline void sb_label_want_span(struct sb_label_walk *w)
 {
 	struct sb_label_conf *conf = &w->conf;
@@ -456,8 +483,9 @@ static __always_inline void sb_label_want_span(struct sb_label_walk *w)
 }
 
 /*
- * Move over one label, and append it to w->data if it is wanted. To be called again, at most
- * SB_LABEL_ATTRS_MAX times, until it returns SB_STEP_END.
+ * Move over one label, and append it to w->data if it is wanted. Return: SB_STEP_GO_ON: call it
+ * again, at most SB_LABEL_ATTRS_MAX times together; SB_STEP_END: there are no more, or the next one
+ * cannot be read, and w->is_bad is set.
  */
 static __always_inline enum sb_step sb_label_step(struct sb_label_walk *w, void *mem)
 {
@@ -473,7 +501,7 @@ static __always_inline enum sb_step sb_label_step(struct sb_label_walk *w, void 
  * After the last step: hash w->data, starting from @seed, and store the ID of the set in w->hash:
  * not 0; it remains 0 if no label is in w->data. Labels that were cut or could not be read do not
  * change that. @seed: a hash of the run's random seed and of the address space (start time, tgid,
- * exec_id), since numbers of keys mean something in their process only.
+ * exec_id), since numbers of keys mean something in their process only; for spans, the run's seed.
  */
 static __always_inline void sb_label_end(struct sb_label_walk *w, __u64 seed)
 {

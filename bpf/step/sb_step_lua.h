@@ -19,6 +19,12 @@
  * unless said otherwise. @l is a lua_State, @ci a CallInfo, @proto a Proto (0: not a function in
  * Lua), a place the number of an instruction in it, from 1 (0: not known). Results, enum sb_step:
  * SB_STEP_GO_ON: call step() again; SB_STEP_END: w->status (SB_STACK_*) says why.
+ *
+ * Order, as sb_interp_step.h says: w->at is zeroed before the first native frame of a thread. Then,
+ * for each native frame in the interpreter or without a rule, sb_lua_native(), and, if that has set
+ * w->has_steps, sb_lua_step() until it returns SB_STEP_END, with any status. The other functions
+ * are parts of step(). Frames that were pushed remain, and at[] keeps what is left of a coroutine
+ * for the next native frame.
  */
 #ifndef SB_STEP_LUA_H
 #define SB_STEP_LUA_H
@@ -96,7 +102,8 @@ static __always_inline const struct sb_lua_conf *sb_lua_conf(const struct sb_int
 	return (const struct sb_lua_conf *)w->conf.word;
 }
 
-/* Return: whether @l is a lua_State; then at[SB_LUA_G] is its global_State. */
+/* Return: whether @l, any word, is a lua_State; then at[SB_LUA_G] is its global_State, and
+ * sb_lua_enter() may be called. 0 also if memory cannot be read. */
 static __always_inline int sb_lua_is_state(struct sb_interp_walk *w, void *mem, __u64 l)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
@@ -181,8 +188,9 @@ static __always_inline int sb_lua_words(struct sb_interp_walk *w, void *mem)
 }
 
 /*
- * One round of the search for lua_State. Return: SB_STEP_GO_ON, found or not; SB_STEP_END with
- * SB_STACK_FAULT when it is over without success.
+ * One round of the search for lua_State. Return: SB_STEP_GO_ON: step() goes on, with the next
+ * round, or, if it was found, with its frames; SB_STEP_END with SB_STACK_FAULT when the search is
+ * over without success, and then no frames are left.
  */
 static __always_inline enum sb_step sb_lua_search(struct sb_interp_walk *w, void *mem)
 {
@@ -313,10 +321,8 @@ static __always_inline enum sb_step sb_lua_push(struct sb_interp_walk *w, void *
 			      from, sb_interp_u32(w, mem, proto + sb_lua_conf(w)->p_line));
 }
 
-/*
- * Return: not 0 if the function that sb_lua_call() stands at was called "fresh", by C code in a new
- * loop. @status: CallInfo.callstatus
- */
+/* Return: not 0 if the function that sb_lua_call() stands at was called "fresh", by C code in a new
+ * loop. @status: CallInfo.callstatus. at[SB_LUA_IS_LUA], CALLER and CALL are set before. */
 static __always_inline __u64 sb_lua_is_fresh(struct sb_interp_walk *w, void *mem, __u32 status)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);

@@ -27,6 +27,12 @@
  * sb_step: SB_STEP_GO_ON: call step() (again), or the walk was moved; SB_STEP_END: the walk has
  * ended, w->status (or walk->status, if @walk was ended) says why; SB_STEP_FP_CHAIN: nothing was
  * found or moved, the native walk goes on by the table's rule or by the frame pointer.
+ *
+ * Order, as sb_interp_step.h says: w->at is zeroed before the first native frame of a thread. Then,
+ * for each native frame in the interpreter or without a rule, sb_luajit_native(), and, if that has
+ * set w->has_steps, sb_luajit_step() until it returns SB_STEP_END, with any status. The other
+ * functions are parts of these. Frames that were pushed remain, and at[] leads from one C frame to
+ * the next.
  */
 #ifndef SB_STEP_LUAJIT_H
 #define SB_STEP_LUAJIT_H
@@ -122,9 +128,9 @@ static __always_inline __u64 sb_luajit_cframe(struct sb_interp_walk *w, void *me
 
 /*
  * Push a frame for the function in which a trace (generated code) was entered; the trace is the one
- * in w->at[SB_LUAJIT_TRACE]. @proto: its prototype. @call: the distance from @proto to the
- * instruction after the call that began the function, in instructions; 0: not called by Lua code.
- * Return: SB_STEP_GO_ON; SB_STEP_END when there are too many frames.
+ * in w->at[SB_LUAJIT_TRACE] and TRACE_PC. @proto: its prototype. @call: the distance from @proto to
+ * the instruction after the call that began the function, in instructions; 0: not called by Lua
+ * code. Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH.
  */
 static __always_inline enum sb_step sb_luajit_push_base(struct sb_interp_walk *w, __u64 proto,
 							__u64 call)
@@ -139,8 +145,9 @@ static __always_inline enum sb_step sb_luajit_push_base(struct sb_interp_walk *w
 
 /*
  * Push the function of a frame, if it has a name here (one in C that C called has it on the native
- * stack). @call: address of the instruction after the call; 0: not called by Lua code.
- * Return: SB_STEP_GO_ON; SB_STEP_END: FAULT, BAD_PC when @func is no function, DEPTH.
+ * stack), at the position at[SB_LUAJIT_PC], or in the trace at[SB_LUAJIT_TRACE]. @call: address of
+ * the instruction after the call; 0: not called by Lua code. Return: SB_STEP_GO_ON; SB_STEP_END:
+ * FAULT, BAD_PC when @func is no function, DEPTH.
  */
 static __always_inline enum sb_step sb_luajit_push(struct sb_interp_walk *w, void *mem, __u64 func,
 						   __u64 call)
@@ -174,7 +181,8 @@ static __always_inline enum sb_step sb_luajit_push(struct sb_interp_walk *w, voi
 
 /*
  * Evaluate the @link of the frame at @frame, how it was called and where the next one is: to
- * at[SB_LUAJIT_CALL], PREV, NEXT_PC, IS_END. Return: 0; -1: memory cannot be read.
+ * at[SB_LUAJIT_CALL], PREV, NEXT_PC, IS_END. Return: 0; -1: memory cannot be read, and these mean
+ * nothing.
  */
 static __always_inline int sb_luajit_follow(struct sb_interp_walk *w, void *mem, __u64 frame,
 					    __u64 link)
@@ -320,7 +328,8 @@ static __always_inline enum sb_step sb_luajit_push_trace(struct sb_interp_walk *
 /*
  * Search SB_LUAJIT_SCAN_WORDS words of the native stack from @from up for the lua_State of a C
  * frame, and store the frame's address in at[SB_LUAJIT_CF]; 0: there is none. If the stack cannot
- * be read, at[] is unchanged. @walk's signal_frame is used as scratch memory.
+ * be read, that stays as it is: the caller has set it to 0. @walk's signal_frame is used as scratch
+ * memory.
  */
 static __always_inline void sb_luajit_scan(struct sb_interp_walk *w, struct sb_walk *walk,
 					   void *mem, __u64 from)
@@ -349,10 +358,8 @@ static __always_inline void sb_luajit_scan(struct sb_interp_walk *w, struct sb_w
 	w->at[SB_LUAJIT_CF] = found;
 }
 
-/*
- * Return: the address of the C frame, found by the registers of generated code (GC64, and only in a
- * leaf); 0: not found.
- */
+/* Return: the address of the C frame, found by the registers of generated code (GC64, and only in a
+ * leaf); 0: not found, so sb_luajit_scan() searches the stack. */
 static __always_inline __u64 sb_luajit_by_dispatch(struct sb_interp_walk *w, struct sb_walk *walk,
 						   void *mem)
 {
@@ -441,8 +448,9 @@ static __always_inline int sb_luajit_ret_at(struct sb_interp_walk *w, struct sb_
 /*
  * Step out of a helper of the interpreter (rounding, powers). The interpreter and generated code
  * call helpers, which have no frame: only the return address is on the stack, and the call before
- * it verifies it. The registers are still the interpreter's, so the walk then stands at a leaf.
- * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: not in a helper; SB_STEP_END by the native walk.
+ * it verifies it. The registers are still the interpreter's, so the walk then stands at a leaf
+ * again. The caller guarantees that @walk is a leaf in the interpreter's code. Return:
+ * SB_STEP_GO_ON; SB_STEP_FP_CHAIN: not in a helper; SB_STEP_END: walk->status is SB_STACK_BAD_PC.
  */
 static __always_inline enum sb_step sb_luajit_leave_helper(struct sb_interp_walk *w,
 							   struct sb_walk *walk, void *mem)
@@ -465,8 +473,9 @@ static __always_inline enum sb_step sb_luajit_leave_helper(struct sb_interp_walk
 }
 
 /*
- * Step to the caller from the interpreter's prologue or epilogue. Return: SB_STEP_GO_ON;
- * SB_STEP_FP_CHAIN: not there; SB_STEP_END by the native walk, SB_STACK_FAULT or BAD_PC.
+ * Step to the caller from the interpreter's prologue or epilogue, if @walk, a leaf in the
+ * interpreter's code, stands there. Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: it does not;
+ * SB_STEP_END: walk->status is SB_STACK_FAULT or BAD_PC.
  */
 static __always_inline enum sb_step sb_luajit_enter_or_leave(struct sb_interp_walk *w,
 							     struct sb_walk *walk, void *mem)
@@ -524,7 +533,8 @@ static __always_inline int sb_luajit_is_whole(struct sb_interp_walk *w, struct s
  * Begin to walk the frames of the C frame at[SB_LUAJIT_CF], which was found. at[SB_LUAJIT_L] is
  * still that of the segment before, or 0; with at[SB_LUAJIT_IS_JIT] a frame that stands for the
  * compiled trace is pushed first. Return: SB_STEP_GO_ON: step() is to be called; SB_STEP_END: the C
- * frame has no frames of Lua, or there are too many; w->status may be unset.
+ * frame has no frames of Lua, or there are too many; w->status may be unset, and neither walk is
+ * ended.
  */
 static __always_inline enum sb_step sb_luajit_enter(struct sb_interp_walk *w, struct sb_walk *walk,
 						    void *mem)

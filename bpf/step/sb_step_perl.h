@@ -19,7 +19,9 @@
  * other state, so they run in any thread and BPF program. No pointer may be NULL but @mem.
  * Addresses are those of the process; memory that cannot be read counts as 0 unless said otherwise.
  * Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status (SB_STACK_*)
- * says why: FAULT, BAD_CFA for impossible records, DEPTH, COMPLETE.
+ * says why: FAULT, BAD_CFA for impossible records, DEPTH, COMPLETE. Order: sb_perl_begin() once,
+ * then sb_perl_step() until it returns SB_STEP_END, as sb_interp_step.h says; the other functions
+ * are parts of these. Frames that were pushed by then remain, also after an error.
  */
 #ifndef SB_STEP_PERL_H
 #define SB_STEP_PERL_H
@@ -165,10 +167,8 @@ static __always_inline enum sb_step sb_perl_push(struct sb_interp_walk *w, void 
 	return sb_interp_push(w, obj, position, check);
 }
 
-/*
- * Begin to walk the stack of contexts (PERL_SI) at @si: sets at[SB_PERL_SI], CXSTACK, LEFT and HOW.
- * Return: SB_STEP_GO_ON; SB_STEP_END, FAULT or BAD_CFA.
- */
+/* Begin to walk the stack of contexts (PERL_SI) at @si: sets at[SB_PERL_SI], CXSTACK, LEFT and HOW,
+ * the latter without SB_PERL_HOW_TOP. Return: SB_STEP_GO_ON; SB_STEP_END, FAULT or BAD_CFA. */
 static __always_inline enum sb_step sb_perl_enter(struct sb_interp_walk *w, void *mem, __u64 si)
 {
 	__u64 *buf = &w->at[SB_PERL_BUF], left, type, subs = SB_PERL_CX_MAX;
@@ -216,8 +216,8 @@ static __always_inline enum sb_step sb_perl_begin(struct sb_interp_walk *w, void
 	return SB_STEP_GO_ON;
 }
 
-/* At the root: push a frame for the program itself, if it runs. Return: SB_STEP_END with
- * SB_STACK_COMPLETE, or DEPTH when there was no room for it. */
+/* At the root: push a frame for the program itself, if it runs, and end its segment. Return:
+ * SB_STEP_END with SB_STACK_COMPLETE, or DEPTH when there was no room for it. */
 static __always_inline enum sb_step sb_perl_root(struct sb_interp_walk *w, void *mem)
 {
 	__u64 cop = w->at[SB_PERL_COP];
@@ -238,7 +238,11 @@ static __always_inline enum sb_step sb_perl_root(struct sb_interp_walk *w, void 
 	return sb_interp_end(w, SB_STACK_COMPLETE);
 }
 
-/* At the end of this stack of contexts: go on to the next one. Return: as said at the top. */
+/*
+ * At the end of this stack of contexts, when no record is left: end the pending segment, and enter
+ * the next stack. Return: SB_STEP_GO_ON; SB_STEP_END: COMPLETE behind the last one, FAULT, BAD_CFA,
+ * DEPTH.
+ */
 static __always_inline enum sb_step sb_perl_leave(struct sb_interp_walk *w, void *mem)
 {
 	__u32 type = (__u32)w->at[SB_PERL_HOW];
@@ -278,10 +282,11 @@ static __always_inline int sb_perl_is_last_of_block(struct sb_interp_walk *w, vo
 /*
  * Push a sub or a format. A record is counted before it is filled in (cx_pushblock(),
  * cx_pushsub()), so the topmost one may have the contents of an earlier call. Since 5.32,
- * si_cxsubix says that it is not valid yet; before, it has no sub, or one that is not running.
- * @cv: address of the sub. @is_top: not 0 if the record is the topmost one
- * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN if the record is not valid, nothing is pushed; or
- * SB_STEP_END.
+ * si_cxsubix says that it is not valid yet; before, it has no sub, or one that is not running. @cv:
+ * address of the sub. @is_top: not 0 if the record is the topmost one
+ * Overwrites at[] from SB_PERL_BUF on. Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN if the topmost
+ * record is not valid, nothing is pushed, and the walk goes on; or SB_STEP_END: FAULT, BAD_CFA,
+ * DEPTH.
  */
 static __always_inline enum sb_step sb_perl_sub(struct sb_interp_walk *w, void *mem, __u64 cv,
 						__u64 is_top)

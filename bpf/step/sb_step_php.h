@@ -14,6 +14,11 @@
  * be NULL but @mem. Addresses are those of the process; memory that cannot be read counts as 0
  * unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END:
  * w->status (SB_STACK_*) says why: FAULT, DEPTH, COMPLETE.
+ *
+ * Order, as sb_interp_step.h says: during the native walk, sb_php_native() for each native frame
+ * that may be of the JIT; after it, sb_php_begin() once, then sb_php_step() until it returns
+ * SB_STEP_END. The other functions are parts of these. Frames that were pushed by then remain, also
+ * after an error.
  */
 #ifndef SB_STEP_PHP_H
 #define SB_STEP_PHP_H
@@ -108,7 +113,8 @@ static __always_inline const struct sb_php_conf *sb_php_conf(const struct sb_int
 	return (const struct sb_php_conf *)w->conf.word;
 }
 
-/* Return: the executor_globals of this thread; 0: it has none. */
+/* Return: the executor_globals of this thread; 0: it has none, or what leads to them cannot be
+ * read. */
 static __always_inline __u64 sb_php_globals(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_php_conf *conf = sb_php_conf(w);
@@ -124,8 +130,9 @@ static __always_inline __u64 sb_php_globals(struct sb_interp_walk *w, void *mem)
 }
 
 /*
- * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON, also
- * when no function is running; SB_STEP_END with SB_STACK_COMPLETE when the thread does not run PHP.
+ * Find the state of the thread, and store what step() needs in w->at, which is all 0 before.
+ * Return: SB_STEP_GO_ON, also when no function is running; SB_STEP_END with SB_STACK_COMPLETE when
+ * the thread does not run PHP.
  */
 static __always_inline enum sb_step sb_php_begin(struct sb_interp_walk *w, void *mem)
 {
@@ -165,10 +172,11 @@ static __always_inline int sb_php_is_line(const struct sb_interp_walk *w, __u32 
 }
 
 /*
- * Return: the current line of the frame @ex (struct _zend_execute_data, whose words are in
- * w->at[]); 0: not known. The loop keeps the innermost frame in r14 (x27) and its next instruction
- * in r15 (x28), which it writes to memory only before code that may need it. Functions that it
- * calls mostly leave these registers alone; if they have not, one of the two does not match.
+ * Return: the current line of the frame @ex (struct _zend_execute_data, whose words, and those of
+ * its function, are in w->at[]); 0: not known. The loop keeps the innermost frame in r14 (x27) and
+ * its next instruction in r15 (x28), which it writes to memory only before code that may need it.
+ * Functions that it calls mostly leave these registers alone; if they have not, one of the two does
+ * not match.
  */
 static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __u64 ex)
 {
@@ -287,8 +295,9 @@ static __always_inline int sb_php_is_jit(const struct sb_php_conf *conf, __u64 p
 
 /*
  * Pieces of the JIT's code that many places share are called and return; there is at most one word
- * of padding above the return address. Return: how many words the stack pointer is below the frame
- * of execute_ex(); 0: this is not such a piece.
+ * of padding above the return address. @walk stands in the JIT's code. Return: how many words the
+ * stack pointer is below the frame of execute_ex(); 0: this is not such a piece, or memory cannot
+ * be read.
  */
 static __always_inline __u32 sb_php_stub(struct sb_interp_walk *w, const struct sb_walk *walk,
 					 void *mem)
@@ -311,8 +320,8 @@ static __always_inline __u32 sb_php_stub(struct sb_interp_walk *w, const struct 
 
 /*
  * Step out of code of the JIT as if it were execute_ex(), within which it runs. Pushes no frames.
- * Return: SB_STEP_GO_ON: @walk stands at the caller; SB_STEP_FP_CHAIN: it is not in such code;
- * SB_STEP_END: walk->status is SB_STACK_FAULT or BAD_PC.
+ * Return: SB_STEP_GO_ON: @walk stands at the caller; SB_STEP_FP_CHAIN: it is not in such code, and
+ * nothing has changed; SB_STEP_END: walk->status is SB_STACK_FAULT or BAD_PC.
  */
 static __always_inline enum sb_step sb_php_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						  void *mem)

@@ -22,7 +22,9 @@
  * other state, so they run in any thread and BPF program. No pointer may be NULL but @mem.
  * Addresses are those of the process; memory that cannot be read counts as 0 unless said otherwise.
  * Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status (SB_STACK_*)
- * says why.
+ * says why. Order: sb_python_begin() once, then sb_python_step() until it returns SB_STEP_END, as
+ * sb_interp_step.h says; the other functions are parts of these. Frames that were pushed by then
+ * remain, also after an error.
  */
 #ifndef SB_STEP_PYTHON_H
 #define SB_STEP_PYTHON_H
@@ -94,7 +96,8 @@ static __always_inline const struct sb_python_conf *sb_python_conf(const struct 
 	return (const struct sb_python_conf *)w->conf.word;
 }
 
-/* Return: the PyThreadState of this thread; 0: it runs no Python, or the state is only listed. */
+/* Return: the PyThreadState of this thread; 0: it runs no Python, the state is only listed, or what
+ * leads to it cannot be read. */
 static __always_inline __u64 sb_python_state(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_python_conf *conf = sb_python_conf(w);
@@ -147,8 +150,9 @@ static __always_inline enum sb_step sb_python_begin(struct sb_interp_walk *w, vo
 }
 
 /*
- * At the end of the frames of one state: go on to the next state of the interpreter's list, if it
- * is this thread's, or to the next interpreter. Return: SB_STEP_GO_ON; SB_STEP_END, COMPLETE.
+ * At the end of the frames of one state: end its segment, and go on to the next state of the
+ * interpreter's list, if it is this thread's, or to the next interpreter. Return: SB_STEP_GO_ON,
+ * also when neither has frames; SB_STEP_END, COMPLETE.
  */
 static __always_inline enum sb_step sb_python_next(struct sb_interp_walk *w, void *mem)
 {
@@ -219,8 +223,9 @@ static __always_inline __u64 sb_python_position(struct sb_interp_walk *w, void *
 }
 
 /*
- * Push the frame at @frame, whose words are in w->at[], unless it is a placeholder; and end its
- * segment where the loop was called for it. Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH.
+ * Push the frame at @frame, whose words step() has read to w->at[], unless it is a placeholder; and
+ * end its segment where the loop was called for it. Return: SB_STEP_GO_ON, pushed or not;
+ * SB_STEP_END with SB_STACK_DEPTH.
  */
 static __always_inline enum sb_step sb_python_push(struct sb_interp_walk *w, void *mem, __u64 frame)
 {

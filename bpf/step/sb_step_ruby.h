@@ -19,7 +19,9 @@
  * other state, so they run in any thread and BPF program. No pointer may be NULL but @mem.
  * Addresses are those of the process; memory that cannot be read counts as 0 unless said otherwise.
  * Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status (SB_STACK_*)
- * says why: FAULT, BAD_FP for impossible frames, DEPTH, COMPLETE.
+ * says why: FAULT, BAD_FP for impossible frames, DEPTH, COMPLETE. Order: sb_ruby_begin() once, then
+ * sb_ruby_step() until it returns SB_STEP_END, as sb_interp_step.h says; the other functions are
+ * parts of these. Frames that were pushed by then remain, also after an error.
  */
 #ifndef SB_STEP_RUBY_H
 #define SB_STEP_RUBY_H
@@ -172,9 +174,10 @@ static __always_inline __u64 sb_ruby_position(struct sb_interp_walk *w, void *me
 }
 
 /*
- * Examine the environment in at[] for the method entry that it belongs to: {method entry or cref,
- * previous environment, flags}. What cannot be read is zero and belongs to none.
- * Return: 1: continue the search with the next environment, now in at[]; 0: it is over, and
+ * Examine the environment that sb_ruby_next() or the last call left in at[] for the method entry
+ * that it belongs to: {method entry or cref, previous environment, flags}. What cannot be read is
+ * zero and belongs to none.
+ * Return: 1: step() continues the search with the next environment, now in at[]; 0: it is over, and
  * at[SB_RUBY_METHOD_ENTRY] is the entry, or 0 if there is none.
  */
 static __always_inline int sb_ruby_find_method(struct sb_interp_walk *w, void *mem)
@@ -227,8 +230,9 @@ static __always_inline enum sb_step sb_ruby_push(struct sb_interp_walk *w, void 
 }
 
 /*
- * Read the next frame to at[]. Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: the frame is not shown;
- * SB_STEP_END: COMPLETE behind the last one, FAULT, BAD_FP.
+ * Read the next frame to at[], with its environment for sb_ruby_find_method(), and move
+ * at[SB_RUBY_CFP] on. Return: SB_STEP_GO_ON: push it once its method is found; SB_STEP_FP_CHAIN:
+ * the frame is not shown; SB_STEP_END: COMPLETE behind the last one, FAULT, BAD_FP.
  */
 static __always_inline enum sb_step sb_ruby_next(struct sb_interp_walk *w, void *mem)
 {

@@ -19,8 +19,12 @@
  * state, so they run in any thread and BPF program. No pointer may be NULL but @mem. What cannot be
  * read is no function. Results, enum sb_step: SB_STEP_FP_CHAIN: the native walk continues by the
  * frame pointer, whether or not a frame was pushed; SB_STEP_GO_ON, of sb_v8_push() and
- * sb_v8_push_frame() only: the frame was pushed; SB_STEP_END: there are too many frames, w->status
- * is SB_STACK_DEPTH.
+ * sb_v8_push_frame() only: the frame was pushed; SB_STEP_END: there are SB_INTERP_FRAMES_MAX frames
+ * already, and this one was not pushed; w->status is SB_STACK_DEPTH, walk->status stays as
+ * it was, which in the kernel is the same.
+ *
+ * Order: sb_v8_native() for each native frame, from the leaf on, as sb_interp_step.h says; w->at is
+ * zeroed before the first. The other functions are parts of it.
  */
 #ifndef SB_STEP_V8_H
 #define SB_STEP_V8_H
@@ -104,8 +108,9 @@ static __always_inline __u64 sb_v8_type(struct sb_interp_walk *w, void *mem, __u
 }
 
 /*
- * Return: the word at byte @offset of the object that sb_v8_function() read to w->at[@from]
- * (SB_V8_AT_*).
+ * Return: the word that holds byte @offset of the object that sb_v8_function() read last to
+ * w->at[@from]: SB_V8_AT_SHARED (64 bytes) or SB_V8_AT_FUNCTION (40). For an @offset beyond,
+ * another word, but nothing outside of w->at.
  */
 static __always_inline __u64 sb_v8_field(const struct sb_interp_walk *w, __u32 from, __u32 offset)
 {
@@ -116,9 +121,11 @@ static __always_inline __u64 sb_v8_field(const struct sb_interp_walk *w, __u32 f
 }
 
 /*
- * Read the JSFunction @func (a tagged pointer) and its SharedFunctionInfo to w->at. While the
- * garbage collector moves objects, the first word of a moved one is its new address without a tag.
- * Return: the address of the SharedFunctionInfo; 0: @func is not a function, or cannot be read.
+ * Read the JSFunction @func (a tagged pointer) and its SharedFunctionInfo to w->at, for
+ * sb_v8_field(), unless they were read last. While the garbage collector moves objects, the first
+ * word of a moved one is its new address without a tag. Return: the address of the
+ * SharedFunctionInfo; 0: @func is not a function, or cannot be read; then w->at has the words of
+ * none.
  */
 static __always_inline __u64 sb_v8_function(struct sb_interp_walk *w, void *mem, __u64 func)
 {
@@ -205,10 +212,8 @@ static __always_inline enum sb_step sb_v8_push_entered(struct sb_interp_walk *w,
 	return SB_STEP_FP_CHAIN;
 }
 
-/*
- * Push a builtin that is written in C++; its frame says as which function it was called:
- * BuiltinExitFrameConstants. Nothing is pushed if that is no function.
- */
+/* Push a builtin that is written in C++; its frame, which is complete, says as which function it
+ * was called: BuiltinExitFrameConstants. Nothing is pushed if that is no function. */
 static __always_inline enum sb_step sb_v8_push_exit(struct sb_interp_walk *w,
 						    const struct sb_walk *walk, void *mem)
 {

@@ -7,12 +7,17 @@
  *
  *	SB_STEP_READ(mem, dst, len, addr)	copy @len bytes at @addr of the process; 0: success
  *
- * What is special to arm64 is in sb_unwind_step_arm64.h. In all functions, @mem is passed to
- * SB_STEP_READ, @rule is the rule for sb_walk_key(), and *@walk is all the state there is, so they
- * run in any thread and in any BPF program. After a result other than SB_STEP_GO_ON, pc, sp and fp
- * of the walk are those of the frame where it stands, unless said otherwise; mark, uses and bx_at
- * may have changed. No pointer may be NULL, except @mem if SB_STEP_READ does without it, and none
- * is kept.
+ * Order: the caller fills a struct sb_walk. For each frame it finds the rule for sb_walk_key() and
+ * calls sb_cfi_step(); if that returns SB_STEP_FP_CHAIN, it calls sb_fp_step(), or ends the walk
+ * with SB_STACK_NO_RULE. After SB_STEP_GO_ON, pc | mark is the address of the next frame.
+ * SB_STEP_END is final. The other functions are parts of these two, or helpers of the walkers of
+ * interpreters and of the search for a rule. What is special to arm64 is in sb_unwind_step_arm64.h.
+ *
+ * In all functions, @mem is passed to SB_STEP_READ, @rule is the rule for sb_walk_key(), and *@walk
+ * is all the state there is, so they run in any thread and in any BPF program, one at a time for
+ * each @walk. After a result other than SB_STEP_GO_ON, pc, sp and fp of the walk are those of the
+ * frame where it stands, unless said otherwise; mark, uses, bx_at, flags and regs may have changed.
+ * No pointer may be NULL, except @mem if SB_STEP_READ does without it, and none is kept.
  *
  * Sources: System V ABI for x86-64, sections 3.2.2 (stack frame) and 3.4.1 (process start);
  * DWARF 5, section 6.4; the signal frame: asm/sigcontext.h, asm/ucontext.h of the kernel's UAPI.
@@ -113,7 +118,8 @@ static __always_inline __u64 sb_code_addr(const struct sb_walk *walk, __u64 pc)
 }
 #endif
 
-/* End the walk with @status (enum sb_stack_status). Return: SB_STEP_END. */
+/* End the walk with @status (enum sb_stack_status); nothing else changes. Return: SB_STEP_END, for
+ * the caller to return. */
 static __always_inline enum sb_step sb_step_end(struct sb_walk *walk, __u32 status)
 {
 	walk->status = status;
@@ -121,9 +127,10 @@ static __always_inline enum sb_step sb_step_end(struct sb_walk *walk, __u32 stat
 }
 
 /*
- * Move the walk to the caller, whose registers are @pc (a return address), @sp and @fp. All bits of
- * walk->flags are cleared. Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_BAD_PC when @pc cannot
- * be an address of user code.
+ * Move the walk to the caller, whose registers are @pc (a return address; on arm64 its signature is
+ * removed), @sp and @fp. All bits of walk->flags are cleared; mark and bx_at are left to the
+ * caller. Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_BAD_PC when @pc cannot be an address of
+ * user code; the flags are unchanged then.
  */
 static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, __u64 sp, __u64 fp)
 {
@@ -158,9 +165,9 @@ static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
 }
 
 /*
- * Return: whether this is a new thread at its root. The system call that makes a thread returns
- * twice: to the frame that made it, and with 0 to the new thread, which has the registers of that
- * frame but a stack of its own, and no caller.
+ * Return: whether this is a new thread at its root, so that the caller ends the walk as complete.
+ * The system call that makes a thread returns twice: to the frame that made it, and with 0 to the
+ * new thread, which has the registers of that frame but a stack of its own, and no caller.
  */
 static __always_inline int sb_is_new_thread(struct sb_walk *walk, const struct sb_uw_rule *rule)
 {
@@ -183,10 +190,10 @@ static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
 }
 
 /*
- * On x86-64, generated code need not keep a frame pointer; then the register is that of a frame further out,
- * and its return address skips callers. Each of those has left its own return address between the
- * stack pointer and that frame, where a function with a frame pointer keeps its locals. So words
- * there are examined, up to this many.
+ * On x86-64, generated code need not keep a frame pointer; then the register is that of a frame
+ * further out, and its return address skips callers. Each of those has left its own return address
+ * between the stack pointer and that frame, where a function with a frame pointer keeps its locals.
+ * So words there are examined, up to this many.
  */
 #define SB_HIDDEN_WORDS_MAX 64
 
@@ -194,8 +201,9 @@ static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
 /*
  * If the interrupted function is in its prologue or epilogue, the frame pointer is still the
  * caller's, and following it would lose that caller. For a leaf only.
- * Return: how many bytes above sp the pair {frame pointer, return address} lies: 0; -8 if only the
- * return address is there, at sp; 1: the frame is set up, or the code cannot be read.
+ * Return: for sb_fp_step_leaf(), how many bytes above sp the pair {frame pointer, return address}
+ * lies: 0; -8 if only the return address is there, at sp. 1: the frame is set up, or the code
+ * cannot be read; then the frame pointer is followed.
  */
 static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
 {
@@ -233,10 +241,8 @@ static __always_inline int sb_ends_in_call(__u64 code)
 	       (code >> 16 & 0xffff) == 0x15ff;	  /* *disp32(%rip) */
 }
 
-/*
- * The step from a leaf whose frame is not set up. @at: as sb_fp_pair_at() returned it, 0 or -8.
- * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_FAULT or SB_STACK_BAD_PC.
- */
+/* The step from a leaf whose frame is not set up. @at: 0 or -8, from sb_fp_pair_at(). Return:
+ * SB_STEP_GO_ON; SB_STEP_END with SB_STACK_FAULT or BAD_PC in walk->status. */
 static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *mem, int at)
 {
 	__u64 frame[2] = {};
@@ -248,9 +254,11 @@ static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *
 }
 
 /*
- * One step by the frame pointer, which points to {caller's frame pointer, return address}. Sets
- * walk->mark to SB_IP_BY_FP, and walk->bx_at to lost.
- * Return: SB_STEP_GO_ON; SB_STEP_END: COMPLETE at the root, BAD_FP, FAULT or BAD_PC.
+ * One step where there is no rule (SB_STEP_FP_CHAIN): by the frame pointer, which points to
+ * {caller's frame pointer, return address}; from a leaf that has not set up its frame, by the words
+ * at sp. Sets walk->mark to SB_IP_BY_FP, and walk->bx_at to lost.
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_COMPLETE at the root, BAD_FP, FAULT or BAD_PC in
+ * walk->status.
  */
 static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 {
@@ -474,8 +482,9 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 #endif
 
 /*
- * Return: the first step width of a binary search over @nr entries, most lists being short: a
- * power of two that is at least half of @nr. @most: the width to return for more than 256 entries
+ * Return: the first step width of a binary search over @nr entries, most lists being short: a power
+ * of two that is at least half of @nr. The search halves it after each step, until it is 0. @most:
+ * half of the largest @nr that there can be, for more than 256 entries
  */
 static __always_inline __u32 sb_search_half(__u32 nr, __u32 most)
 {
@@ -487,8 +496,9 @@ static __always_inline __u32 sb_search_half(__u32 nr, __u32 most)
 
 /*
  * Return: the row in force at offset @key (bytes) of a granule whose @nr rows, at least one, begin
- * at word @first of @chunk (SB_UW_CHUNK_WORDS words): the last row at or below @key, as rule << 16
- * | offset. There are no branches, because the verifier would follow each path of a search; at most
+ * at word @first of @chunk (SB_UW_CHUNK_WORDS words, which it never leaves): the last row at or
+ * below @key, or the first one, as rule << 16 | offset, where rule is an index in the rules of the
+ * binary. There are no branches, because the verifier would follow each path of a search; at most
  * twelve steps.
  */
 static __always_inline __u32 sb_uw_row_at(const __u32 *chunk, __u32 first, __u32 nr, __u32 key)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The part of sb_unwind_step.h for arm64; that header includes this one. In all functions, *@walk
- * is all the state there is, @mem is passed to SB_STEP_READ, which copies from the process, and
- * @rule is the unwind rule for the walk's pc; any thread, any BPF program. Results, enum sb_step:
+ * The part of sb_unwind_step.h for arm64; that header includes this one, and says in which order
+ * functions are called, and what has changed after which result. In all functions, *@walk is all
+ * the state there is, @mem is passed to SB_STEP_READ, which copies from the process, and @rule is
+ * the unwind rule for the walk's pc; any thread, any BPF program. Results, enum sb_step:
  * SB_STEP_GO_ON: the walk stands at the caller; SB_STEP_END: it has ended, and walk->status
  * (SB_STACK_*) says why; SB_STEP_FP_CHAIN: the rule cannot be used, so call sb_fp_step(). No
  * pointer may be NULL, except @mem if SB_STEP_READ does without it, and none is kept.
@@ -29,9 +30,10 @@
 #endif
 
 /*
- * Return: whether x30 is the return address of a leaf without a rule if it points to code with
- * this rule. Such code makes calls: a leaf that had made calls itself would have x30 point into
- * itself.
+ * For a leaf without a rule whose x30 points to code that has one. @cfa: sb_uw_rule.cfa of that
+ * rule. Return: whether x30 is the leaf's return address; then the walker sets SB_WALK_LR_IS_CALLER
+ * before it calls sb_fp_step(). Such code makes calls: a leaf that had made calls itself would have
+ * x30 point into itself.
  */
 static __always_inline int sb_is_callers_rule(__u32 cfa)
 {
@@ -66,34 +68,35 @@ static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *m
 	return step;
 }
 
-/* Return: whether an instruction is "stp x29, x30, [sp, #-n]!" with any n. */
+/* Return: whether the instruction @insn is "stp x29, x30, [sp, #-n]!" with any n. */
 static __always_inline int sb_a64_is_push(__u32 insn)
 {
 	return (insn & 0xffc07fff) == 0xa9807bfd;
 }
 
-/* Return: whether an instruction is "stp x29, x30, [sp, #n]". */
+/* Return: whether the instruction @insn is "stp x29, x30, [sp, #n]" with any n. */
 static __always_inline int sb_a64_is_save(__u32 insn)
 {
 	return (insn & 0xffc07fff) == 0xa9007bfd;
 }
 
-/* Return: whether an instruction is ret, retaa, retab, or what precedes them: autiasp, autibsp. */
+/* Return: whether the instruction @insn is ret, retaa, retab, or what precedes them: autiasp,
+ * autibsp. */
 static __always_inline int sb_a64_is_return(__u32 insn)
 {
 	return insn == 0xd65f03c0 || insn == 0xd65f0bff || insn == 0xd65f0fff ||
 	       insn == 0xd50323bf || insn == 0xd50323ff;
 }
 
-/* Return: whether an instruction is one of a PLT stub: adrp x16; ldr x17, [x16, #n]; add x16, x16,
- * #n; br x17. */
+/* Return: whether the instruction @insn is one of a PLT stub: adrp x16; ldr x17, [x16, #n]; add
+ * x16, x16, #n; br x17. */
 static __always_inline int sb_a64_is_stub(__u32 insn)
 {
 	return (insn & 0x9f00001f) == 0x90000010 || (insn & 0xffc003ff) == 0xf9400211 ||
 	       (insn & 0xffc003ff) == 0x91000210 || insn == 0xd61f0220;
 }
 
-/* Return: whether an instruction is the first one of a function: paciasp, pacibsp, bti c. */
+/* Return: whether the instruction @insn is the first one of a function: paciasp, pacibsp, bti c. */
 static __always_inline int sb_a64_is_landing(__u32 insn)
 {
 	return insn == 0xd503233f || insn == 0xd503237f || insn == 0xd503245f;
@@ -131,8 +134,10 @@ static __always_inline __s64 sb_a64_taken(struct sb_walk *walk, void *mem)
 }
 
 /*
- * Step to the caller in x30, if the interrupted function (a leaf) has not set up a frame. Return:
- * 1: that was so, and *@ret_step is the result of the step; 0: nothing was done.
+ * Step to the caller in x30, if the interrupted function (a leaf) has not set up a frame, or the
+ * walker has set SB_WALK_LR_IS_CALLER. Where it is not known how much stack the function has taken,
+ * SB_WALK_SP_LOST is set. Return: 1: that was so, and *@ret_step is the result of the step,
+ * SB_STEP_GO_ON or SB_STEP_END with SB_STACK_BAD_PC; 0: nothing was done, so x29 is followed.
  */
 static __always_inline int sb_lr_step(struct sb_walk *walk, void *mem, enum sb_step *ret_step)
 {
@@ -148,9 +153,11 @@ static __always_inline int sb_lr_step(struct sb_walk *walk, void *mem, enum sb_s
 }
 
 /*
- * One step by x29, which points to {caller's x29, return address}; or by x30 from a leaf without a
- * frame. Sets walk->mark to SB_IP_BY_FP.
- * Return: SB_STEP_GO_ON; SB_STEP_END: COMPLETE at the root, BAD_FP, FAULT or BAD_PC.
+ * One step where there is no rule (SB_STEP_FP_CHAIN): by x29, which points to {caller's x29, return
+ * address}, and then SB_WALK_SP_LOST is set; by x30 from a leaf without a frame; or by the signal
+ * frame from the trampoline in the vDSO. Sets walk->mark to SB_IP_BY_FP, or to SB_IP_EXACT after a
+ * signal.
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_COMPLETE at the root, BAD_FP, FAULT or BAD_PC.
  */
 static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 {
