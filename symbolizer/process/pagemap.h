@@ -3,7 +3,8 @@
  * Which pages of a process are in memory: /proc/PID/pagemap, by the ioctl PAGEMAP_SCAN (Linux 6.7
  * and newer, Documentation/admin-guide/mm/pagemap.rst), which passes over whatever is empty, or by
  * its words, one for each page. Called by the reader, the process that makes accesses which may
- * block. No pointer is NULL. Thread: any.
+ * block. Order: set *@at to the first address and call the same function until *@at is @end. No
+ * pointer is NULL. Thread: any, one at a time for each @fd.
  */
 #ifndef SB_PAGEMAP_H
 #define SB_PAGEMAP_H

@@ -7,8 +7,10 @@
  * about blocked before and is left alone), -ENOMEM, -EIO or -EPROTO (the reader failed). What opens
  * a file for reading can also fail with -EWOULDBLOCK (another process holds a lease on it), -EFBIG
  * (it is not on a local file system, and too large to be copied), -EMFILE, others of openat2(2).
- * Out-parameters are untouched on error, unless a function says otherwise; no pointer may be NULL.
- * Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), openat2(2).
+ * Out-parameters are untouched on error, unless a function says otherwise; no pointer may be NULL,
+ * but @arg. Order: any; each call is complete, and can be repeated after an error. A descriptor
+ * that is returned is the caller's. Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5),
+ * proc_pid_status(5), openat2(2).
  */
 #ifndef SB_PROCFS_H
 #define SB_PROCFS_H
@@ -120,39 +122,39 @@ int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *re
  * longer than 4 KiB; others of open(2) and read(2). */
 int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
 
-/* Open the root directory of a process (O_PATH), for the caller to own. Return: the descriptor,
- * -ESRCH, -EACCES, -EMFILE. */
+/* Open the root directory of a process (O_PATH). Return: the descriptor, -ESRCH, -EACCES,
+ * -EMFILE. */
 int sb_procfs_root(uint32_t tgid);
 
 /*
- * Open the root directory of a process (O_PATH), for the caller to own, if it differs from ours: it
- * is another directory, or in another mount namespace.
+ * Open the root directory of a process (O_PATH), if it differs from ours: it is another directory,
+ * or in another mount namespace.
  * Return: the descriptor; -ENOENT: it is ours; -ESRCH, -EACCES, -EMFILE.
  */
 int sb_procfs_other_root(uint32_t tgid);
 
 /*
- * Open a regular file for reading, for the caller to own: @path below @root_fd, which symbolic
- * links and ".." cannot leave; or in our own root, or our working directory if it is relative, when
- * @root_fd is -1. Other files are never opened, because opening a device can have effects and
- * opening a FIFO can block.
+ * Open a regular file for reading: @path below @root_fd (borrowed), which symbolic links and ".."
+ * cannot leave; or in our own root, or our working directory if it is relative, when @root_fd is
+ * -1. Other files are never opened, because opening a device can have effects and opening a FIFO
+ * can block.
  * Return: the descriptor; -ENOENT, -EACCES, -EINVAL (not a regular file), or as the opening says.
  */
 int sb_procfs_open(int root_fd, const char *path);
 
 /*
- * Open the regular file that @tgid maps at exactly the addresses [@start, @end), for reading and
- * for the caller to own, even if it was deleted.
+ * Open the regular file that @tgid maps at exactly the addresses [@start, @end), for reading, even
+ * if it was deleted.
  * Return: the descriptor; -ENOENT (no such mapping or process); -EPERM or -EACCES without
  * CAP_CHECKPOINT_RESTORE; -EINVAL (not a regular file), or as the opening says.
  */
 int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end);
 
 /*
- * Open the regular file of @line, a line of /proc/@tgid/maps, for reading and for the caller to
- * own, as sb_procfs_open_mapped(); a file that this program holds open already needs no access.
- * Without CAP_CHECKPOINT_RESTORE it is opened by its name below the process's root instead; the
- * device is not compared, only the inode number.
+ * Open the regular file of @line, a line of /proc/@tgid/maps, for reading, even if it was deleted.
+ * A file that this program holds open already (sb_reader_held_open()) needs no access, and is then
+ * for pread(2) only, because its position is shared. Without CAP_CHECKPOINT_RESTORE it is opened by
+ * its name below the process's root instead; the device is not compared, only the inode number.
  * Return: the descriptor; -ENOENT: no such mapping, an anonymous one, or by that name there is no
  * file or one with another inode number; -ESRCH, -EACCES, -EINVAL (not a regular file),
  * -ENAMETOOLONG, or as the opening says.

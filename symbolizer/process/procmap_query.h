@@ -26,8 +26,8 @@ struct sb_procmap_query {
 #define SB_PROCMAP_QUERY _IOWR('f', 17, struct sb_procmap_query)
 
 /*
- * Call @fn for each executable mapping from address @from on, and for each mapping that directly
- * follows anonymous executable memory (see sb_moved_text_feed()).
+ * Call @fn for each executable mapping from address @from (0: all) on, and for each mapping that
+ * directly follows anonymous executable memory (see sb_moved_text_feed()).
  * @fd: of /proc/PID/maps, borrowed
  * @is_behind: the mapping before @from was anonymous and executable; false with @from 0
  *

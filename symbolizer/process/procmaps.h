@@ -18,7 +18,13 @@
  * its mappings are known. Addresses are those of the process; @pgoff is the offset in the file, in
  * bytes. Times are CLOCK_MONOTONIC, nanoseconds; in lookups the time of the sample.
  *
- * A pointer to a generation is borrowed, and valid until the next event, seeding or forget.
+ * Order: zero a struct sb_procmaps and set free_priv; apply events as they come; look up by
+ * sb_procmaps_find() and then sb_procgen_*(); call sb_procmaps_forget() from time to time, and
+ * sb_procmaps_release() at the end. To seed: sb_procmaps_seed_begin(), sb_procmaps_seed() and
+ * sb_procmaps_seed_end(), without an event in between. After -ENOMEM @pm remains usable.
+ *
+ * A pointer to a generation is owned by the struct sb_procmaps, and valid until the next event,
+ * seeding or forget.
  *
  * No pointer is NULL unless a contract says so. Thread: one at a time for each struct sb_procmaps
  * and its generations.
@@ -118,7 +124,7 @@ struct sb_procmaps_new {
  * from @parent_tgid (ignored if the two are the same), called exec, or has ended. A process of
  * which nothing is known becomes known by its event, a parent by that of its child. An event that a
  * bound does not allow is counted in @pm and returns 0; lookups that it would have answered report
- * the bound. Return: 0; -ENOMEM: the event is lost, at least in part, and @pm remains usable.
+ * the bound. Return: 0; -ENOMEM: the event is lost, at least in part.
  */
 int sb_procmaps_mmap(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
 		     const struct sb_procmaps_new *map);
@@ -135,12 +141,11 @@ int sb_procmaps_exit(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid);
 int sb_procmaps_skip(struct sb_procmaps *pm, uint32_t tgid, uint64_t first_ns, uint64_t last_ns);
 
 /*
- * Find the generation that the text of /proc/@tgid/maps, which the caller is about to read at
- * @time_ns, belongs to: the newest one, or a new one if there is none or that has ended. *ret_gen
- * is NULL when there is nothing to seed, because a later generation is known or a bound was hit.
- * Otherwise it belongs to @pm and is valid until the next event, seed_begin or forget, and
- * sb_procmaps_seed() comes next, then sb_procmaps_seed_end(). Return: 0; -ENOMEM: *ret_gen means
- * nothing.
+ * Find the generation that the text of /proc/@tgid/maps, read at @time_ns, belongs to: the newest
+ * one, or a new one if there is none or that has ended. *ret_gen is NULL when there is nothing to
+ * seed, because a later generation is known or a bound was hit. Otherwise sb_procmaps_seed() comes
+ * next; or, if /proc could not be read, neither this nor sb_procmaps_seed_end(). Return: 0;
+ * -ENOMEM: *ret_gen means nothing.
  */
 int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
 			   struct sb_procgen **ret_gen);
@@ -170,24 +175,22 @@ void sb_procmaps_seed_end(struct sb_procgen *gen, int err, uint64_t over_ns, uin
 
 /*
  * Find the generation of @tgid that ran at @time_ns, or the last one that had ended before.
- * Return: the generation, owned by @pm, valid until the next event, seeding or forget; NULL:
- * nothing is known. *@ret_limit is set to whether that is because of a bound; false when one is
- * returned.
+ * Return: the generation; NULL: nothing is known. *@ret_limit is set to whether that is because of
+ * a bound; false when one is returned.
  */
 struct sb_procgen *sb_procmaps_find(const struct sb_procmaps *pm, uint32_t tgid, uint64_t time_ns,
 				    bool *ret_limit);
 
 struct sb_procmaps_hit {
 	struct sb_mapping map; /* a copy */
-	/* Where it was found: the generation asked for or an ancestor. Valid as that of
-	 * sb_procmaps_find(). */
+	/* Where it was found: the generation asked for or an ancestor. */
 	struct sb_procgen *gen;
 };
 
 /*
  * Find the mapping that lay at @addr at @time_ns. @gen: from sb_procmaps_find(); NULL: none.
- * @files: ignore anonymous memory, to find the file that it covers. It sorts the mappings of @gen,
- * so it is no read-only access. Return: false when none is known; *@ret_hit is untouched then.
+ * @files: ignore anonymous memory, to find the file that it covers. Return: false when none is
+ * known; *@ret_hit is untouched then.
  */
 bool sb_procgen_lookup(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
 		       struct sb_procmaps_hit *ret_hit);
@@ -209,8 +212,8 @@ bool sb_procgen_has_mappings(const struct sb_procgen *gen);
 bool sb_procgen_has_hole(const struct sb_procgen *gen);
 
 /*
- * Free what no lookup at @time_ns or later needs. Pointers to generations become invalid. The time
- * must not go back: later lookups at earlier times may find nothing.
+ * Free what no lookup at @time_ns or later needs; free_priv is called. The time must not go back:
+ * later lookups at earlier times may find nothing.
  */
 void sb_procmaps_forget(struct sb_procmaps *pm, uint64_t time_ns);
 

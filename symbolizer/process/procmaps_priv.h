@@ -2,7 +2,8 @@
 /*
  * The mappings of one generation (procgen.c), which is an address space: a process between two
  * calls of execve(). The events of processes (procmaps.c) change them. Internal to these two files.
- * No pointer is NULL. Thread: one at a time for each struct sb_procmaps.
+ * Order: add or insert mappings as they come, then sb_procgen_settle() before anything reads them
+ * in order. No pointer is NULL. Thread: one at a time for each struct sb_procmaps.
  */
 #ifndef SB_PROCMAPS_PRIV_H
 #define SB_PROCMAPS_PRIV_H
@@ -24,8 +25,8 @@ void sb_procgen_settle(struct sb_procgen *gen);
 /* Keep only the first @nr mappings, which are in order. A mapping holds nothing that needs a
  * release: its file is only a number. The caller corrects nr_mappings of @pm. */
 void sb_procgen_truncate(struct sb_procgen *gen, size_t nr);
-/* Remove the mappings that one later mapping hides from @time_ns on, and correct nr_mappings of
- * @pm. */
+/* Put the mappings in order, remove those that one later mapping hides from @time_ns on, and
+ * correct nr_mappings of @pm. */
 void sb_procgen_forget_hidden(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t time_ns);
 
 #endif

@@ -18,14 +18,16 @@
  * system, on that of our own root, or on virtiofs. The reader copies files on any other file system
  * (FUSE, NFS, ...) into memory.
  *
- * Without sb_reader_begin() the calling thread makes the accesses itself. See symbolizer/README.md,
+ * Order: sb_reader_begin() and sb_reader_settle(); accesses, each on its own, and sb_reader_tidy()
+ * every few seconds; at the end sb_reader_stats(), sb_reader_warn() and sb_reader_end(). Without
+ * sb_reader_begin() the calling thread makes the accesses itself. See symbolizer/README.md,
  * "Foreign memory and files".
  *
  * No pointer is NULL unless a contract says so; none is kept after the call.
  *
  * Thread: any, unless a function says otherwise. Return: every access can also fail with -ENOMEM,
- * -ETIMEDOUT, -EIO (the reader crashed; the next access gets a new one) and -EPROTO (the reader
- * gave an answer that cannot be).
+ * -ETIMEDOUT, -EIO (the reader crashed) and -EPROTO (the reader gave an answer that cannot be).
+ * After any error the next access can be made, if necessary by a new reader.
  */
 #ifndef SB_READER_H
 #define SB_READER_H
@@ -67,8 +69,10 @@ struct sb_reader_opts {
 int sb_reader_begin(const struct sb_reader_opts *opts);
 /*
  * Wait until the spawner has dropped its privileges. Return: 0, also without a spawner; what
- * confine_spawner() returned, if negative; -ECHILD when the spawner has died; others of recvmsg(2).
- * Later calls return the same at once. It need not be called: the first access waits, too.
+ * confine_spawner() returned, if negative, or another negative errno of the spawner's start;
+ * -ECHILD when the spawner has died; others of recvmsg(2). After an error no access can be made
+ * (-ETIMEDOUT). Later calls return the same at once. It need not be called: the first access waits,
+ * too.
  */
 int sb_reader_settle(void);
 /*
@@ -104,8 +108,9 @@ enum sb_reader_entry {
 /*
  * Read an entry from @offset on, @len bytes but at most SB_READER_CODE_BYTES, into @buf, which is
  * untouched on error. Offset 0 opens it; other offsets go on in the entry that this thread's reader
- * has open, or open it anew if that is another one or the reader was replaced. If the main thread
- * has ended, offset 0 opens the entry of another thread.
+ * has open, or open it anew if that is another one or the reader was replaced. To read all, go on
+ * at what was read so far. If the main thread has ended, offset 0 opens the entry of another
+ * thread.
  * Return: the number of bytes, which are fewer than that only at the end; -ESRCH, -EACCES, others
  * of read(2).
  */
@@ -123,7 +128,7 @@ struct sb_reader_map {
  * Get the executable mappings of @tgid, and what directly follows anonymous executable memory, in
  * pieces, lowest address first. Each mapping is a struct sb_reader_map, followed by its path. The
  * caller checks lengths: whoever controls the reader can forge them.
- * @is_first: open the entry anew
+ * @is_first: open the entry anew: true for the first piece, false for the others
  * @at: 0, or as the last call left it; set to where the next call goes on, UINT64_MAX at the end;
  *	untouched on error
  * @records: a string that the caller releases; overwritten, and undefined on error; records in it
@@ -148,7 +153,7 @@ ssize_t sb_reader_code_since(uint32_t tgid, uint64_t since_ns, struct sb_str *re
 /*
  * Get the pages of @tgid that are in memory or in swap, in pieces, lowest address first, as struct
  * sb_page_run (pagemap.h). The caller checks them: whoever controls the reader can forge them.
- * @is_first: open the entry anew
+ * @is_first: open the entry anew: true for the first piece, false for the others
  * @is_by_word: read the word of each page (sb_pagemap_read()), for kernels without PAGEMAP_SCAN
  * @end: the address where to end, exclusive; a multiple of the page size, as *@at
  * @at: where to begin; set to where the next call goes on, @end at the end; untouched on error
@@ -240,7 +245,7 @@ int sb_reader_fstat(int fd, struct stat *ret_st);
  * Get another descriptor of the file that is open as @fd or, if @fd is a copy, of the original
  * (O_PATH), for the kernel to find it by /proc/self/fd. It makes no access and cannot block. The
  * caller owns it.
- * Return: the descriptor; or a negative errno of fcntl(2), such as -EMFILE.
+ * Return: the descriptor; or a negative errno of fstat(2) or fcntl(2), such as -EMFILE.
  */
 int sb_reader_pin(int fd);
 
@@ -263,7 +268,7 @@ struct sb_reader_stats {
 	uint64_t nr_copies, nr_leased;
 	uint64_t cpu_ns; /* of the spawner and all readers */
 };
-/* Get the counters. Without sb_reader_begin() those of readers stay 0. Thread: any. */
+/* Get the counters. Without sb_reader_begin() those of readers stay 0. */
 void sb_reader_stats(struct sb_reader_stats *ret_stats);
 
 /*

@@ -2,8 +2,16 @@
 /*
  * The protocol between a caller (reader.c: a thread of the program), the spawner, which forks the
  * readers, and a reader (reader_process.c), which makes the accesses themselves (reader_ops.c); see
- * reader.h. No pointer is NULL. Thread: unless said otherwise, one for each area, state and list;
- * an area has its caller and its reader besides. Functions that take none of these: any.
+ * reader.h.
+ *
+ * Order of an access: the caller fills in area->request, asks sb_reader_is_refused(), and calls
+ * sb_reader_add_devs(). The reader calls sb_reader_serve(). The caller takes the answer, or
+ * abandons the reader, and calls sb_reader_note_local() or sb_reader_blame(). To read ahead, this
+ * access stands between sb_reader_aheads_ask() and sb_reader_aheads_keep(); sb_reader_aheads_take()
+ * follows.
+ *
+ * No pointer is NULL. Thread: unless said otherwise, one for each area, state and list; an area has
+ * its caller and its reader besides. Functions that take none of these: any.
  */
 #ifndef SB_READER_PRIV_H
 #define SB_READER_PRIV_H
@@ -110,7 +118,8 @@ bool sb_reader_is_mounted(struct sb_reader_mounts *mounts, dev_t dev,
 /* Close the table, free the list, and zero @mounts, which can be used again. */
 void sb_reader_mounts_release(struct sb_reader_mounts *mounts);
 
-/* What one access leaves for the next access, or for its caller. */
+/* What one access leaves for the next access, or for its caller. It begins zeroed, with -1 in the
+ * two descriptors; its owner closes them and releases @mounts at the end. */
 struct sb_reader_state {
 	/* For the next access: the entry that is open. */
 	uint32_t tgid, entry;
@@ -159,8 +168,9 @@ uint32_t sb_reader_aheads_ask(struct sb_reader_area *area, const struct sb_reade
 			      size_t nr);
 /*
  * Append the first @nr_done of @area->parts, the answers to @wants, to @aheads, which is empty
- * before; those that failed are skipped. Sizes are checked, because an attacker may control the
- * reader. Return: 0; -EPROTO: a size is impossible; -ENOMEM: what was added remains after both.
+ * before; those that failed are skipped, and so are those beyond SB_READER_AHEAD_MAX. Sizes are
+ * checked, because an attacker may control the reader. Return: 0; -EPROTO: a size is impossible;
+ * -ENOMEM: what was added remains after both.
  */
 int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reader_want *wants,
 			  size_t nr_done, const struct sb_reader_area *area);
