@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Arrays of addresses of one module, packed, in which the last one up to an address is found. For
- * tables of symbols and of functions. No pointer is NULL. Thread: any for reading, one for making.
+ * tables of symbols and of functions. Order: sb_addrs_init(), sb_addrs_set() for each index,
+ * sb_addrs_index() once, then the others, and sb_addrs_release(). No pointer is NULL. Thread: any
+ * for reading, one for making.
  */
 #ifndef SB_ADDRS_H
 #define SB_ADDRS_H
@@ -23,8 +25,8 @@ struct sb_addrs {
 	unsigned int shift;
 };
 
-/* Make room for @nr addresses, less than 2^32, between @base and @last. Return: 0 or -ENOMEM; the
- * caller ends it with sb_addrs_release() also after an error. */
+/* Overwrite @addrs with room for @nr addresses, less than 2^32, from @base to @last, not filled in.
+ * Return: 0 or -ENOMEM; the caller ends it with sb_addrs_release() also after an error. */
 int sb_addrs_init(struct sb_addrs *addrs, uint64_t base, uint64_t last, size_t nr);
 /* Free the memory; the array is empty then. */
 void sb_addrs_release(struct sb_addrs *addrs);
@@ -39,7 +41,7 @@ static inline uint64_t sb_addrs_get(const struct sb_addrs *addrs, size_t i)
 
 /*
  * Prepare sb_addrs_find(), after all addresses were set, in ascending order and the first one to
- * base. Return: 0 or -ENOMEM.
+ * base. Return: 0; -ENOMEM: nothing can be found.
  */
 int sb_addrs_index(struct sb_addrs *addrs);
 /* Return: the index of the last address that is <= @addr; SIZE_MAX: there is none. */

@@ -20,7 +20,8 @@
  * suffixes of copies that are the same source function: .cold .localalias .lto_priv.N .llvm.N
  * .__uniq.N. Copies that differ keep their suffix, as in "f [clone .isra.0]" or, if the name was
  * not mangled, "f.isra.0".
- * Return: 0; -ENOMEM, and a part of the name may have been appended.
+ * @name is the caller's, and may hold other text. Return: 0; -ENOMEM, and a part of the name may
+ * have been appended.
  */
 int sb_demangle(const char *raw, enum sb_sym_demangle mode, struct sb_str *name);
 

@@ -9,8 +9,10 @@
  * A function here is what one entry (FDE) covers: a function with a cold part has two, and the PLT
  * has one for all its stubs.
  *
- * No pointer is NULL unless a contract says so. Thread: any for reading a list; one at a time for
- * each file and each seat that makes one. Any thread may release it, when no other one uses it.
+ * Order: sb_funcs_init(), the look-ups, sb_funcs_release(). A list owns its memory and keeps
+ * nothing of the file. No pointer is NULL unless a contract says so. Thread: any for reading a
+ * list; one at a time for each file and each seat that makes one. Any thread may release it, when
+ * no other one uses it.
  */
 #ifndef SB_FUNCS_H
 #define SB_FUNCS_H
@@ -41,10 +43,10 @@ struct sb_func {
  *
  * An entry that begins inside of the one before is left out, as it is for unwinding.
  *
- * Return: 0; -ENODATA: the file has no unwind tables; -ENOTSUP: they are of a machine without
- * unwind rules; -EBADMSG: they are broken; -EFBIG (a bound or the budget); -ENOMEM; -EMFILE; others
- * of pread(2); -ECHILD, -ETIMEDOUT, -EPROTO: the parser process crashed, took too long, or gave an
- * invalid answer.
+ * Return: 0; -ENODATA: the file has no unwind tables; -ENOTSUP: it is of a machine without unwind
+ * rules, 32-bit, or not linked; -EBADMSG: they are broken; -EFBIG (a bound or the budget); -ENOMEM;
+ * -EMFILE; others of pread(2); -ECHILD, -ETIMEDOUT, -EPROTO: the parser process crashed, took too
+ * long, or gave an invalid answer.
  */
 int sb_funcs_init(struct sb_parser_seat *seat, const struct sb_elf *elf,
 		  struct sb_funcs *ret_funcs);

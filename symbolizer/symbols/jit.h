@@ -2,8 +2,9 @@
 /*
  * The perf map of one process (/tmp/perf-PID.map, names of generated code): where it is, whether it
  * can be trusted, and when to read it again. A map that cannot be opened, or that neither root nor
- * the process's user owns, counts as missing. Internal to the symbolizer. Only sb_jit_free()
- * accepts NULL. Thread: one at a time for each symbolizer.
+ * the process's user owns, counts as missing. Internal to the symbolizer. Order: sb_jit_new() while
+ * the process lives; sb_jit_lookup(), which reads the map; sb_jit_read() when the process exits;
+ * and sb_jit_free(). Only that accepts NULL. Thread: one at a time for each symbolizer.
  */
 #ifndef SB_JIT_H
 #define SB_JIT_H
@@ -34,7 +35,8 @@ void sb_jit_free(struct sb_jit *jit);
  * Look up @addr, an address of the process, in the map as it was at @time_ns (CLOCK_MONOTONIC) or
  * later; the file is read again if necessary.
  * Return: the name of the code, valid until the next call for any process of the pool, with the
- * address where it begins in *@ret_start; NULL: it has none, and *@ret_start is untouched.
+ * address where it begins in *@ret_start; NULL: it has none, or the map cannot be read, and
+ * *@ret_start is untouched.
  */
 const char *sb_jit_lookup(struct sb_jit *jit, uint64_t addr, uint64_t time_ns, uint64_t *ret_start);
 

@@ -2,8 +2,9 @@
 /*
  * Names of kernel addresses: the kernel, modules, BPF programs. Internal to the symbolizer. The
  * table is read at the first lookup. It is read again when an address is not in it, something was
- * loaded or unloaded since, and the last reading is not too recent. No pointer is NULL unless a
- * contract says so. Thread: one at a time for each struct. Format: kernel/kallsyms.c, s_show().
+ * loaded or unloaded since, and the last reading is not too recent. Order: zero a struct, set @path
+ * and @ask if wanted, look up, release. No pointer is NULL unless a contract says so. Thread: one
+ * at a time for each struct. Format: kernel/kallsyms.c, s_show().
  */
 #ifndef SB_KALLSYMS_H
 #define SB_KALLSYMS_H
@@ -26,7 +27,7 @@
 
 struct sb_ksym {
 	const char *name;   /* valid until the next lookup */
-	const char *module; /* with brackets, "[bpf]"; NULL: the kernel itself; valid as above */
+	const char *module; /* with brackets, "[bpf]"; NULL: the kernel itself; valid as @name */
 	uint64_t start;
 };
 
@@ -83,7 +84,7 @@ int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *re
 
 /*
  * Split what the kernel prints for "%pS", "name+0x1d/0x40 [module]", into what *@ret_sym then
- * points to; NULs are written to @text. @addr: what it was printed for.
+ * points to; NULs are written to @text, perhaps also on error. @addr: what it was printed for.
  * Return: 0; -ENOENT: it is an address, which has no name; -EAGAIN: it is not understood, or it is
  * a mark of the linker, a padding, or the alias for 32-bit programs of an entry point, so that the
  * file may have a better name. *@ret_sym is untouched on error.

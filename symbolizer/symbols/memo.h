@@ -2,8 +2,9 @@
 /*
  * A cache of lookups: a profile asks for the same addresses again and again, and inlined frames are
  * expensive to find. It is a direct-mapped table, which is emptied when it has too many frames.
- * Internal to the symbolizer. All zeroes is an empty one. No pointer is NULL. Thread: one at a time
- * for each cache.
+ * Internal to the symbolizer. Order: zero a struct, and set frames_max if wanted; sb_memo_find(),
+ * and after a miss sb_memo_add(); sb_memo_release(). No pointer is NULL. Thread: one at a time for
+ * each cache.
  */
 #ifndef SB_MEMO_H
 #define SB_MEMO_H
@@ -38,8 +39,8 @@ struct sb_memo {
 const struct sb_sym_frame *sb_memo_find(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
 					size_t *ret_nr);
 /*
- * Add an answer; without memory it is not cached. @module_id: not 0. The frames are copied, their
- * strings are not, and must outlive the cache.
+ * Add an answer, in the place of the one that has its slot; without memory it is not cached.
+ * @module_id: not 0. The frames are copied, their strings are not, and must outlive the cache.
  */
 void sb_memo_add(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
 		 const struct sb_sym_frame *frames, size_t nr);

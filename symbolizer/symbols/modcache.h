@@ -4,8 +4,12 @@
  * opened when it is first needed. Files that are the same, by inode or by build ID and owner, share
  * a module. The number of open modules and their memory are bounded. No pointer is NULL. The caller
  * passes only numbers of files that it got here; that is not checked. Internal to the symbolizer.
- * modcache_files.c has the table of files, modcache_open.c the sb_modcache_get*(), and modcache.c
- * what holds modules and memory within their bounds. Thread: one at a time for each cache.
+ * Order: sb_modcache_init(); sb_modcache_file() for each mapping; for lookups sb_modcache_get*(),
+ * the functions of module.h, and sb_modcache_account(); from time to time sb_modcache_rest() and
+ * sb_modcache_forget_*(); sb_modcache_release(). After any error but that of sb_modcache_init() the
+ * cache remains usable. modcache_files.c has the table of files, modcache_open.c the
+ * sb_modcache_get*(), and modcache.c what holds modules and memory within their bounds. Thread: one
+ * at a time for each cache.
  *
  * Whoever makes a file chooses its build ID, and each process sees its own paths. So one user could
  * name the functions of another user's processes with a copy of a file that has other symbols.
@@ -116,8 +120,7 @@ void sb_modcache_release(struct sb_modcache *cache);
  */
 int sb_modcache_file(struct sb_modcache *cache, const struct sb_mapped_file *id,
 		     uint32_t *ret_file);
-/* Get the number of the file of a mapping in /proc/PID/maps, without a build ID, as
- * sb_modcache_file() does. The number stays valid until sb_modcache_forget_end() forgets the file.
+/* Do what sb_modcache_file() does for the file of a mapping in /proc/PID/maps, without a build ID.
  * Return: 0, with *@ret_file SB_MODCACHE_FILE_NONE if a bound was hit; -ENOMEM, *@ret_file
  * untouched. */
 int sb_modcache_line_file(struct sb_modcache *cache, const struct sb_maps_line *line,
@@ -177,9 +180,10 @@ int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t l
 			  const char *name, struct sb_cached_module **ret_module);
 
 /*
- * After lookups: update what is known of the memory that @module takes, and evict data of the least
- * recently used modules beyond the bounds; its own, too, if it alone exceeds them. No module is
- * closed. Strings of frames stay valid.
+ * After lookups: update what is known of the memory that @module takes, settle its budget
+ * (sb_module_settle()), and evict data of the least recently used modules beyond the bounds; its
+ * own unwind table and DWARF, too, if they alone exceed them. No module is closed. Strings of
+ * frames stay valid; unwind tables do not.
  */
 void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *module);
 

@@ -11,7 +11,8 @@
 
 /* modcache.c */
 
-/* Return: the module with this ID, valid until it is evicted; NULL: it was evicted, or @id is 0. */
+/* Return: the module with this ID, valid as in sb_modcache_get(); NULL: it was closed, or @id is
+ * 0. */
 struct sb_cached_module *sb_modcache_find_id(const struct sb_modcache *cache, uint32_t id);
 /*
  * Add @module, which the cache owns from now on, also on error; @stamp is copied. If there are too

@@ -4,8 +4,11 @@
  * unwind table ("heavy" data: DWARF and CFI). Both are loaded at their first use, can be dropped at
  * any time, and are then loaded again when needed. What they take is charged to the module's budget
  * (budget.h), which belongs to a pool of all modules. Addresses are ELF virtual addresses. Internal
- * to the symbolizer. No pointer is NULL unless a contract says so. Thread: one at a time for each
- * module and its pool.
+ * to the symbolizer.
+ *
+ * Order: sb_module_new_*(); lookups, tables and droppings, each followed by sb_module_settle();
+ * sb_module_free(). After any error but of sb_module_new_*() the module remains usable. No pointer
+ * is NULL unless a contract says so. Thread: one at a time for each module and its pool.
  */
 #ifndef SB_MODULE_H
 #define SB_MODULE_H
@@ -106,7 +109,7 @@ int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t
 /*
  * The first two return how many bytes of memory the light or the heavy data take now, 0 when they
  * are not loaded. The other two free them, if they are loaded; strings that were returned stay
- * valid. Call sb_module_settle() after that.
+ * valid, the unwind table does not.
  */
 size_t sb_module_light_bytes(const struct sb_module *mod);
 size_t sb_module_heavy_bytes(const struct sb_module *mod);
@@ -127,9 +130,8 @@ size_t sb_module_header_bytes(const struct sb_module *mod);
 
 /*
  * Fill in symbols, debug_path, unwind, has_dwarf, build_id and build_id_bytes of @source. Symbols
- * are loaded for it, so call sb_module_settle() after it, which reduces the charge of the budget to
- * what is held. Its strings are constants, or live as long as opts.strings. Without memory the
- * source of symbols is "none".
+ * are loaded for it, so call sb_module_settle() after it. Its strings are constants, or live as
+ * long as opts.strings. Without memory the source of symbols is "none".
  */
 void sb_module_source(struct sb_module *mod, struct sb_sym_source *source);
 

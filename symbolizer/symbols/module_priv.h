@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The state of a module. module.c opens it and loads what is asked for, module_lookup.c makes
- * frames of what was loaded. Internal to these two files. No argument is NULL. Thread: one at a
- * time for each module.
+ * frames of what was loaded. Internal to these two files. Order: each lookup calls
+ * sb_module_need_*() for what it reads, because anything may have been dropped since the last one.
+ * No argument is NULL. Thread: one at a time for each module.
  */
 #ifndef SB_MODULE_PRIV_H
 #define SB_MODULE_PRIV_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Names in an ELF string table, by offset. They stay in the file and are read when they are asked
- * for. Internal to the symbolizer. No pointer is NULL. Thread: any, one at a time for each file.
+ * for. Internal to the symbolizer. Order: one of sb_names_init*(); sb_names_get(), before and after
+ * sb_names_unload(); sb_names_release(). No pointer is NULL. Thread: any, one at a time for each
+ * file.
  */
 #ifndef SB_NAMES_H
 #define SB_NAMES_H

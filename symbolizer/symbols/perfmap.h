@@ -2,7 +2,10 @@
 /*
  * The names that a JIT writes for its code: /tmp/perf-PID.map, lines "START SIZE NAME" in
  * hexadecimal. The observed process writes the file while it is read, so it may be hostile, and its
- * last line incomplete. Internal to the symbolizer. No pointer is NULL unless a contract says so.
+ * last line incomplete. Internal to the symbolizer. Order: sb_perfmaps_read() for each process,
+ * from a zeroed struct sb_perfmaps with @pool set; sb_perfmap_lookup() in the map;
+ * sb_perfmaps_put(); and sb_perfmaps_release(). sb_perfmap_add() and sb_perfmap_release() are for
+ * those who have a map of their own, such as tests. No pointer is NULL unless a contract says so.
  * Thread: one at a time for each pool of maps. Format: tools/perf/Documentation/jit-interface.txt.
  */
 #ifndef SB_PERFMAP_H

@@ -6,8 +6,9 @@
  * symbolizer.
  *
  * Machines: x86-64 and arm64. Source: the psABIs, sections on the procedure linkage table.
- * Addresses are ELF addresses. No pointer is NULL unless a contract says so. Thread: any, one at a
- * time for each file.
+ * Addresses are ELF addresses. Order: sb_plt_new(), sb_plt_find(), then sb_plt_name(), and
+ * sb_plt_free(). No pointer is NULL unless a contract says so. Thread: any, one at a time for each
+ * file.
  */
 #ifndef SB_PLT_H
 #define SB_PLT_H

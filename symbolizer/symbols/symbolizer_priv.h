@@ -68,7 +68,7 @@ struct sb_symbolizer {
  * ration.
  * Return: 0 with the generation, valid until the next event, seeding or forget, or with NULL if
  * nothing is known (because of a bound if *ret_limit); -ENOMEM: *ret_gen is untouched, *ret_limit
- * is not.
+ * is not, and the next call tries again.
  */
 int sb_symbolizer_generation(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 			     struct sb_procgen **ret_gen, bool *ret_limit);
@@ -87,10 +87,10 @@ struct sb_jit *sb_symbolizer_jit(struct sb_symbolizer *sym, struct sb_procgen *g
 void sb_symbolizer_free_jit(void *sym, void *jit);
 
 /*
- * Get the module of the vDSO that @tgid has mapped at @map. It belongs to the module cache, and is
- * valid until another module is opened. Return: 0; -ENOENT: the process's memory cannot be read;
- * -EFBIG: larger than SB_VDSO_BYTES_MAX, or a bound; -ENOEXEC: no ELF file; -ENOMEM. *@ret_module
- * is untouched on error.
+ * Get the module of the vDSO that @tgid has mapped at @map. It belongs to the module cache, is
+ * valid as that of sb_modcache_get(), and is passed to sb_modcache_account() after lookups. Return:
+ * 0; -ENOENT: the process's memory cannot be read; -EFBIG: larger than SB_VDSO_BYTES_MAX, or a
+ * bound; -ENOEXEC: no ELF file; -ENOMEM. *@ret_module is untouched on error.
  */
 int sb_symbolizer_vdso(struct sb_symbolizer *sym, uint32_t tgid, const struct sb_mapping *map,
 		       struct sb_cached_module **ret_module);

@@ -23,7 +23,9 @@
  *	  fewer leading underscores, longer, first in the alphabet (perf's order,
  *	  choose_best_symbol() in tools/perf/util/symbol.c, so that names look familiar).
  *
- * Names stay in the file until they are asked for. No pointer is NULL unless a contract says so.
+ * Names stay in the file until they are asked for. Order: sb_symtab_new(), additions,
+ * sb_symtab_finish() once, look-ups, and sb_symtab_free(). No pointer is NULL unless a contract
+ * says so.
  */
 #ifndef SB_SYMTAB_H
 #define SB_SYMTAB_H
@@ -64,15 +66,13 @@ int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t sect
  * Add the functions that .gopclntab of a Go program lists, which stripped programs have, too:
  * gopcln.h. @bias is added to each address. @elf must outlive the table, if it is a file. Return:
  * 0; -ENODATA: not a Go program; -EBADMSG; -ENOTSUP (compressed); -EFBIG (a bound, the budget, or
- * the table got symbols from five sources already); -ENOMEM; others of pread(2). After an error
- * symbols read before it may have been added; after any but -ENOMEM the table can be finished.
+ * the table got symbols from five sources already); -ENOMEM; others of pread(2). After -ENOMEM some
+ * symbols may have been added, after other errors none, and the table can be finished.
  */
 int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t bias);
 
-/*
- * Flatten the table: once, after the last addition and before the first lookup.
- * Return: 0; -ENOMEM or -EFBIG (the budget), and then the table can only be freed.
- */
+/* Flatten the table, once. Return: 0; -ENOMEM or -EFBIG (the budget), and then the table can only
+ * be freed. */
 int sb_symtab_finish(struct sb_symtab *tab);
 
 /*

@@ -59,7 +59,8 @@ struct sb_symtab {
 /*
  * Find which symbol owns which addresses: @ret_segments, zeroed by the caller, becomes an array in
  * ascending order, in which neighbours have different owners. An owner is an index of
- * tab->candidates, which this function sorts by start. The caller releases it, after an error, too.
+ * tab->candidates, which this function sorts by start. The caller releases @ret_segments, after an
+ * error, too.
  * Return: 0 or -ENOMEM.
  */
 int sb_symtab_flatten(struct sb_symtab *tab, segment_vec *ret_segments);

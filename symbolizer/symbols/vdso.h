@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The two pieces of kernel code in user memory: the vDSO and the vsyscall page. Internal to the
- * symbolizer. Thread: any. Sources: vdso(7), getauxval(3),
- * arch/x86/entry/vsyscall/vsyscall_emu_64.S.
+ * symbolizer. Nothing is needed before a call or after it. Thread: any. Sources: vdso(7),
+ * getauxval(3), arch/x86/entry/vsyscall/vsyscall_emu_64.S.
  */
 #ifndef SB_VDSO_H
 #define SB_VDSO_H
