@@ -5,7 +5,11 @@
  * is hostile. It is compiled for the machine it was made for (x86-64 or arm64), on whatever
  * machine this runs.
  *
- * No pointer is NULL unless a contract says so. Thread: any, one at a time for each object.
+ * Order: sb_cfi_new*() or sb_cfi_restore(); sb_cfi_words() and then sb_cfi_place(), or
+ * sb_cfi_saved_bytes() and then sb_cfi_save(); and sb_cfi_free(), because what was written is a
+ * copy. Files are not needed any more when their table was made. Out-parameters are untouched on
+ * error, and then nothing is to be freed. No pointer is NULL unless a contract says so. Thread:
+ * any, one at a time for each object.
  * Sources: DWARF 5, section 6.4; LSB core, "Exception Frames" (.eh_frame, .eh_frame_hdr); System V
  * ABI for x86-64, section 3.7 and figure 3.36 (register numbers); AADWARF64, sections 4.1 and 4.4.
  */
@@ -39,8 +43,7 @@ struct sb_cfi_info {
 
 /*
  * Compile @elf or, where it has no CFI, its separate debug file @debug (may be NULL). The caller
- * ends *ret_cfi with sb_cfi_free(); it is untouched on error, as in all functions here. The files
- * are not needed afterwards.
+ * ends *ret_cfi with sb_cfi_free().
  *
  * Gaps of 16 bytes and more between functions, and what follows the last one, get the rule
  * FP_CHAIN; a smaller gap is padding. Functions of Go are compiled from .gopclntab
@@ -55,9 +58,8 @@ int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_c
 /*
  * Compile @elf or, where it has no CFI, @debug (may be NULL) as sb_cfi_new() does, but only for
  * files of the machine that this program was built for. The caller ends *ret_cfi with
- * sb_cfi_free(); it is untouched on error. Return: 0; -ENODATA: no CFI; -ENOTSUP: another machine,
- * 32-bit, or not linked; -EFBIG: a bound; -EBADMSG: nothing in it is usable; -ENOMEM; others of
- * pread(2).
+ * sb_cfi_free(). Return: 0; -ENODATA: no CFI; -ENOTSUP: another machine, 32-bit, or not linked;
+ * -EFBIG: a bound; -EBADMSG: nothing in it is usable; -ENOMEM; others of pread(2).
  */
 int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug,
 		      struct sb_cfi **ret_cfi);
@@ -71,8 +73,7 @@ struct sb_cfi_function {
 /*
  * List all FDEs of @elf, ascending by @lo; they may overlap. The caller frees *@ret, *@ret_nr
  * entries. Return: 0; -ENODATA: no CFI; -ENOTSUP: a machine without rules, 32-bit, or not linked;
- * -EFBIG: a bound; -EBADMSG: nothing in it is usable; -ENOMEM; others of pread(2). On error both
- * are untouched.
+ * -EFBIG: a bound; -EBADMSG: nothing in it is usable; -ENOMEM; others of pread(2).
  */
 int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr);
 
@@ -93,7 +94,7 @@ void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
  * Pass a table to another process: sb_cfi_save() writes sb_cfi_saved_bytes() bytes to @to, and
  * sb_cfi_restore() makes a table of such bytes, which it takes to be hostile.
  * @bytes: from malloc(); on success the table owns them, otherwise they stay the caller's
- * @ret_cfi: the caller ends it with sb_cfi_free(); untouched on error
+ * @ret_cfi: the caller ends it with sb_cfi_free()
  * @machine: EM_*: the machine whose rules it must have
  *
  * Return: 0; -EPROTO: these bytes are not a valid table; -ENOMEM.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The stages of the CFI compiler, in the order in which a file passes through them. Internal to
- * cfi*.c. No pointer is NULL unless a contract says so. Thread: one at a time for each object.
+ * The stages of the CFI compiler, in the order in which a file passes through them: load a section,
+ * read its entries, then for each FDE get the rows. A section with its entries is needed until the
+ * last row. Internal to cfi*.c. No pointer is NULL unless a contract says so. Thread: one at a time
+ * for each object.
  */
 #ifndef SB_CFI_PRIV_H
 #define SB_CFI_PRIV_H
@@ -171,8 +173,9 @@ struct sb_cfi_sink {
 	void *arg;
 };
 
-/* Run the instructions at @cur, which is not moved, of @cie, which set cie->init. Return: 0;
- * -EBADMSG: they are broken, and the caller sets cie->is_bad. */
+/* Run the initial instructions of @cie, which begin at @cur (not moved), and set cie->init to their
+ * result. Return: 0; -EBADMSG: they are broken, cie->init says nothing of any register, and the
+ * caller sets cie->is_bad. */
 int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor *cur,
 		    struct sb_cfi_cie *cie);
 /*
@@ -189,11 +192,13 @@ int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_ci
 
 /* Append an FDE for each function of a Go program's table; it has the index of the function in @go,
  * and no pointer. Broken ones are left out, and counted in entries->nr_bad. The caller releases
- * @entries, after an error, too. Return: 0 or -ENOMEM. */
+ * @entries, zeroed before or filled in by sb_cfi_read(), after an error, too. Return: 0 or
+ * -ENOMEM. */
 int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries);
 /* Pass the rows of the function @fde to @sink, ascending; an address can come twice, and the later
- * row is valid. @machine: EM_X86_64 or EM_AARCH64. Return: 0; -EBADMSG: the function's entry is broken, or nothing is known behind the
- * last row (none with the rule UNSUP follows); or what the sink returned. */
+ * row is valid. @machine: EM_X86_64 or EM_AARCH64. Return: 0; -EBADMSG: the function's entry is
+ * broken, or nothing is known behind the last row (none with the rule UNSUP follows); or what the
+ * sink returned. */
 int sb_cfi_go_exec(const struct sb_gopcln *go, uint16_t machine, const struct sb_cfi_fde *fde,
 		   const struct sb_cfi_sink *sink);
 

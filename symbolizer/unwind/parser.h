@@ -11,8 +11,12 @@
  *		another owner the keeper starts another worker. It can read what it was handed,
  *		write the answer, and exit.
  *
- * Keeper and workers end when the caller's process ends, in whatever way it does. No pointer is
- * NULL unless a contract says so, and what is passed is used during the call only.
+ * Keeper and workers end when the caller's process ends, in whatever way it does.
+ *
+ * Order: sb_parser_new() and sb_parser_settle(); requests by sb_parser_seat(); sb_parser_stats()
+ * and sb_parser_free(). A seat can be used again after any error: the next request gets a new
+ * worker if it needs one, and only when the keeper is gone all of them fail with -ECHILD. No
+ * pointer is NULL unless a contract says so, and what is passed is used during the call only.
  */
 #ifndef SB_PARSER_H
 #define SB_PARSER_H
@@ -58,8 +62,9 @@ void sb_parser_free(struct sb_parser *parser);
 
 /*
  * Wait until the keeper has dropped its privileges. Return: 0; what confine_keeper() returned, if
- * negative; -ECHILD when the keeper has died. Later calls return the same at once. It need not be
- * called before a seat is used. Thread: one.
+ * negative, or another negative errno of the start of the keeper and its first worker; -ECHILD when
+ * the keeper has died; others of recvmsg(2). After an error the keeper is gone or about to end.
+ * Later calls return the same at once. It need not be called before a seat is used. Thread: one.
  */
 int sb_parser_settle(struct sb_parser *parser);
 

@@ -2,8 +2,9 @@
 /*
  * The protocol between the caller (parser.c), the keeper, a process that starts and ends the
  * workers, and a worker, a process that parses files (both in parser_process.c). A seat is a part
- * of the program that asks; it has a worker of its own. Thread: in the caller's process any, one at
- * a time for each seat by its lock; keeper and workers have one.
+ * of the program that asks; it has a worker of its own. A request is a struct sb_parser_request,
+ * and one struct sb_parser_answer follows it, unless the keeper ends. Thread: in the caller's
+ * process any, one at a time for each seat by its lock; keeper and workers have one.
  */
 #ifndef SB_PARSER_PRIV_H
 #define SB_PARSER_PRIV_H

@@ -2,8 +2,10 @@
 /*
  * Unwinding of a user stack in user space, with the same step as in BPF (sb_unwind_step.h). The
  * caller says where tables and memory come from. No table and no stack can make a walk longer than
- * @max frames. Internal to the symbolizer. No pointer is NULL unless a contract says so. Thread:
- * any, in which callbacks are called, too.
+ * @max frames. Order: sb_walk_table_init() for each file, on demand in @env->find; sb_walk_run();
+ *	sb_walk_table_release(). Internal to the symbolizer. No pointer is NULL unless a contract
+ *	says so.
+ * Thread: any, in which callbacks are called, too.
  */
 #ifndef SB_WALK_H
 #define SB_WALK_H
