@@ -11,6 +11,11 @@
  * that is loaded again and again, because others evict it, empties its bucket and is left alone
  * for a while.
  *
+ * Order: sb_budget_pool_init(); for each file sb_budget_init(); sb_budget_charge() and
+ * sb_budget_work() while it is loaded, sb_budget_settle() after each load and, with 0, when the
+ * file goes; sb_budget_pool_release(). After -EFBIG a loader gives up the file or the part that it
+ * was at; the same budget can be asked again.
+ *
  * No pointer is NULL unless a contract says so. Thread: a budget and its pool belong to one thread
  * at a time.
  */
@@ -115,8 +120,8 @@ static inline int sb_budget_charge_vec(struct sb_budget *budget, size_t need, si
 	return sb_budget_charge(budget, (to - cap) * size);
 }
 
-/* Charge the budget (NULL: no bound), then sb_vec_push(). Return: 0; -EFBIG, -ENOMEM: not
- * pushed. */
+/* Charge the budget (NULL: no bound), then sb_vec_push(). Return: 0; -EFBIG, -ENOMEM: not pushed,
+ * but perhaps charged. */
 #define sb_budget_push(budget, v, ...)                                                           \
 	({                                                                                       \
 		int charged_ =                                                                   \

@@ -2,8 +2,8 @@
 /*
  * Bounds-checked reading of binary data, mostly DWARF, in this machine's byte order. A read beyond
  * the end returns zero and makes the cursor bad, and all reads after it do the same; so one check
- * of is_bad after a group of reads is enough. Internal to the symbolizer. No pointer is NULL.
- * Thread: one at a time for each cursor.
+ * of is_bad after a group of reads is enough. Nothing is to be released. Internal to the
+ * symbolizer. No pointer is NULL. Thread: one at a time for each cursor.
  */
 #ifndef SB_ELF_CURSOR_H
 #define SB_ELF_CURSOR_H

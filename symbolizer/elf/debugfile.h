@@ -43,8 +43,9 @@ int sb_debugfile_find(const struct sb_elf *elf, const struct sb_debugfile_opts *
 void sb_debugfile_release(struct sb_debugfile *file);
 
 /*
- * Find the dwz file that .gnu_debugaltlink of @elf names, with the build ID it gives. @path: of
- * @elf, where the search for a relative name begins; of @opts, root and dirs are used.
+ * Find the dwz file that .gnu_debugaltlink of @elf (the binary, or its debug file) names, with the
+ * build ID it gives. @path: of @elf, where the search for a relative name begins; of @opts, root
+ * and dirs are used.
  * Return: 0 and a descriptor that the caller owns; -ENOENT: no link, or no such file; -ENOMEM;
  * -EMFILE. On error *@ret_fd means nothing.
  */

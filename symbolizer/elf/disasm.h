@@ -2,7 +2,8 @@
 /*
  * Decoders of machine code, for finding where an interpreter keeps its state and where a function
  * returns. They know the length of every instruction, and the meaning of loads, address
- * computations and branches.
+ * computations and branches. Order: take the set of the code's machine, and decode; the next
+ * instruction begins behind the `len` bytes of this one. Nothing is to be released.
  * Encoding: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
  * appendix A; Arm Architecture Reference Manual for A-profile, chapter C4.
  * No pointer is NULL. Thread: any.

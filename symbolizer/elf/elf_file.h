@@ -8,7 +8,9 @@
  * error of one read. This is also why libelf is not used: it would read whole sections (tens of
  * megabytes, to look at a few names) and keep them until the end.
  *
- * No pointer is NULL, but for that of sb_elf_free(). Thread: any, one at a time for each file.
+ * Order: sb_elf_new_*(); the other functions in any order; sb_elf_free(). @budget may be replaced
+ * at any time. After an error the file can still be read. No pointer is NULL, but for that of
+ * sb_elf_free(). Thread: any, one at a time for each file.
  * Sources: the ELF specification (gabi), elf(5); for 32-bit and extended numbering <elf.h>.
  */
 #ifndef SB_ELF_FILE_H
@@ -128,7 +130,8 @@ size_t sb_elf_dyn_bytes(const struct sb_elf *elf);
 /*
  * Get the next record, converted to 64 bits. record_bytes must be that of the type (4 for u32).
  * Return: 1; 0 at the end; -EBADMSG when the file does not reach that far; -EFBIG beyond the
- * budget; others of pread(2). Without a record the output is untouched.
+ * budget; others of pread(2). Without a record the output is untouched, and after an error the next
+ * call tries the record again.
  */
 int sb_elf_next_sym(struct sb_elf_reader *reader, Elf64_Sym *ret_sym);
 int sb_elf_next_rela(struct sb_elf_reader *reader, Elf64_Rela *ret_rela);

@@ -4,6 +4,7 @@
  * function its address, its name, and how far the stack pointer is below the return address at each
  * instruction. Stripped programs have it, too. Internal to the symbolizer. The file is hostile.
  *
+ * Order: sb_gopcln_load(); sb_gopcln_func() and then sb_gopcln_each_depth(); sb_gopcln_release().
  * No pointer is NULL. Thread: any, one at a time for each struct sb_elf; reading a table, any
  * number.
  * Sources: "Go 1.2 Runtime Symbol Information" (R. Cox, 2012); src/runtime/symtab.go and
@@ -43,7 +44,8 @@ bool sb_gopcln_is_there(const struct sb_elf *elf);
  * compressed; -ENOMEM; others of pread(2).
  */
 int sb_gopcln_load(const struct sb_elf *elf, struct sb_gopcln *ret_table);
-/* Free the table. Names that sb_gopcln_func() returned become invalid. Accepts one of zeroes. */
+/* Free the table, which must not be read any more, nor the names of its functions. Accepts one of
+ * zeroes, and a second call. */
 void sb_gopcln_release(struct sb_gopcln *table);
 
 struct sb_gopcln_func {

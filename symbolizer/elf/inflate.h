@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Decompression of the xz stream in .gnu_debugdata. Internal to the symbolizer. Thread: any, one at
- * a time for each budget. No pointer is NULL unless it says so. */
+/* Decompression of the xz stream in .gnu_debugdata, which gives an image for sb_elf_new_image().
+ * Internal to the symbolizer. Thread: any, one at a time for each budget. No pointer is NULL unless
+ * it says so. */
 #ifndef SB_INFLATE_H
 #define SB_INFLATE_H
 

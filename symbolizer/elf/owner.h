@@ -2,8 +2,8 @@
 /*
  * The owner of a file, who vouches for its build ID. Whoever makes a file chooses its build ID, so
  * what is cached of one file (names, unwind tables) is used for another file of the same build ID
- * only if both have the same owner. Used by the symbolizer and by capture. No pointer is NULL.
- * Thread: any.
+ * only if both have the same owner. Used by the symbolizer and by capture. An owner is a plain
+ * value: get it by sb_file_owner(), then ask the others. No pointer is NULL. Thread: any.
  */
 #ifndef SB_OWNER_H
 #define SB_OWNER_H
