@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Sorted maps from addresses to numbers, built from nested ranges by one sort and one sweep with a
- * stack. Addresses are 32-bit distances from some base. Internal to the DWARF reader. No pointer is
- * NULL. Thread: any, one at a time for each object.
+ * stack. Addresses are 32-bit distances from some base. Internal to the DWARF reader. Order: push
+ * ranges, sb_dwarf_map_build(), sb_dwarf_map_at(), sb_dwarf_map_release(). No pointer is NULL.
+ * Thread: any, one at a time for each object.
  */
 #ifndef SB_DWARF_MAP_H
 #define SB_DWARF_MAP_H

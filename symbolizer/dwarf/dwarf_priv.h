@@ -17,10 +17,16 @@
  * executable sections are of code that the linker dropped: it resolved their relocations to 0, 1
  * or -1.
  *
+ * Order: sb_dwarf_file_load() reads a file with its units; those of the main file go into the
+ * index, which dwarf.c sorts. The first lookup in a unit calls sb_unit_load_split(),
+ * sb_unit_build() (of the .dwo file's unit, if there is one) and sb_lines_build();
+ * sb_dwarf_func_load() follows for each node that is returned, and sb_dwarf_file_release() ends it.
+ * Below that, who reads DIEs of a unit calls sb_abbrevs_load().
+ *
  * Thread: one at a time for each struct sb_dwarf with its files and units. No argument is NULL.
- * What the functions make belongs to the file or the sb_dwarf and goes with it. Where nothing else
- * is said, -EBADMSG: the data are damaged; -EFBIG: a bound or the budget; and out-parameters are
- * undefined after an error.
+ * What the functions make belongs to the file or the sb_dwarf and goes with it; strings live as
+ * long as the sb_dwarf. Where nothing else is said, -EBADMSG: the data are damaged; -EFBIG: a bound
+ * or the budget; and out-parameters are undefined after an error.
  */
 #ifndef SB_DWARF_PRIV_H
 #define SB_DWARF_PRIV_H
@@ -244,7 +250,7 @@ struct sb_die_ref {
 /* dwarf_abbrev.c */
 
 /*
- * Set unit->abbrevs, if it is not set yet, to the table that the unit names, owned by the file.
+ * Set unit->abbrevs, if it is NULL, to the table that the unit names, owned by the file.
  * Return: 0, -EBADMSG, -EFBIG, -ENOMEM; it can be called again after an error.
  */
 int sb_abbrevs_load(struct sb_unit *unit);
@@ -263,13 +269,14 @@ int sb_form_size(uint16_t form, const struct sb_unit *unit);
 
 /* dwarf_die.c */
 /*
- * Find the units of a file and read their root DIEs. Broken units are left out.
- * Return: 0; -EFBIG (the budget); -ENOMEM.
+ * Find the units of a file, whose image is loaded, and read their root DIEs. Units of an unknown
+ * version are left out, nothing is read behind a broken header, and both are counted, like broken
+ * root DIEs. Return: 0; -EFBIG (the budget); -ENOMEM: the units before remain.
  */
 int sb_dwarf_file_load_units(struct sb_dwarf_file *file);
 /*
- * Return: a cursor at @offset of the file's .debug_info, which ends with the unit; a bad one if that
- * is outside of the unit, or in the unit's header; at the unit's end it is empty.
+ * Return: a cursor at @offset of the file's .debug_info, which ends with the unit; a bad one if
+ * that is outside of the unit, or in the unit's header; at the unit's end it is empty.
  */
 struct sb_cursor sb_unit_cursor(const struct sb_unit *unit, uint64_t offset);
 /* Return: a cursor at @offset of a section; a bad one if it is outside. */
@@ -321,7 +328,8 @@ bool sb_die_origin(const struct sb_unit *unit, const struct sb_die *die,
 		   struct sb_die_ref *ret_ref);
 /*
  * Append the ranges of a DIE that are executable to @ranges, with the value and the depth of @to.
- * Return: 1 or 0: whether there are any; -EBADMSG, -EFBIG, -ENOMEM, and ranges before remain.
+ * Return: 1 or 0: whether there are any; -EBADMSG, -EFBIG, -ENOMEM: what was appended before the
+ * error remains.
  */
 int sb_die_ranges(struct sb_unit *unit, const struct sb_die *die, sb_dwarf_ranges *ranges,
 		  struct sb_dwarf_range to);
@@ -335,11 +343,8 @@ struct sb_die_level {
 
 struct sb_die_walk {
 	struct sb_unit *unit;
-	/*
-		 * Called for a DIE at @offset of the unit. @level: the context that it is in; to
-		 * be changed to the context of its children. Return: 0, or a negative errno, which
-		 * ends the walk.
-		 */
+	/* Called for a DIE at @offset of the unit. @level: the context that it is in; to be changed
+	 * to the context of its children. Return: 0, or a negative errno, which ends the walk. */
 	int (*enter)(struct sb_die_walk *walk, const struct sb_die *die, uint32_t offset,
 		     struct sb_die_level *level);
 	/* Called after the last DIE of a level. NULL: nothing to do. */
@@ -362,13 +367,15 @@ bool sb_unit_is_c(const struct sb_unit *unit);
 bool sb_unit_is_cplusplus(const struct sb_unit *unit);
 
 /*
- * dwarf_walk.c: build the tables of a unit's functions, its nodes and segs, which belong to it. Broken
- * parts are left out. It sets unit->is_built, also on error: call it only while that is not set.
- * Return: 0, -EFBIG (the budget), -ENOMEM.
+ * dwarf_walk.c: build the tables of a unit's functions, its nodes and segs, which belong to it.
+ * Broken parts are left out. It sets unit->is_built, also on error: call it only while that is not
+ * set.
+ * Return: 0; -EFBIG (the budget), -ENOMEM: segs is empty.
  */
 int sb_unit_build(struct sb_unit *unit);
-/* dwarf_lines.c: build the table of a unit's lines, which belongs to it, only once for each unit, also
- * after an error. Broken parts are left out. Return: 0, -EFBIG (the budget), -ENOMEM. */
+/* dwarf_lines.c: build the table of a unit's lines, which belongs to it. Broken parts are left out.
+ * It sets unit->is_lines_built, also on error: call it only while that is not set. Return: 0;
+ * -EFBIG (the budget), -ENOMEM: there are no lines. */
 int sb_lines_build(struct sb_unit *unit);
 /* Free the arrays; strings belong to the sb_dwarf. Accepts an object of zeroes. */
 void sb_lines_release(struct sb_dwarf_lines *lines);
@@ -394,8 +401,8 @@ int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node);
 int sb_unit_load_split(struct sb_unit *unit);
 
 /*
- * dwarf.c: read the sections and units of @fd, which is not used afterwards. The caller has set
- * file->dwarf, main and is_dwo, and releases @file, after an error, too.
+ * dwarf.c: read the sections and units of @fd, which is not used afterwards. The caller has zeroed
+ * @file, has set its dwarf, main and is_dwo, and releases it, after an error, too.
  * Return: 0; -ENODATA (no DWARF); -EBADMSG; -EFBIG; -ENOMEM; others of fstat(2) and pread(2).
  */
 int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd);
@@ -403,8 +410,8 @@ int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd);
 void sb_dwarf_file_release(struct sb_dwarf_file *file);
 
 /*
- * Ask for the work of reading a table made of @len bytes, @work units (WORK_OF_*) for each. Return:
- * 0; -EFBIG: beyond the budget, or the tables together exceed TABLE_BYTES_MAX.
+ * Ask, before a table is read, for the work of @len bytes or entries, @work units (WORK_OF_*) for
+ * each. Return: 0; -EFBIG: beyond the budget, or the tables together exceed TABLE_BYTES_MAX.
  */
 static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf, uint64_t len, uint32_t work)
 {

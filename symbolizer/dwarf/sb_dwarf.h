@@ -4,8 +4,9 @@
  * files). A compilation unit is read when an address first falls into it, and only what lookups
  * need is kept. It does not use libdw, because lookups by address of elfutils 0.188 miss code
  * without .debug_aranges and inlined functions of LTO code, open .dwo files by any path that the
- * file names, and never free what they read. Internal to the symbolizer. No pointer is NULL unless
- * a contract says so. Thread: one at a time for each sb_dwarf.
+ * file names, and never free what they read. Internal to the symbolizer. Order: sb_dwarf_new();
+ * sb_dwarf_lookup() and the others, in any order; sb_dwarf_free(). No pointer is NULL unless a
+ * contract says so. Thread: one at a time for each sb_dwarf.
  */
 #ifndef SB_DWARF_H
 #define SB_DWARF_H
@@ -54,8 +55,8 @@ void sb_dwarf_free(struct sb_dwarf *dwarf);
  *
  * Code without a function in DWARF (assembler) gets one frame without names, but with its line.
  * Return: 0, with *ret_nr 0 when DWARF does not know the address or a bound was hit; -ENOMEM, with
- * *ret_nr untouched: what was being read counts as missing from then on, so that only a new
- * struct sb_dwarf can tell.
+ * *ret_nr untouched and @frames undefined: other lookups can follow, but what was being read counts
+ * as missing from then on, so that only a new struct sb_dwarf can tell.
  */
 int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, struct sb_dwarf_frame *frames,
 		    size_t max, size_t *ret_nr);
