@@ -8,13 +8,19 @@
  *					that are read from /proc
  *	a file				any ELF file, without a process
  *
+ * Order: sb_symbolizer_new(). For processes, feed events as they come, and call
+ * sb_symbolizer_seed_all() once they are being recorded; without any of this, a lookup reads /proc.
+ * A lookup knows only the events that were fed before it. Call sb_symbolizer_forget() every few
+ * seconds, and sb_symbolizer_free() at the end. The kernel and files need no events.
+ *
  * A lookup does not fail because a name is missing: such an address gets one frame, which says why
  * it has no name. An error means that the caller passed something wrong, that memory ran out
- * (-ENOMEM), or that a callback returned it; some requests may have been answered then, and the
- * symbolizer remains usable. All input (ELF, DWARF, /proc, perf maps) is hostile.
+ * (-ENOMEM), or that a callback returned it. After any error the symbolizer remains usable; a
+ * lookup may have answered some requests, and may be repeated. All input (ELF, DWARF, /proc, perf
+ * maps) is hostile.
  *
- * No pointer may be NULL unless its contract allows it. Out-parameters are untouched on error.
- * Times, @time_ns and the like, are CLOCK_MONOTONIC in nanoseconds.
+ * No pointer may be NULL unless its contract allows it. Out-parameters are overwritten, and
+ * untouched on error. Times, @time_ns and the like, are CLOCK_MONOTONIC in nanoseconds.
  *
  * Thread: a symbolizer is used by one thread at a time; several symbolizers are independent.
  */
@@ -115,8 +121,8 @@ bool sb_sym_has_debuginfod(void);
 
 /*
  * Make a symbolizer; nothing is read yet. @opts is copied, with the strings that say so; all zeroes
- * are the defaults. The caller owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0;
- * -ENOMEM: *ret_sym is untouched.
+ * are the defaults. The caller owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0 or
+ * -ENOMEM.
  */
 int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolizer **ret_sym);
 /* Free @sym with all strings that it returned. Accepts NULL. */
@@ -124,12 +130,12 @@ void sb_symbolizer_free(struct sb_symbolizer *sym);
 
 /*
  * What happens to processes: an executable mapping is made, a process forks, executes a program or
- * exits. Feed the events in the order of time (CLOCK_MONOTONIC); an event that is older than one
- * already applied to the same process is sorted in. They come from the records MMAP2, FORK, COMM
- * and EXIT of perf_event_open(2).
+ * exits. Feed the events in the order of time; an event that is older than one already applied to
+ * the same process is sorted in. They come from the records MMAP2, FORK, COMM and EXIT of
+ * perf_event_open(2).
  *
  * An event that exceeds a bound is counted (sb_sym_stats) and returns 0. After -ENOMEM the event is
- * lost, and the next one can be fed. Events of unknown processes are allowed.
+ * lost, at least in part, and the next one can be fed. Events of unknown processes are allowed.
  */
 struct sb_sym_mmap {
 	uint64_t time_ns;
@@ -151,23 +157,18 @@ struct sb_sym_mmap {
  * build ID.
  */
 int sb_symbolizer_mmap(struct sb_symbolizer *sym, const struct sb_sym_mmap *ev);
-/* Note that @tgid begins at @time_ns (CLOCK_MONOTONIC) with the mappings that @parent_tgid has
- * then; ignored if the two are the same. Return: 0; -ENOMEM: the event is lost, and the symbolizer
- * remains usable. */
+/* Note that @tgid begins at @time_ns with the mappings that @parent_tgid has then; ignored if the
+ * two are the same. Return: 0 or -ENOMEM. */
 int sb_symbolizer_fork(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid,
 		       uint32_t parent_tgid);
-/* Note that @tgid has a new, empty address space from @time_ns (CLOCK_MONOTONIC) on. Return: 0;
- * -ENOMEM: the event is lost, and the symbolizer remains usable. */
+/* Note that @tgid has a new, empty address space from @time_ns on. Return: 0 or -ENOMEM. */
 int sb_symbolizer_exec(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
-/*
- * Note that @tgid has ended at @time_ns (CLOCK_MONOTONIC). If it has generated code, its perf map
- * is read before it disappears. Return: 0; -ENOMEM: the event is lost, and the symbolizer remains
- * usable.
- */
+/* Note that @tgid has ended at @time_ns. If it has generated code, its perf map is read before it
+ * disappears. Return: 0 or -ENOMEM. */
 int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
- * Note that events up to @time_ns (CLOCK_MONOTONIC), of any process, were lost: the next lookup of
- * a process reads its mappings from /proc again. Return: 0.
+ * Note that events up to @time_ns, of any process, were lost: the next lookup of a process reads
+ * its mappings from /proc again, when the ration below allows it. Return: 0.
  */
 int sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 struct sb_sym_skip {
@@ -199,14 +200,15 @@ void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
  * Read the mappings of a living process from /proc, as of @time_ns. Where events say otherwise, the
  * events win. What a bound or a broken line keeps from being read is counted (sb_sym_stats). The
  * caller is blocked until the mappings are read, or until the reader gives up (process/reader.h).
+ * After -ENOMEM some mappings may have been added, after other errors none.
  * Return: 0; -ESRCH (no such process); -EACCES; -ETIMEDOUT (reading it blocked, now or a short time
  * ago); -EIO, -EPROTO (the process that reads for us crashed, or answered nonsense); -ENOMEM.
  */
 int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
- * Read the mappings of every process in /proc, as of @time_ns (CLOCK_MONOTONIC). Call it when
- * events are recorded already, so that what is mapped meanwhile comes as an event. Processes that
- * vanish, refuse access or cannot be read otherwise (-ETIMEDOUT, -EIO, -EPROTO) are skipped.
+ * Read the mappings of every process in /proc, as of @time_ns. Call it when events are recorded
+ * already, so that what is mapped meanwhile comes as an event. Processes that vanish, refuse access
+ * or cannot be read otherwise (-ETIMEDOUT, -EIO, -EPROTO) are skipped.
  * Return: 0; -ENOMEM: the rest is not read, and what was read stays; or the negative errno of
  * opendir(3) for /proc.
  */
@@ -214,8 +216,8 @@ int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns);
 /*
  * Read the mappings of those of @tgids that are not known completely as of @time_ns: not read
  * before, and not seen from their beginning, or events were lost since. Those that vanish or refuse
- * access are skipped. @tgids: used during the call only. Return: 0; -ENOMEM, and the rest is not
- * read.
+ * access are skipped. @tgids: used during the call only. Return: 0; -ENOMEM: the rest is not read,
+ * and what was read stays.
  */
 int sb_symbolizer_seed_unknown(struct sb_symbolizer *sym, uint64_t time_ns, const uint32_t *tgids,
 			       size_t nr);
@@ -246,9 +248,9 @@ struct sb_sym_query {
  * Have kernel addresses looked up by the kernel, one by one, so that /proc/kallsyms, a file of more
  * than 100,000 lines, need not be read. @ask writes what the kernel prints for "%pS",
  * "name+0x1d/0x40 [module]", as a string of at most @size bytes to @text. It returns 0; or a
- * negative errno, and then the file is read after all. Only sb_symbolizer_kernel() calls it. @arg is
- * passed to it; both are used until the next call of this function. If @ask is NULL, the file is read
- * from now on.
+ * negative errno, and then the file is read after all. Only sb_symbolizer_kernel() calls it. @arg
+ * is passed to it; both are used until the next call of this function. If @ask is NULL, the file is
+ * read from now on.
  */
 void sb_symbolizer_ask_kernel(struct sb_symbolizer *sym,
 			      int (*ask)(void *arg, uint64_t addr, char *text, size_t size),
@@ -331,7 +333,8 @@ struct sb_sym_unwind {
 };
 /*
  * Unwind the stack.
- * @ip: room for @max addresses, at least one; written leaf first, with SB_IP_* marks
+ * @ip: room for @max addresses, at least one; written leaf first, with SB_IP_* marks, without which
+ *	they are requests for sb_symbolizer_user()
  * @ret_status: enum sb_stack_status: whether the stack is complete, or why not
  *
  * Unwind tables stay in the cache, within opts.heavy_bytes_max. A process that is not known is read
@@ -366,7 +369,7 @@ struct sb_sym_stats {
 	uint64_t nr_lookups;
 	uint64_t nr_reason[SB_SYM_REASON_MAX]; /* lookups by outcome */
 };
-/* Copy the counters of @sym so far to @ret_stats, which the caller owns. */
+/* Copy the counters of @sym so far to @ret_stats. */
 void sb_symbolizer_stats(const struct sb_symbolizer *sym, struct sb_sym_stats *ret_stats);
 
 /* Where the names, lines and unwind tables of one mapped file come from, for `doctor`. */
