@@ -24,7 +24,8 @@
  *
  * Thread: any, each for its own labels; no lock is needed. A new thread has no labels; after fork()
  * the child has those of the thread that called it, and can set labels whatever other threads were
- * doing. Nothing is to be freed, initialized or cleared.
+ * doing. Calls need no order, and others can follow after an error: nothing is to be freed,
+ * initialized or cleared.
  */
 #ifndef STACKBPF_LABELS_H
 #define STACKBPF_LABELS_H
@@ -131,7 +132,9 @@ SB_LABELS_THREAD struct sb_labels_record *otel_thread_ctx_v1;
 
 /*
  * Each thread has two records: the one that readers see, and the one that is being written. A
- * reader interrupts the thread, so only the store of the pointer has to be atomic.
+ * reader interrupts the thread, so only the store of the pointer has to be atomic. Order of a
+ * change: sb_labels_begin(), sb_labels_copy() of what stays, sb_labels_put(), sb_labels_put_keys(),
+ * and, after an error, too, sb_labels_end().
  */
 static SB_LABELS_THREAD struct sb_labels_thread {
 	struct sb_labels_record record[2];
@@ -279,6 +282,8 @@ static int sb_labels_publish(uint32_t nr)
 	return 0;
 }
 
+/* Wait for the lock of sb_labels_keys and take it; the same thread must not hold it, which
+ * sb_labels_begin() ensures. sb_labels_unlock() gives it back. */
 static void sb_labels_lock(void)
 {
 	const struct sb_labels_thread *nobody = NULL;
@@ -387,10 +392,10 @@ static int sb_labels_put(struct sb_labels_record *record, const struct sb_label 
 
 /*
  * Fill in the keys of the labels that begin at @at, where sb_labels_put() has put @labels. This
- * comes last, because a key that was added to those of the process stays. @labels needs no end
- * mark: the labels in the record count, and those without a value are passed over. Return: 0;
- * -E2BIG: there are too many keys; or the negative errno of mmap(2). After an error some keys are
- * missing, so the record must not be shown.
+ * comes last, because a key that was added to those of the process stays. @labels: the array that
+ * sb_labels_put() had; those without a value are passed over. Return: 0; -E2BIG: there are too many
+ * keys; or the negative errno of mmap(2). After an error some keys are missing, so the record must
+ * not be shown.
  */
 static int sb_labels_put_keys(struct sb_labels_record *record, size_t at,
 			      const struct sb_label *labels)
