@@ -96,19 +96,15 @@ struct sb_cfi_machine {
 	/* By DWARF number: 1 + enum sb_cfi_reg; 0: not followed. */
 	uint8_t reg_of[SB_CFI_NUMBERS_MAX];
 	bool has_signed_ra; /* there are CFI instructions that say so */
-	/*
-	 * The code that the kernel lets a signal handler return to, and the size of a nop before
-	 * it.
-	 */
+	/* The code that the kernel lets a signal handler return to, and the size of a nop before
+	 * it. */
 	uint8_t trampoline[SB_CFI_TRAMPOLINE_MAX];
 	uint8_t trampoline_bytes, nop_bytes;
-	/* Convert a DWARF expression for the CFA into @rule. Return: whether a rule can express it.
-	 * NULL: none can. */
+	/* Convert a DWARF expression for the CFA into @rule. Return: whether a rule can express it;
+	 * if not, @rule is not to be used. NULL: none can. */
 	bool (*match_cfa)(const uint8_t *bytes, size_t len, struct sb_uw_rule *rule);
-	/*
-	 * Add where the caller's registers are to @rule, whose CFA is set. Return: whether a rule
-	 * can express it.
-	 */
+	/* Add where the caller's registers are to @rule, whose CFA is set. Return: whether a rule
+	 * can express it; if not, @rule is not to be used. */
 	bool (*set_regs)(const struct sb_cfi_state *state, struct sb_uw_rule *rule);
 	/*
 	 * @code ends where a new thread begins. Return: the offset behind the system call that

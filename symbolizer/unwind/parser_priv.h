@@ -67,7 +67,8 @@ struct sb_parser {
 
 /*
  * The main function of the keeper, in its own process; returns when the caller has closed its end
- * of the socket @fd. @arg: a copy of struct sb_parser, from the fork
+ * of the socket @fd, or if it cannot start, as its first message says. @arg: a copy of struct
+ * sb_parser, from the fork
  */
 void sb_parser_keep(void *arg, int fd);
 

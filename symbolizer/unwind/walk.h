@@ -92,10 +92,10 @@ struct sb_walk_frames {
 
 /*
  * Unwind; the caller has set ip and max of @frames. With frame pointers alone (modes without
- * SB_UNWIND_CFI) @env->find is not called; with no mode the leaf is the only frame. A frame whose
- * address is not mapped is not a frame and is left out: the status is SB_STACK_BAD_FP when a frame
- * pointer led there, else SB_STACK_BAD_PC. The leaf is always kept. Return: 0; -ENOMEM from
- * @env->find, and then *@frames has no result.
+ * SB_UNWIND_CFI) @env->find is not called; with no mode the leaf is the only frame, unless the
+ * known rule or the hook leads on. A frame whose address is not mapped is not a frame and is left
+ * out: the status is SB_STACK_BAD_FP when a frame pointer led there, else SB_STACK_BAD_PC. The leaf
+ * is always kept. Return: 0; -ENOMEM from @env->find, and then *@frames has no result.
  */
 int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 		struct sb_walk_frames *frames);
