@@ -139,11 +139,11 @@ struct sb_reader_state {
 /*
  * Carry out @area->request and write @area->answer, errors included (answer.ret). It may block for
  * as long as the process or file wants. Without a spawner the calling thread does it itself.
- * @state: of this reader or thread, kept from access to access
+ * @state: of this reader or thread, kept from access to access; original_fd is -1 before
  * @root_fd: the descriptor that came with the request, borrowed; -1: none
  *
  * Return: a descriptor that the caller owns, or -1: none was asked for, or the access failed. If it
- * is of a copy, @state->original_fd is handed over with it.
+ * is of a copy, the caller also takes @state->original_fd over, and sets it to -1.
  */
 int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
 
@@ -209,8 +209,8 @@ void sb_reader_culprits_clear(void);
 /*
  * Copies of files (reader_copies.c). Keep the copy @fd that @answer describes; the caller keeps
  * @fd. *@original_fd is taken over, and then -1, if there is no error; else it stays the caller's.
- * Return: 0; -EFBIG when the copies that are open take too much memory; -ENOMEM; or a negative
- * errno of open(2) or fstat(2).
+ * Return: 0; -EFBIG when the copies that are open take too much memory, or are too many; -ENOMEM;
+ * or a negative errno of open(2) or fstat(2).
  * Thread: any.
  */
 int sb_reader_copies_keep(const struct sb_reader_answer *answer, int fd, int *original_fd);
