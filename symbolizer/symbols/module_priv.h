@@ -93,8 +93,8 @@ struct sb_module {
 	struct sb_str scratch;
 };
 
-/* Intern @len bytes at @s; *@ret lives as long as opts.strings. Return: 0; -ENOMEM, -E2BIG: *@ret
- * is untouched. */
+/* Intern @len bytes at @s; *@ret lives as long as opts.strings. Return: 0; -ENOMEM, -E2BIG (too
+ * long, or too many strings): *@ret is untouched. */
 int sb_module_intern(struct sb_module *mod, const char *s, size_t len, const char **ret);
 /*
  * Load the symbols, unless that has been tried before; what the budget refused is tried again a
