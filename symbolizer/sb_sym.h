@@ -113,10 +113,8 @@ struct sb_symbolizer_opts {
 	const char *kallsyms_path;     /* copied; NULL: /proc/kallsyms */
 };
 
-/*
- * Return: whether debuginfod's client library can be loaded; without it opts.debuginfod is
- * ignored.
- */
+/* Return: whether debuginfod's client library can be loaded, and then it stays loaded; without it
+ * opts.debuginfod is ignored. Thread: any. */
 bool sb_sym_has_debuginfod(void);
 
 /*
@@ -269,12 +267,12 @@ int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *q
 int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 		       const struct sb_sym_query *query);
 /*
- * Find out until when answers stay valid in the address space that @tgid has at @from_ns. Return:
- * the first time after @from_ns, up to @to_ns, at which another file was mapped at one of the
- * addresses of @query (dlclose, dlopen); UINT64_MAX when that did not happen, or nothing is known
- * of the process. Only events that were fed before count. An exec in that time is not looked for:
- * the caller makes sure that @to_ns is not after one. @query->emit is not called. Very cheap for a
- * process that mapped nothing in that time.
+ * Find out until when answers, which a caller keeps to ask less often, stay valid in the address
+ * space that @tgid has at @from_ns. Return: the first time after @from_ns, up to @to_ns, at which
+ * another file was mapped at one of the addresses of @query (dlclose, dlopen); UINT64_MAX when that
+ * did not happen, or nothing is known of the process. Only events that were fed before count. An
+ * exec in that time is not looked for: the caller makes sure that @to_ns is not after one.
+ * @query->emit is not called. Very cheap for a process that mapped nothing in that time.
  */
 uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uint64_t from_ns,
 				   uint64_t to_ns, const struct sb_sym_query *query);
