@@ -4,9 +4,14 @@
  * brought by a fault that was seen, or came without one. See addup.c for the pages that come
  * together with that of a fault: they are told by their place, not by their mapping, so pages that
  * came without a fault, or with one of another mapping, can be added to a fault beside them.
- * Internal to capture. After -ENOMEM the sums are incomplete, and stay so; `pages` and `before` can
- * be used on. Thread: any, one at a time for each object. Only members that a comment says so of
- * may be NULL.
+ *
+ * Order: the caller sets the members of struct sb_addup down to `arg`, zeroes the rest, calls
+ * sb_addup_run() for each run of pages, then sb_addup_finish(), and reads `sums`. After -ENOMEM the
+ * sums are incomplete, and stay so; `pages` and `before` can be used on. Callbacks run during the
+ * calls, and must not change `pages` and `before`.
+ *
+ * Internal to capture. Thread: any, one at a time for each object. Only members that a comment says
+ * so of may be NULL.
  */
 #ifndef SB_CAPTURE_ADDUP_H
 #define SB_CAPTURE_ADDUP_H
@@ -18,8 +23,8 @@
 #include "capture/pagetab.h"
 #include "symbolizer/process/pagemap.h"
 
-/* Pages of a huge page of x86-64, and arm64 with pages of 4 KiB; a power of two. With larger pages a
- * huge page has more of them, and counts as several. */
+/* Pages of a huge page of x86-64, and arm64 with pages of 4 KiB; a power of two. With larger pages
+ * a huge page has more of them, and counts as several. */
 #define SB_ADDUP_PAGES 512u
 /* A bit of sb_page_run.kind beside SB_PAGE_*: the pages are marked as seen, but not added up. */
 #define SB_ADDUP_PASS  (1u << 7)
@@ -34,9 +39,6 @@ struct sb_sums {
 	uint64_t swapped;     /* brought by a fault, and in swap now */
 };
 
-/* The caller sets all members down to `arg`, zeroes the rest, calls sb_addup_run() for each run of
- * pages, then sb_addup_finish(), and reads `sums`. The callbacks run during these calls; they must
- * not change `pages` and `before`. */
 struct sb_addup {
 	struct sb_pagetab *pages;  /* pages that are found are marked as seen */
 	struct sb_pageset *before; /* pages that are gone are removed */
@@ -57,8 +59,8 @@ struct sb_addup {
 };
 
 /* Add the pages of @run (start: an address in bytes; nr: pages; kind: SB_PAGE_*), which is not
- * kept, lowest address first, without overlaps; SB_ADDUP_PASS may be set in its kind. The sums hold
- * only after sb_addup_finish(). Return: 0 or -ENOMEM. */
+ * kept, lowest address first, without overlaps; SB_ADDUP_PASS may be set in its kind. Return: 0 or
+ * -ENOMEM. */
 int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run);
 /* The last run was added: bring the sums up to date. Nothing is to be released; zero the struct to
  * add up again. Return: 0 or -ENOMEM. */

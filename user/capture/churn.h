@@ -6,8 +6,11 @@
  * libraries or generates code. Records beyond it are skipped. A second bucket is for all processes
  * together; while that is empty, each process has only a small one, for what a starting program
  * maps. In its last quarter each user has a bucket, too, so that no user empties it but root. Which
- * processes had records skipped is reported with each drain. A zeroed struct is an empty one; it is
- * released by sb_churn_release(). Not thread-safe. No pointer may be NULL unless a comment says so.
+ * processes had records skipped is reported with each drain. Not thread-safe. No pointer may be
+ * NULL unless a comment says so.
+ *
+ * Order: zero the struct, and set uid_of; sb_churn_judge() for each record; sb_churn_round() after
+ * all that are there; sb_churn_take() with each drain; sb_churn_release().
  */
 #ifndef SB_CAPTURE_CHURN_H
 #define SB_CAPTURE_CHURN_H
@@ -79,9 +82,8 @@ enum sb_churn_verdict {
 /* Decide what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC, when
  * the kernel wrote it). If the record is to be processed, the buckets are charged for it. Records
  * need not come in the order of time. nr_skipped counts skipped records, except SB_CHURN_LOST,
- * which the caller counts. Return: SB_CHURN_TAKE: process the record; else skip it, and
- * SB_CHURN_SKIP_FIRST: it is the first one of the process in this round; SB_CHURN_LOST: the process
- * could not be noted, for lack of room or memory. */
+ * which the caller counts. Return: SB_CHURN_TAKE: process it. All others: skip it; SKIP_FIRST is
+ * the first of the process in this round; LOST: there was no room or memory to note the process. */
 enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);

@@ -6,7 +6,10 @@
  * only how many are in use, not which of them: what came in the run is how much that has grown. For
  * `leak` it is the growth that was there at each look of the run's second half.
  *
- * Processes that are not targets by number, or whose profile cannot be used, are left to pages.
+ * Processes that are not targets by ID, or whose profile cannot be used, are counted by pages.
+ *
+ * Order: new() -> expect() -> after each drain counts(), with look() before it when counts are
+ * wanted -> free().
  *
  * Internal to capture, but for the figures. Thread: the session's. No pointer may be NULL unless a
  * contract says so.
@@ -25,8 +28,8 @@ struct sb_drain;
 struct sb_goheap;
 struct sb_resident;
 
-/* Processes that are followed. Each has up to 17 looks at its buckets, of 24 bytes: at most 36 MiB for
- * each process. */
+/* Processes that are followed. Each has up to 17 looks at its buckets, of 24 bytes: at most 36 MiB
+ * for each process. */
 #define SB_GOHEAP_PROCESSES_MAX 16u
 
 struct sb_goheap_opts {
@@ -35,24 +38,23 @@ struct sb_goheap_opts {
 	bool is_summed;	   /* a count is what changed since the last one, modulo 2^64 */
 };
 
-/* Make it; the caller ends *ret_goheap with sb_goheap_free(). Return: 0; -ENOMEM: *ret_goheap is
- * untouched. */
+/* Make it; @opts is copied. The caller ends *ret_goheap with sb_goheap_free(). Return: 0; -ENOMEM:
+ * *ret_goheap is untouched. */
 int sb_goheap_new(const struct sb_goheap_opts *opts, struct sb_goheap **ret_goheap);
 /* Free it. Accepts NULL. */
 void sb_goheap_free(struct sb_goheap *goheap);
 
-/*
- * Follow a process from now on; once for each. @is_new: it has yet to call execve(), and all that
- * it holds then came in the run. Return: 0, also if it is no program of Go, or there is no room for
- * it; -ENOMEM: it is not followed.
- */
+/* Follow a process from now on; once for each. @is_new: it has yet to call execve(), and all that
+ * it holds then came in the run. Return: 0, also if it has ended, is no program of Go, or there is
+ * no room for it; -ENOMEM: it is not followed. */
 int sb_goheap_expect(struct sb_goheap *goheap, uint32_t tgid, bool is_new);
 /* Look at all processes, because counts are wanted: sb_goheap_counts() makes them, after the next
- * drain. Those that are told by their profile from now on leave @resident. */
+ * drain. Those whose profile can be used are taken out of the counts of @resident
+ * (sb_resident_leave()). Why one cannot be read is in sb_goheap_process.state. */
 void sb_goheap_look(struct sb_goheap *goheap, struct sb_resident *resident);
 /* Add the counts of the last sb_goheap_look() to the drain's last batch, with their stacks. If an
  * earlier call has added them already, this one instead looks again at the processes that are due.
- * @view: the number of the view to count for. Return: 0; -ENOMEM: some are missing. */
+ * @view: the index of the view in the session's. Return: 0; -ENOMEM: some are missing. */
 int sb_goheap_counts(struct sb_goheap *goheap, struct sb_drain *drain, uint32_t view);
 
 struct sb_goheap_stats {
@@ -60,7 +62,7 @@ struct sb_goheap_stats {
 	struct sb_goheap_process {
 		uint32_t tgid;
 		char comm[SB_COMM_LEN];
-		enum sb_go_heap_state state; /* READ: the process is told by its profile */
+		enum sb_go_heap_state state; /* READ: its counts come from its profile */
 		uint64_t rate;		     /* of the last look */
 		uint64_t nr_cycles; /* collections that ended between the first and the last look */
 		uint64_t early_ns;  /* the part of the run that is_of_growth counts */

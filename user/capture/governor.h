@@ -3,34 +3,38 @@
  * Decides when a run is throttled because it costs too much (--max-overhead), and when it is sped
  * up again. It is a function of cost readings, without clock and kernel, so that tests can play any
  * load to it. Each step halves the number of samples, roughly; what that means for a view is in
- * thinning.h. Not thread-safe. No pointer may be NULL.
+ * thinning.h. Not thread-safe. No pointer may be NULL, and none is kept.
+ *
+ * Order: sb_governor_init(), then sb_governor_step() about once a second, and in between when
+ * sb_governor_is_burst(). Nothing is to be released; `stats` can be read at any time.
  *
  * The rules:
  * - It throttles when two windows in a row (of about a second) are over the limit. A single peak,
  *   such as the unwind tables at the start of a run, is ignored.
  * - Time in BPF is proportional to the number of samples. CPU time of the process is so only in
  *   part, because names and tables are made once. So own time reduces what is left of the limit for
- *   BPF, but to no less than a quarter: sampling less does not save what sampling does not cost. Own
- *   time does not count at all while the run starts up (processes, symbols and tables are read for
- *   the first time), nor against a rate that the user asked for (own_step_max), which is lowered only
- *   for its cost in BPF.
- * - When own time is over the limit, and a quarter of the limit or more is spent on reading processes
- *   again whose mappings change, these are read half as often, down to an eighth (thrift). Samples
- *   are not affected.
+ *   BPF, but to no less than a quarter: sampling less does not save what sampling does not cost.
+ *   Own time does not count at all while the run starts up (processes, symbols and tables are read
+ *   for the first time), nor against a rate that the user asked for (own_step_max), which is
+ *   lowered only for its cost in BPF.
+ * - When own time is over the limit, and a quarter of the limit or more is spent on reading
+ *   processes again whose mappings change, these are read half as often, down to an eighth
+ *   (thrift). Samples are not affected.
  * - A step that did not reduce the cost by at least a tenth is taken back: the cost is then that of
  *   looking at each event, sampled or not. It is tried again after 8 windows, then 16, up to 64.
- * - It goes back the way it came when the cost is low enough for what was saved to fit in again. Each
- *   time that was wrong, it waits twice as long before the next attempt. So the limit is exceeded for
+ * - It goes back the way it came when the cost is low enough for what was saved to fit in again.
+ *   Each time that was wrong, it waits twice as long before the next. So the limit is exceeded for
  *   two seconds at a time, less and less often, and the rate does not oscillate.
  *
- * If each step is known to halve the time in BPF (is_exact), the governor keeps an account: CPU time
- * that is spent above the limit is debt, which is repaid later. It throttles when two windows in a
- * row are over the limit. It also throttles as soon as the debt exceeds sb_governor_burst_ns(),
- * without waiting for the end of the window. It takes as many steps as bring the cost to half of the
- * limit. When the debt is repaid, and four windows in a row show that there is room, it takes back
- * all steps that are no longer needed, at once. So from about twenty seconds on, a storm costs no
- * more than the limit on average, and the rate is back a few seconds after its end. While the run
- * starts up, own time counts up to the time in BPF, because about as much is spent on the samples.
+ * If each step is known to halve the time in BPF (is_exact), the governor keeps an account: CPU
+ * time that is spent above the limit is debt, which is repaid later. It throttles when two windows
+ * in a row are over the limit. It also throttles as soon as the debt exceeds
+ * sb_governor_burst_ns(), without waiting for the end of the window. It takes as many steps as
+ * bring the cost to half of the limit. When the debt is repaid, and four windows in a row show that
+ * there is room, it takes back all steps that are no longer needed, at once. So from about twenty
+ * seconds on, a storm costs no more than the limit on average, and the rate is back a few seconds
+ * after its end. While the run starts up, own time counts up to the time in BPF, because about as
+ * much is spent on the samples.
  */
 #ifndef SB_CAPTURE_GOVERNOR_H
 #define SB_CAPTURE_GOVERNOR_H
@@ -54,7 +58,7 @@ static inline double sb_governor_burst_ns(double cpus)
 #define SB_GOVERNOR_THRIFT_MAX 3u
 
 struct sb_governor_opts {
-	double limit; /* cost of the run as a part of all CPUs: 0.01; 0: no limit, it stays at step 0 */
+	double limit; /* cost of the run as a part of all CPUs: 0.01; 0: none, it stays at step 0 */
 	uint32_t step_max;     /* up to SB_GOVERNOR_STEPS_MAX; 0: the run cannot be throttled */
 	uint32_t jump_max;     /* most steps at once; 0: one */
 	uint32_t own_step_max; /* CPU time of the process causes no step beyond this one */
@@ -88,8 +92,7 @@ struct sb_governor {
 	uint32_t step,
 		step_max; /* now; step_max is below opts.step_max for a while after a futile step */
 	uint32_t nr_windows; /* since the last change */
-	uint32_t
-		thrift; /* processes whose mappings change are to be read 2^thrift times less often */
+	uint32_t thrift; /* processes whose mappings change are read 2^thrift times less often */
 	uint32_t nr_thrift_windows, nr_thrift_calm;
 	uint64_t startup_ns; /* how long the start-up may still last; 0: it is over */
 	uint32_t nr_calm, nr_calm_wanted, nr_since_back, nr_futile, nr_futile_wanted;
@@ -99,27 +102,24 @@ struct sb_governor {
 	struct sb_governor_jump {
 		uint32_t from;
 		double before,
-			saved; /* cost in BPF before; the factor by which it fell, 0: not known yet */
+			saved; /* cost in BPF before; the factor by which it fell; 0: not known */
 	} jumps[SB_GOVERNOR_STEPS_MAX];
 	uint32_t nr_jumps;
 };
 
-/* Start to govern, at step 0. @now: the reading that begins the first window. Both are copied.
- * Nothing is to be released. */
+/* Start to govern, at step 0; what was in @governor is overwritten. @now: the reading that begins
+ * the first window. Both are copied. */
 void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opts *opts,
 		      const struct sb_governor_reading *now);
 
-/* Return: whether the window has become a burst, for which sb_governor_step() need not wait until the
- * window is as long as it should be. Nothing changes. */
+/* Return: whether the window has become a burst, for which sb_governor_step() need not wait until
+ * the window is as long as it should be. Nothing changes. */
 bool sb_governor_is_burst(const struct sb_governor *governor,
 			  const struct sb_governor_reading *now);
 
-/*
- * End a window. Call it about once a second, and when there is a burst; any other window of less
- * than 0.3 s is not judged, but becomes part of the next, and the step stays. @now is copied.
- * Return: the step to use from now on, 0 to opts.step_max; governor->thrift is set, too. Each step
- * halves the samples; 0 is the rate that was asked for.
- */
+/* End a window. One of less than 0.3 s without a burst is not judged, but becomes part of the next,
+ * and the step stays. Return: the step to use from now on, 0 to opts.step_max; governor->thrift is
+ * set, too. Each step halves the samples; 0 is the rate that was asked for. */
 uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor_reading *now);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * What was read from the BPF side and will become a batch: counts, and the records of the ring.
  * Frames and data of objects lie one after the other in two arrays, so that their pointers are made
- * from lengths when the batch is asked for. Internal to capture; drain.c is its caller. A zeroed
- * intake is empty. Thread: any, one at a time for each intake. No pointer may be NULL.
+ * from lengths when the batch is asked for. Internal to capture; drain.c is its caller. Order: an
+ * intake begins zeroed; add to it, sb_intake_batch(), sb_intake_clear(), and so on; in the end
+ * sb_intake_release(). Thread: any, one at a time for each intake. No pointer may be NULL.
  */
 #ifndef SB_CAPTURE_INTAKE_H
 #define SB_CAPTURE_INTAKE_H
@@ -38,7 +39,7 @@ int sb_intake_add(struct sb_intake *intake, const struct sb_batch_stack *stack);
  * Return: 0; -EBADMSG: its size or kind is wrong; -ENOMEM. After an error nothing has changed.
  */
 int sb_intake_record(struct sb_intake *intake, const void *record, size_t len);
-/* Append page faults, which are copied. Return: 0; -ENOMEM: nothing has changed. */
+/* Append @nr page faults, which are copied. Return: 0; -ENOMEM: nothing has changed. */
 int sb_intake_add_faults(struct sb_intake *intake, const struct sb_fault_record *faults, size_t nr);
 /*
  * Get counts, stacks and objects; there are no labels. The arrays belong to @intake and are valid

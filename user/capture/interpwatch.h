@@ -6,6 +6,10 @@
  * after that. Functions without another word on it are called by the session's thread. No pointer
  * may be NULL unless a contract says so; what is not said to be borrowed is only used during the
  * call.
+ *
+ * Order: prepare() -> load -> new() -> expect(), settle() -> for each drain sb_interpwatch_drain(),
+ * then sb_interpwatch_take_labels() -> free(). Of a thread that sleeps: walk() and labels(); when
+ * it is known whether it slept all the time, keep() and keep_labels(); both before the drain.
  */
 #ifndef SB_CAPTURE_INTERPWATCH_H
 #define SB_CAPTURE_INTERPWATCH_H
@@ -27,9 +31,9 @@ struct sb_walkers;
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
 /* Start the thread, after load and before sb_privileges_settle() (workers/privileges.h), because it
  * drops its own privileges. @skel, @processes (the same as in @interp), @interp and @walkers (NULL:
- * all are loaded) are borrowed until sb_interpwatch_free(), which the caller calls for *ret_watch. A
- * process that has a runtime whose walker is missing is published when sb_walkers_need() has loaded
- * that. Return: 0; -ENOMEM; or a negative errno of opening the ring or making the thread;
+ * all are loaded) are borrowed until sb_interpwatch_free(), with which the caller ends *ret_watch.
+ * A process that has a runtime whose walker is missing is published when sb_walkers_need() has
+ * loaded that. Return: 0; -ENOMEM; or a negative errno of opening the ring or making the thread;
  * *ret_watch is untouched then. */
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 		       struct sb_interp *interp, struct sb_walkers *walkers,
@@ -81,9 +85,9 @@ void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 
-/* Get the label sets that came since the last call, each once. Call it after
- * sb_interpwatch_drain(), which has read the ring. Return: how many; *ret, always set, which
- * belongs to the watch, is valid until the next call; it may be NULL when there are none. */
+/* Get the label sets that came since the last call, each once, as sb_interpwatch_drain() has read
+ * them from the ring. Return: how many; *ret, always set, belongs to the watch and is valid until
+ * the next call; it may be NULL when there are none. */
 size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret);
 
 /*
@@ -91,10 +95,10 @@ size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_
  * its interpreter stack from user space, by @pages (interp/core/pages.h); the result is in
  * walk->frame, nr_frames (0: none) and event.status; the caller allocates *@walk and need not
  * initialize it. A process that cannot be looked at, for lack of memory, too, gives no frames;
- * memory that @pages does not have is noted in it, and ends the walk. keep() then stores the result
- * as the stack that samples of the thread reference (asleep->istack), for the next
- * sb_interpwatch_drain(), once it is known whether the thread slept all the time; @walk NULL: it
- * did not. Return: 0, also when the stack is lost because too many wait, which is counted; -ENOMEM:
+ * memory that @pages does not have is noted in it, and ends the walk. keep() then stores a copy of
+ * the result as the stack that samples of the thread reference (asleep->istack), for the next
+ * sb_interpwatch_drain(); @walk NULL: the thread did not sleep all the time, and the stack has no
+ * frames. Return: 0, also when the stack is lost because too many wait, which is counted; -ENOMEM:
  * nothing was stored.
  */
 struct sb_interp_walk;

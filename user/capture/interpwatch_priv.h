@@ -2,7 +2,8 @@
 /*
  * The state of what serves the interpreter walkers. interpwatch_procs.c is its thread, which looks
  * at processes; interpwatch_stacks.c keeps stacks and labels for the drain; interpwatch.c starts
- * and ends both. Internal to interpwatch*.c. No pointer may be NULL unless a contract says so.
+ * and ends both. Internal to interpwatch*.c. No pointer may be NULL unless a contract says so, and
+ * none is kept.
  */
 #ifndef SB_CAPTURE_INTERPWATCH_PRIV_H
 #define SB_CAPTURE_INTERPWATCH_PRIV_H
@@ -122,8 +123,8 @@ void *sb_interpwatch_serve(void *arg);
  */
 void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_key *key,
 			    const struct proc_walkers *proc);
-/* Give back the reference of @proc to its address space, if it has one. Thread: the watch's, or
- * any after that has ended. */
+/* If @proc is in the slot of an address space, empty that, and give back the reference. @proc stays
+ * the caller's. Thread: the watch's, or any after that has ended. */
 void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc_walkers *proc);
 
 /* interpwatch_stacks.c */
@@ -136,9 +137,10 @@ void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc_walkers
 int sb_interpwatch_on_event(void *arg, void *data, size_t len);
 /*
  * Take the next stack whose names nobody has read, and those of the same address space that follow
- * it directly. Their frames are copied to @ret_frames, which has room for SB_INTERP_FRAMES_MAX,
- * because their memory may be reallocated. Thread: any; it takes ring_lock, which the caller must
- * not hold. Return: false if there is none; then *@ret_nr is 0 and the others are untouched.
+ * it directly: the caller reads the names. Their frames are copied to @ret_frames, which has room
+ * for SB_INTERP_FRAMES_MAX, because their memory may be reallocated. Thread: any; it takes
+ * ring_lock, which the caller must not hold. Return: false if there is none; then *@ret_nr is 0 and
+ * the others are untouched.
  */
 bool sb_interpwatch_take_unnamed(struct sb_interpwatch *watch, struct sb_space_key *ret_space,
 				 struct sb_interp_frame *ret_frames, size_t *ret_nr);

@@ -2,8 +2,12 @@
 /*
  * A queue of side-band records for a thread that looks at processes. Most processes live for some
  * milliseconds only, so records that are not urgent wait until there are more; by then most of the
- * processes have ended and need no look. The caller passes the time. Any thread; init and release
- * by one, before and after all others. No pointer may be NULL.
+ * processes have ended and need no look. The caller passes the time, CLOCK_MONOTONIC. Any thread;
+ * init and release by one, before and after all others. No pointer may be NULL.
+ *
+ * Order: init(); follow() before the process is read; put() for each record, and now and then
+ * is_due(): if true, wake the thread, which calls take(); unfollow() when the process has ended;
+ * release().
  */
 #ifndef SB_CAPTURE_NEWS_H
 #define SB_CAPTURE_NEWS_H
@@ -39,8 +43,8 @@ struct sb_newsbox {
 	uint64_t nr_lost;
 };
 
-/* Make an empty queue. Call sb_newsbox_release() even if it fails; no other function then. Return:
- * 0 or -ENOMEM. */
+/* Make an empty queue in @box, which may be uninitialized. Call sb_newsbox_release() even if it
+ * fails; no other function then. Return: 0 or -ENOMEM. */
 int sb_newsbox_init(struct sb_newsbox *box);
 /* Free it, when no other thread uses it any more. Accepts a box whose init failed. */
 void sb_newsbox_release(struct sb_newsbox *box);
@@ -57,10 +61,10 @@ bool sb_newsbox_follows(const struct sb_newsbox *box, uint32_t tgid);
  * queue is full, or without memory, the record is dropped and counted. */
 void sb_newsbox_put(struct sb_newsbox *box, const struct sb_news *news, bool is_urgent);
 /* Return: whether to wake the thread: the queue has an urgent record, or its first one is older
- * than SB_NEWS_REST_NS. True once until the next take. @now_ns: CLOCK_MONOTONIC. */
+ * than SB_NEWS_REST_NS. True once until the next take. */
 bool sb_newsbox_is_due(struct sb_newsbox *box, uint64_t now_ns);
 /* Take all records, oldest first, if they are due, whether sb_newsbox_is_due() was asked or not;
- * else none. @now_ns: CLOCK_MONOTONIC. The caller ends the list with sb_vec_release(). */
+ * else none. The caller ends the list with sb_vec_release(). */
 sb_news_list sb_newsbox_take(struct sb_newsbox *box, uint64_t now_ns);
 /* Return: how many records were dropped so far, because the queue was full or memory was short. */
 uint64_t sb_newsbox_nr_lost(struct sb_newsbox *box);

@@ -2,9 +2,9 @@
 /*
  * A set of pages of one address space, as bits in blocks of 64 pages: 16 bytes for each block that
  * has a page. A page is given by its number, its address divided by the page size. Used for the
- * pages that were there when a process was first looked at. Its owner zeroes it, and ends it with
- * sb_pageset_release(). Internal to capture. Thread: any, one at a time for each set. No pointer
- * may be NULL.
+ * pages that were there when a process was first looked at. Its owner zeroes it, appends the pages,
+ * in order, looks them up and removes them, and ends it with sb_pageset_release(). Internal to
+ * capture. Thread: any, one at a time for each set. No pointer may be NULL.
  */
 #ifndef SB_CAPTURE_PAGESET_H
 #define SB_CAPTURE_PAGESET_H
@@ -13,7 +13,7 @@
 
 #include "base/vec.h"
 
-/* Zero-initialize. Blocks are in the order of their addresses. */
+/* Blocks are in the order of their addresses. */
 struct sb_pageset {
 	SB_VEC(struct sb_pageset_block {
 		uint64_t first; /* number of its first page, a multiple of 64 */

@@ -10,7 +10,8 @@
  *
  * Internal to capture. Thread: the session's. No pointer may be NULL, and none is kept: pages are
  * copied. The ranges of struct sb_page are not checked. Callbacks get a copy of the page, valid
- * during the call, and must not call functions of the same table.
+ * during the call, and must not call functions of the same table. It begins zeroed but for nr_max
+ * and seed, and is ended by sb_pagetab_release().
  */
 #ifndef SB_CAPTURE_PAGETAB_H
 #define SB_CAPTURE_PAGETAB_H
@@ -30,7 +31,6 @@
 #define SB_PAGETAB_PART_BITS  4
 #define SB_PAGETAB_PARTS      (1u << SB_PAGETAB_PART_BITS)
 
-/* Zero-initialize, with nr_max and seed. */
 struct sb_pagetab {
 	struct sb_pagetab_part {
 		uint64_t *keys; /* of struct sb_page; 0: free. Behind them, in the same memory: */
@@ -44,11 +44,11 @@ struct sb_pagetab {
 
 /* A page of the table. */
 struct sb_page {
-	uint32_t space; /* 1 to SB_PAGETAB_SPACES_MAX - 1 */
-	uint32_t owner; /* less than SB_PAGETAB_OWNERS_MAX */
-	uint32_t shift; /* it stands for 2^shift pages; at most 31 */
-	uint32_t time;	/* when it came, in a unit of the caller; less than SB_PAGETAB_TIMES */
-	bool is_seen; /* since the last sb_pagetab_sweep(): it is present, or it came after the look */
+	uint32_t space;	 /* 1 to SB_PAGETAB_SPACES_MAX - 1 */
+	uint32_t owner;	 /* less than SB_PAGETAB_OWNERS_MAX */
+	uint32_t shift;	 /* it stands for 2^shift pages; at most 31 */
+	uint32_t time;	 /* when it came, in a unit of the caller; less than SB_PAGETAB_TIMES */
+	bool is_seen;	 /* since the last sb_pagetab_sweep(): is present, or came after the look */
 	uint64_t number; /* address / page size */
 };
 
@@ -58,7 +58,7 @@ void sb_pagetab_release(struct sb_pagetab *pages);
 
 /**
  * sb_pagetab_put() - note who brought a page
- * @ret_before: what the table said of the page before; meaningful if 1 is returned
+ * @ret_before: what the table said of the page before; untouched unless 1 is returned
  *
  * Return: 1: the page was in the table, and is replaced; 0: it is new; -ENOSPC: nr_max are there;
  * -ENOMEM. On error nothing has changed.

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Perf events: the timers of CPUs, and the ring buffers of side-band records. See
- * perf_event_open(2). Thread: any, one at a time for each ring. No pointer may be NULL, and none is
- * kept. */
+ * perf_event_open(2). Functions that open return: a descriptor, which the caller closes; -ENODEV
+ * when the CPU is offline; -EACCES, -EPERM without privilege; or another negative errno of
+ * perf_event_open(2). Order of a ring: open the event, sb_perf_ring_init(), read,
+ * sb_perf_ring_release(). Thread: any, one at a time for each ring. No pointer may be NULL, and
+ * none is kept. */
 #ifndef SB_CAPTURE_PERF_EVENT_H
 #define SB_CAPTURE_PERF_EVENT_H
 
@@ -15,26 +18,23 @@ struct perf_event_attr;
 struct perf_event_mmap_page;
 struct sb_counter; /* events/counter.h; borrowed during a call */
 
-/* Open an event for all processes on CPU @cpu. Sets attr->size; the caller has set the rest.
- * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -EACCES, -EPERM
- * without privilege; or another negative errno of perf_event_open(2). */
+/* Open an event for all processes on CPU @cpu. Sets attr->size; the caller has set the rest. It is
+ * enabled unless attr->disabled. */
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
 /* Open an event for all processes on CPU @cpu that counts the records for which its ring had no
  * room. Sets attr->size and attr->read_format; the caller has set the rest. *ret_tells_lost, set in
  * any case: whether the kernel can do that (Linux 6.0 and later); if not, an event that does not
- * count them is opened. Return: a descriptor, which the caller owns; -ENODEV when the CPU is
- * offline; -EACCES, -EPERM without privilege; or another negative errno of perf_event_open(2). */
+ * count them is opened. */
 int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
 
 /*
  * Open a timer on @cpu that fires each time @counter has counted its period, or, if it has none,
  * @freq_hz times a second (not looked at if it has one); a clock does not while the CPU is idle. It
- * is not enabled yet.
+ * is enabled when libbpf attaches a program to it.
  *
- * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -ENOENT,
- * -EOPNOTSUPP when the machine has no such counter; -EINVAL when the kernel refuses the frequency
- * or the period; or another negative errno of perf_event_open(2).
+ * Return, too: -ENOENT, -EOPNOTSUPP when the machine has no such counter; -EINVAL when the kernel
+ * refuses the frequency or the period.
  */
 int sb_perf_open_timer(const struct sb_counter *counter, uint32_t freq_hz, int cpu);
 

@@ -3,6 +3,8 @@
  * Follows what happens to processes, by perf side-band records (PERF_RECORD_MMAP2, COMM, FORK,
  * EXIT), with one ring for each CPU. Its thread reads them at once, because a new file must be
  * opened while its process lives. The session's thread collects the records at each drain.
+ * Order: new() -> notify() -> drain() as often as the session drains -> free().
+ *
  * Thread: that of the session, unless a contract names another one. No pointer may be NULL unless
  * a contract says so.
  */
@@ -61,8 +63,7 @@ void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 
 /* Tell @sym everything that was recorded since the last call, in order of time, and @processes
  * which have ended; neither is kept. On an error everything else is still told, so it need not be
- * repeated. Thread: the session's.
- * Return: 0; -ENOMEM; or another error, the first that telling the symbolizer had. */
+ * repeated. Return: 0; -ENOMEM; or another error, the first that telling the symbolizer had. */
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 		       struct sb_processes *processes);
 

@@ -2,8 +2,10 @@
 /*
  * Stacks that were shipped as a copy of stack memory (struct sb_event_raw) because there was no
  * unwind table yet. They are kept until the symbolizer knows the mappings of their time, and are
- * then unwound in user space. Internal to capture. Thread: any, one at a time for each object. A
- * zeroed struct sb_rawstacks is empty. No pointer may be NULL unless a comment says so.
+ * then unwound in user space. Internal to capture. Order: a struct sb_rawstacks begins zeroed;
+ * sb_rawstacks_add() for each record, sb_rawstacks_unwind(), sb_rawstacks_clear(), and so on; in
+ * the end sb_rawstacks_release(). Thread: any, one at a time for each object. No pointer may be
+ * NULL unless a comment says so.
  */
 #ifndef SB_CAPTURE_RAWSTACK_H
 #define SB_CAPTURE_RAWSTACK_H
@@ -50,10 +52,9 @@ struct sb_rawstacks_into {
 /*
  * Unwind all, and pass the stacks to @into->add. Each record gives one stack, whose status says how
  * far it was unwound. With is_asleep, a stack of interpreter frames comes before it if there is
- * one.
- * @raw is not changed: the caller clears it. @into is only used during the call. @sym must know the
- * mappings of the time of the stacks; no other thread may use it meanwhile. Return: 0; -ENOMEM; or
- * what add() returned, if not 0. After both, the remaining stacks were not passed on.
+ * one. @raw is not changed: the caller clears it. @into is only used during the call. @sym must
+ * know the mappings of the time of the stacks; no other thread may use it meanwhile. Return: 0;
+ * -ENOMEM; or what add() returned, if not 0. After both, the remaining stacks were not passed on.
  */
 int sb_rawstacks_unwind(const struct sb_rawstacks *raw, struct sb_symbolizer *sym,
 			const struct sb_rawstacks_into *into);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Turns errors of the kernel and of libbpf into a sentence for the user. Internal to capture. One
- * thread at a time, as the messages of the last sb_load() are kept in a static buffer. @reason may
- * be NULL everywhere, when nobody wants the sentence; other pointers may not. */
+/* Turns errors of the kernel and of libbpf into a sentence for the user, which is put into @reason
+ * unless that has one already. Internal to capture. One thread at a time, as the messages of the
+ * last sb_load() are kept in a static buffer. @reason may be NULL everywhere, when nobody wants the
+ * sentence; other pointers may not. */
 #ifndef SB_CAPTURE_REFUSED_H
 #define SB_CAPTURE_REFUSED_H
 
@@ -9,8 +10,7 @@
 
 struct sampler_bpf;
 
-/* Put "cannot @what: ..." into @reason, unless it has a reason already, with advice for the common
- * causes.
+/* Put "cannot @what: ..." into @reason, with advice for the common causes.
  * @err: a negative errno, or one of libbpf's own (-4000 and below, LIBBPF_ERRNO__*). @what: a verb
  * with its object ("open a sampling timer"), not kept. It looks at the capabilities of the calling
  * thread, so call it in the thread that was refused, and before that drops any. Return: a negative
@@ -32,11 +32,10 @@ int sb_load(struct sampler_bpf *skel);
  * @err; NULL when it failed for another reason, such as missing privileges. Valid until the next
  * sb_load(). */
 const char *sb_load_refused(int err);
-/* Put the cause of the last sb_load(), which returned the error @err, not 0, into @reason, unless
- * that has one already. Return: -EOPNOTSUPP when the kernel refuses a program or is too old;
- * -EPERM, -EACCES without privilege; -EMFILE: no descriptor was left; -EIO: the kernel's type
- * information cannot be read, or an error of libbpf's own; or another negative errno, mostly
- * @err. */
+/* Put the cause of the last sb_load(), which returned the error @err, not 0, into @reason. Return:
+ * -EOPNOTSUPP when the kernel refuses a program or is too old; -EPERM, -EACCES without privilege;
+ * -EMFILE: no descriptor was left; -EIO: the kernel's type information cannot be read, or an error
+ * of libbpf's own; or another negative errno, mostly @err. */
 int sb_load_explain(struct sb_reason *reason, int err);
 
 #endif

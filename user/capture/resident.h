@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which code brought the memory that is resident: the user half of the view "memory". It takes the
- * page faults that the BPF side ships, remembers who brought each page last (pagetab.h), and asks
- * the kernel which pages are there: when it first sees a process, and at each sb_resident_look().
- * From that it makes counts, as if the BPF side had counted them, whose weight is in bytes.
+ * page faults that the BPF side ships, remembers who brought each page last (pagetab.h): its owner,
+ * a sample key with its stacks. It asks the kernel which pages are there: when it first sees a
+ * process, and at each sb_resident_look(). From that it makes counts, as if the BPF side had
+ * counted them, whose weight is in bytes.
  *
  * Reading a process can take long or fail (symbolizer/process/reader.h). A process that cannot be
  * read is left out of the sums, which is counted.
+ *
+ * Order: load -> new() -> expect() -> for each drain add_owners(), add(), counts(); look() before
+ * the drain that is to count what is held -> free(). After -ENOMEM the session ends the run.
  *
  * Internal to capture, but for the figures. Thread: the session's. No pointer may be NULL unless a
  * contract says so.
@@ -58,7 +62,7 @@ struct sb_page_news {
 
 /* Remove everything. Memory is kept for reuse, as by sb_vec_clear(). */
 void sb_page_news_clear(struct sb_page_news *news);
-/* Free the memory; the news are empty then. */
+/* Free the memory; the news are empty then, as they are when zeroed. */
 void sb_page_news_release(struct sb_page_news *news);
 
 struct sb_resident_opts {
@@ -72,14 +76,14 @@ struct sb_resident_opts {
 	bool is_of_time;
 	/* What a process held at its end is a count, too, once, with SB_MEMORY_OP_ENDED. */
 	bool counts_ended;
-	/* Calls are traced as well, and may be the result in place of pages. So what processes held at
-	 * their end is counted only after a look. */
+	/* Calls are traced as well, and may be the result in place of pages. So what processes held
+	 * at their end is counted only after a look. */
 	bool is_fallback;
 	size_t pages_max; /* 0: SB_RESIDENT_PAGES_MAX */
 };
 
-/* Make it, after load; @opts is copied. The caller ends *ret_resident with sb_resident_free().
- * Return: 0; -ENOMEM: *ret_resident is untouched. */
+/* Make it; @opts is copied. The caller ends *ret_resident with sb_resident_free(). Return: 0;
+ * -ENOMEM: *ret_resident is untouched. */
 int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **ret_resident);
 /* Free it. Accepts NULL. */
 void sb_resident_free(struct sb_resident *resident);
@@ -101,34 +105,32 @@ int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_o
  */
 int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uint64_t until_ns);
 
-/*
- * Look at the pages of all processes, while faults are still shipped. After the next
+/* Look at the pages of all processes, while faults are still shipped. After the next
  * sb_resident_add(), which has to have all faults up to now, sb_resident_counts() adds them up.
- * Return: 0; -ENOMEM: the remaining processes were not looked at.
- */
+ * Return: 0; -ENOMEM: the remaining processes were not looked at. */
 int sb_resident_look(struct sb_resident *resident);
 /*
- * Get the counts since the last call. There are none before sb_resident_look(), unless what came and
- * went is asked for, or so many processes have ended that what they held is counted at once. Counts
- * belong to @resident and are valid until the next call; *ret_counts may be NULL when there are
- * none. Return: 0; -ENOMEM: both out-parameters are set, and counts are missing.
+ * Get the counts since the last call: one of weight 0 for each owner that has had its first fault,
+ * so that its stacks get their names early; after sb_resident_look(), what is held; and what came
+ * and went, if that is asked for. When many processes have ended, what they held is counted without
+ * a look. Counts belong to @resident and are valid until the next call; *ret_counts may be NULL
+ * when there are none; both are always set. Return: 0; -ENOMEM: counts are missing.
  */
 int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,
 		       size_t *ret_nr);
 
-/*
- * Leave a process to another source: from now on its pages are in the figures only. What counts had
- * of them is taken back by the next ones, if opts->is_summed. @key: its start_ns and exec_id are set
- * to those of the process, if it has had a page fault.
- */
+/* Leave a process to another source: from now on its pages are in the figures only. What counts
+ * had of them is taken back by those of the next look, if opts->is_summed. @key: its start_ns and
+ * exec_id are set to those of the process, if it has had a page fault. */
 void sb_resident_leave(struct sb_resident *resident, uint32_t tgid, struct sb_sample_key *key);
 
 /* Append the IDs of stacks that later counts can reference; some are zero, or there twice. Return:
  * 0; -ENOMEM, and some may be missing. */
 int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids);
 
-/* Return: the time of the oldest fault (CLOCK_MONOTONIC) that a later count can be of, although its
- * process has ended by then; UINT64_MAX: there is none. */
+/* Return: the earliest time (CLOCK_MONOTONIC) that a later count of a process which has ended can
+ * have, or of any process if what came and went is asked for: that of its owner's last fault.
+ * UINT64_MAX: there is none. */
 uint64_t sb_resident_oldest_ns(const struct sb_resident *resident);
 
 /* A process at the last look; numbers are of bytes. */
@@ -161,7 +163,7 @@ struct sb_resident_stats {
 	uint32_t shift;	   /* one window of pages in 2^shift was followed, at the worst */
 	uint64_t nr_pages; /* in the table */
 };
-/* Get the figures: those of the processes are of the last look. */
+/* Get the figures: those of the processes are of the last look for which there were counts. */
 void sb_resident_stats(const struct sb_resident *resident, struct sb_resident_stats *ret_stats);
 
 #endif

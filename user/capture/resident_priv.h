@@ -77,15 +77,16 @@ struct sb_resident {
 	struct sb_resident_stats stats;
 };
 
-/* resident.c: note that an address space has ended; a second call changes nothing. */
+/* resident.c: note that an address space has ended; a second call changes nothing. Its pages stay
+ * until sb_resident_bury(). */
 void sb_resident_end_space(struct sb_resident *resident, uint32_t number);
-/* Remove the pages of address spaces that have ended, which counts as their going, and free those
- * spaces that no owner and no count refers to any more. */
+/* Remove the pages of address spaces that have ended, which counts as their going (owner.churn and
+ * owner.ended), and free those spaces that no owner and no count refers to any more. */
 void sb_resident_bury(struct sb_resident *resident);
 /* Return: whether what address spaces hold at their end is counted. */
 bool sb_resident_counts_ended(const struct sb_resident *resident);
-/* resident_counts.c: return: whether a page came in the first half of a run that ends at @end_ns; false if that
- * is in doubt. */
+/* resident_counts.c: return: whether a page came in the first half of a run that ends at @end_ns;
+ * false if that is in doubt. */
 bool sb_resident_is_old(const struct sb_resident *resident, const struct sb_page *page,
 			uint64_t end_ns);
 /*
@@ -100,13 +101,14 @@ void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *p
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
 			 uint32_t shift);
 
-/* resident_look.c: note which pages are there at the first look. The space counts as known
- * afterwards, also after an error. Return: 0, also if they cannot be read; -ENOMEM: some of them
- * are not known. */
+/* resident_look.c: note in space->before which pages are there at the first look; once for each
+ * space. The space counts as known afterwards, also after an error, and as ended if its process has
+ * ended. Return: 0, also if they cannot be read; -ENOMEM: some of them are not known. */
 int sb_resident_meet(struct sb_resident *resident, uint32_t space);
-/* resident_kinds.c: mark the pages of the space's runs that are of other kinds than those asked for
- * (SB_ADDUP_PASS). Return: 0; -E2BIG: there are too many runs; -ENOMEM; or a negative errno of
- * reading /proc/PID/maps. After an error the runs are as they were. */
+/* resident_kinds.c: after a look, mark the pages of the space's runs that are of other kinds than
+ * those asked for (SB_ADDUP_PASS); runs are split for that. Return: 0; -E2BIG: there are too many
+ * runs; -ENOMEM; or a negative errno of reading /proc/PID/maps. After an error the runs are as they
+ * were. */
 int sb_resident_mark_kinds(struct sb_resident *resident, uint32_t space);
 
 /* The bound of sb_resident.nr_runs: 64 MiB. Processes beyond are left out. */

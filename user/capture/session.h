@@ -5,11 +5,17 @@
  *
  *	new (open, prepare, load) -> start (attach, enable) -> drain... -> stop -> drain -> free
  *
+ * Between start and stop the caller drains about once a second, and when sb_session_poll_fd() is
+ * readable. Who evicts stacks calls sb_session_pending() before each drain, and after it
+ * sb_session_forget(). Beside that it calls hotplug(), slice() and govern(), and settle() before a
+ * snapshot. Figures can be got from new to free.
+ *
  * Thread: one thread makes all calls. "With opts->reason" means: on error the cause is in it, as
- * text. A negative errno without a name is that of a system call or of libbpf. No pointer may be
- * NULL unless a contract says so. The session has threads of its own: one reads the next batch from
- * the kernel while the caller is busy with the last one (collector.h), others serve the BPF side
- * (procwatch.h, unwinder.h, interpwatch.h).
+ * text; a text that it has already stays, so it is zeroed before. A negative errno without a name
+ * is that of a system call or of libbpf. No pointer may be NULL unless a contract says so.
+ * Descriptors that are returned belong to the session until it is freed. The session has threads of
+ * its own: one reads the next batch from the kernel while the caller is busy with the last one
+ * (collector.h), others serve the BPF side (procwatch.h, unwinder.h, interpwatch.h).
  */
 #ifndef SB_CAPTURE_SESSION_H
 #define SB_CAPTURE_SESSION_H
@@ -96,12 +102,12 @@ struct sb_session_opts {
 };
 
 /*
- * Open the BPF object, prepare it and load it. On failure opts->reason, unless it is NULL, has the
- * cause. *ret_session is owned by the caller, who ends it with sb_session_free(); it is untouched
- * on error. What pointers in @opts point to must live as long as the session; the struct itself is
- * copied. Members have a default, or may be NULL, only where struct sb_session_opts says so.
- * Return: 0; -EPERM, -EACCES without privilege; -EOPNOTSUPP when the kernel cannot do it; -ESRCH
- * when a target does not exist; or another negative errno.
+ * Open the BPF object, prepare it and load it. *ret_session is owned by the caller, who ends it
+ * with sb_session_free(); it is untouched on error. What pointers in @opts point to must live as
+ * long as the session; the struct itself is copied. Members have a default, or may be NULL, only
+ * where struct sb_session_opts says so. Return: 0; -EPERM, -EACCES without privilege; -EOPNOTSUPP
+ * when the kernel cannot do it; -ESRCH when a target does not exist; or another negative errno; all
+ * with opts->reason.
  */
 int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session);
 /* Attach the programs and begin to sample; once. Waits until unwind tables and interpreters of the
@@ -114,8 +120,7 @@ uint64_t sb_session_began_ns(const struct sb_session *session);
  * it before that; another call replaces the time, and 0 means no end. */
 void sb_session_end_at(struct sb_session *session, uint64_t end_ns);
 
-/* Return: a descriptor that is readable when sb_session_drain() should be called early; owned by
- * the session. */
+/* Return: a descriptor that is readable when sb_session_drain() should be called early. */
 int sb_session_poll_fd(const struct sb_session *session);
 /*
  * Collect all counts and stacks since the last drain, after the symbolizer was told what happened
@@ -124,21 +129,20 @@ int sb_session_poll_fd(const struct sb_session *session);
  * lost; the caller ends the run.
  */
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch);
-/* Return: a descriptor that is readable when sb_session_hotplug() should be called; -1: there is
- * none, so call it from time to time. Owned by the session. */
+/* Return: a descriptor that is readable when sb_session_hotplug() should be called at once, and not
+ * only once a second; -1: there is none. */
 int sb_session_hotplug_fd(const struct sb_session *session);
 /* Begin to sample CPUs that came online since the last call, and let go of those that went offline.
  * A CPU that cannot be sampled is counted. Return: 0; or a negative errno, with opts->reason, when
  * the list of CPUs cannot be read, and then the same CPUs are sampled as before. */
 int sb_session_hotplug(struct sb_session *session);
-/* Return: a descriptor that is readable when sb_session_slice() should be called; -1: never. Owned
- * by the session. */
+/* Return: a descriptor that is readable when sb_session_slice() should be called; -1: never. */
 int sb_session_slice_fd(const struct sb_session *session);
 /* Attach or detach the programs of a view that is attached in slices of time (slicer.h), for which
  * it may wait some 40 ms; or look at the cost of one with a fallback (tracing.h), and detach it,
  * for which it waits up to 70 ms for each place before Linux 6.10, so that other calls come late.
- * Return: 0; or a negative errno, with opts->reason unless it came from the timer: there will be no
- * slice any more. */
+ * Does nothing if the descriptor is not readable. Return: 0; or a negative errno, with opts->reason
+ * unless it came from the timer: there will be no slice any more. */
 int sb_session_slice(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
@@ -146,8 +150,8 @@ int sb_session_slice(struct sb_session *session);
  * nothing while calls are traced: then sb_session_slice() decides by their cost.
  * @means: for each of opts->views, in their order, the sum of the weights so far, as they came in
  *	batches, divided by the number of samples; 0 when there was no sample yet. Looked at only
- *	while the view is not throttled. NULL, between these calls: throttle only if the cost has become a
- *	burst (governor.h)
+ *	while the view is not throttled; not kept. NULL, between these calls: throttle only if the
+ *	cost has become a burst (governor.h)
  */
 void sb_session_govern(struct sb_session *session, const uint64_t *means);
 /* Before a snapshot: account for waits that are not over, up to now, and look at the pages that are
@@ -165,9 +169,9 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
 /* Return: the index in opts->views of the view whose samples are in the batches: 0, but with
  * view_opts.fallback 1 after the run has changed over; final after the last drain. */
 uint32_t sb_session_shown(const struct sb_session *session);
-/* Return: a time (CLOCK_MONOTONIC) before which no sample is that a later drain can return; samples
- * in spans that are open are held, and so are pages whose process has ended. UINT64_MAX: none is
- * held. */
+/* Return: a time (CLOCK_MONOTONIC) before which no held sample is that a later drain can return, so
+ * that after a drain no more than what is older is forgotten (sb_symbolizer_forget()). Held are
+ * samples in spans that are open, and pages whose process has ended. UINT64_MAX: none is held. */
 uint64_t sb_session_held_since_ns(const struct sb_session *session);
 /*
  * Make the BPF side ship evicted stacks and labels again when they are next seen, and drop samples
@@ -187,12 +191,10 @@ void sb_session_free(struct sb_session *session);
 struct sb_session_stats {
 	int err; /* 0; or a negative errno: `stat` could not be read */
 	uint64_t stat[SB_STAT_MAX];
-	uint64_t nr_lost; /* of the view: lost samples of all causes */
-	uint64_t
-		nr_skipped_recursion; /* of the view: samples skipped by the kernel inside another BPF program */
+	uint64_t nr_lost;	       /* of the view: lost samples of all causes */
+	uint64_t nr_skipped_recursion; /* of the view: by the kernel, in another BPF program */
 	uint64_t nr_sideband_records, nr_sideband_lost;
-	uint64_t nr_sideband_skipped,
-		nr_skipping; /* skipped records, and their processes: they map too often, see churn.h */
+	uint64_t nr_sideband_skipped, nr_skipping; /* skipped records, their processes: churn.h */
 	char skipping[SB_SKIPPING_BYTES];
 	uint64_t nr_no_fd;	  /* new files that were not opened for lack of descriptors */
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */

@@ -35,20 +35,22 @@ struct sb_sideband {
  * reader also looks by itself. */
 #define SB_SIDEBAND_WAKE_BYTES 256
 
-/* Fill in the attributes of the event whose ring carries these records; @attr is overwritten. */
+/* Fill in the attributes of the event whose ring carries these records, for
+ * sb_perf_open_telling_lost(); @attr is overwritten. */
 void sb_sideband_attr(struct perf_event_attr *attr);
 
 /*
  * Decode a record of the ring. @record: header.size bytes in one piece, so one that wraps around
- * the end of the ring was copied before. Return: 1 with *ret set, whose strings are valid as long
- * as the record; 0 when the record is of no interest (threads, names that change without an exec,
- * other types); -EBADMSG when its sizes do not fit together. Without 1, *ret is undefined.
+ * the end of the ring was copied before. Return: 1 with *ret set, zeros where the kind has nothing
+ * (map.fd is -1), whose strings are valid as long as the record; 0 when the record is of no
+ * interest (threads, names that change without an exec, other types); -EBADMSG when its sizes do
+ * not fit together. Without 1, *ret is undefined.
  */
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret);
 
 /* Return: whether it is a PERF_RECORD_MMAP2 that is long enough for its fixed fields and sample ID;
- * then its process and time (CLOCK_MONOTONIC) are set, otherwise they are untouched. Its path is not
- * checked. */
+ * then its process and time (CLOCK_MONOTONIC) are set, otherwise they are untouched. Its path is
+ * not checked. */
 bool sb_sideband_is_mmap(const struct perf_event_header *record, uint32_t *ret_tgid,
 			 uint64_t *ret_time_ns);
 

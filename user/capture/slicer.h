@@ -5,7 +5,11 @@
  * for the time from the end of the one before to its own end, and its samples weigh as much more.
  * The distance does not depend on what a slice will see, so that sums are unbiased, but for the
  * time after the last slice, which sb_slicer_stats() says. It is a function of readings, without
- * clock and kernel. Not thread-safe. No pointer may be NULL.
+ * clock and kernel: all times are by one clock of the caller, and all readings are sums that only
+ * grow. Not thread-safe. No pointer may be NULL, and none is kept. Nothing is to be released.
+ *
+ * Order: init() -> prepare(), attach, begin() -> at the end of the slice stays(): if true, begin()
+ * again, else detach, gap(), wait, and prepare().
  */
 #ifndef SB_CAPTURE_SLICER_H
 #define SB_CAPTURE_SLICER_H
@@ -37,9 +41,9 @@ struct sb_slicer_stats {
 	double busy;	      /* CPUs that probes took during slices */
 };
 
-/* Return: the part of the run for which probes were attached, at most 1, since the last slice may be
- * cut off by the end of the run; 0: there was no slice. @wall_ns: the duration of the run, which may
- * have gone on for long after its last slice. */
+/* Return: the part of the run for which probes were attached, at most 1, since the last slice may
+ * be cut off by the end of the run; 0: there was no slice. @wall_ns: the duration of the run, which
+ * may have gone on for long after its last slice. */
 static inline double sb_slicer_attached(const struct sb_slicer_stats *stats, uint64_t wall_ns)
 {
 	const uint64_t ns = wall_ns > stats->covered_ns ? wall_ns : stats->covered_ns;
@@ -63,7 +67,6 @@ struct sb_slicer {
 	struct sb_slicer_stats stats;
 };
 
-/* Sums that only grow. */
 struct sb_slicer_reading {
 	uint64_t now_ns;
 	uint64_t hits;	  /* events that came to probes */
@@ -72,23 +75,21 @@ struct sb_slicer_reading {
 	uint64_t nr_full; /* calls for which there was no room */
 };
 
-/* Start. @allowed: CPUs that slices may cost on average, above 0. @seed: any number. @now: the
- * beginning of the run. */
+/* Start; what was in @slicer is overwritten. @allowed: CPUs that slices may cost on average, above
+ * 0. @seed: any number. @now: the beginning of the run. */
 void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,
 		    const struct sb_slicer_reading *now);
 
-/*
- * Before probes are attached, note in @slicer what was spent until @now, so that attaching is part
- * of the slice's cost.
- */
+/* Before probes are attached, note in @slicer what was spent until @now, so that attaching is part
+ * of the slice's cost. */
 void sb_slicer_prepare(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
-/* Begin a slice at @now_ns, when probes are attached. Return: when it ends, by the same clock.
- * *@ret_weight: of a sample, in units of 1 / 2^SB_SLICE_SHIFT (bpf/abi/sb_abi.h). */
+/* Begin a slice at @now_ns, when probes are attached. Return: when it ends. *@ret_weight: of a
+ * sample, in units of 1 / 2^SB_SLICE_SHIFT (bpf/abi/sb_abi.h). */
 uint64_t sb_slicer_begin(struct sb_slicer *slicer, uint64_t now_ns, uint64_t *ret_weight);
 
 /* The slice has ended, and nothing is detached yet. Return: whether the probes can stay, because
- * all the time costs no more than is allowed: then begin the next slice at once. */
+ * all the time costs no more than is allowed. */
 bool sb_slicer_stays(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
 /* The probes are detached, at @now. Return: the time to wait before sb_slicer_prepare(), in ns. */

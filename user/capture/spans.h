@@ -4,6 +4,8 @@
  * known yet whether they are slow are held, from one drain to the next. How the BPF side tells
  * what became of a span is in bpf/core/span.bpf.c.
  *
+ * Order: load -> new() -> judge() after each drain, with end() before the last one -> free().
+ *
  * Thread: the session's; for the two functions at the end, which only read figures, any. Internal
  * to capture, but for the figures. No pointer may be NULL unless a contract says so.
  */
@@ -33,22 +35,20 @@ struct sb_spans_stats {
 	uint64_t nr[SB_SPAN_BUCKETS]; /* that ended, by duration */
 };
 
-/* Make it, after load. @skel is borrowed until sb_spans_free(), with which the caller ends
- * *ret_spans.
+/* Make it. @skel is borrowed until sb_spans_free(), with which the caller ends *ret_spans.
  * @slower_than_ns: samples of spans that do not last as long are dropped; 0: all count, and there
- * 	are only figures. Call sb_spans_judge() after each drain, and sb_spans_end() before the last
- * 	one. Return: 0; -ENOMEM: *ret_spans is untouched. */
+ * are only figures. Return: 0; -ENOMEM: *ret_spans is untouched. */
 int sb_spans_new(struct sampler_bpf *skel, uint64_t slower_than_ns, struct sb_spans **ret_spans);
 /* Free it with the counts that are held. Accepts NULL. */
 void sb_spans_free(struct sb_spans *spans);
 
 /*
  * Replace the counts of a batch, which were just read from the BPF side, by those that count: those
- * of slow spans, held ones included. Those of open spans are held, and those of other spans are
- * dropped. The new counts belong to @spans and are valid until the next call. When all count, the
- * batch is left as it is.
- * Return: 0; -ENOMEM; or a negative errno of reading the BPF side's maps: counts may be missing
- * from the batch then, and from those that were held.
+ * of slow spans, held ones included, and those of no span. Those of open spans are held, and those
+ * of other spans are dropped. The new counts belong to @spans and are valid until the next call.
+ * When all count (slower_than_ns 0), the batch is left as it is.
+ * Return: 0; -ENOMEM; or a negative errno of reading the BPF side's maps: the batch is changed all
+ * the same, and counts may be missing from it and from those that are held.
  */
 int sb_spans_judge(struct sb_spans *spans, struct sb_batch *batch);
 /* Note which threads are in their spans at the end of the run; once, while the programs are still
@@ -57,8 +57,8 @@ int sb_spans_judge(struct sb_spans *spans, struct sb_batch *batch);
  * run is not taken to be over then. */
 int sb_spans_end(struct sb_spans *spans);
 
-/* Append the IDs of the stacks that held counts reference; some are zero, or there twice. Return:
- * 0; -ENOMEM, and some may be missing. */
+/* Append to @ids the IDs of the stacks that held counts reference; some are zero, or there twice.
+ * Return: 0; -ENOMEM, and some may be missing. */
 int sb_spans_pending(const struct sb_spans *spans, sb_vec_stack_id *ids);
 /* Return: the time of the oldest sample that is held (CLOCK_MONOTONIC); UINT64_MAX: there is
  * none. */

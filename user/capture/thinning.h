@@ -14,6 +14,10 @@
  *
  * One thread. No privilege is needed once the timers are open. No pointer may be NULL unless a
  * comment says so.
+ *
+ * Order: sb_view.prepare() -> sb_thinning_init() -> load -> add timers and rations ->
+ * sb_thinning_start() -> sb_thinning_tick() about once a second -> sb_thinning_release(). Timers
+ * can be added and forgotten from load on.
  */
 #ifndef SB_CAPTURE_THINNING_H
 #define SB_CAPTURE_THINNING_H
@@ -68,11 +72,10 @@ struct sb_thinning_stats {
 };
 
 /* Initialize @thinning, which may be uninitialized, with all views at step 0, the rate that was
- * asked for. @opts is copied, its pointers are borrowed until sb_thinning_release(), as is @skel.
- * Call it after sb_view.prepare(); after load, add timers and rations, then start. */
+ * asked for. @opts is copied; its pointers and @skel are borrowed until sb_thinning_release(). */
 void sb_thinning_init(struct sb_thinning *thinning, const struct sb_thinning_opts *opts,
 		      struct sampler_bpf *skel);
-/* Free memory; timers and rations stay their owners'. */
+/* Free memory; timers and rations stay their owners', and timers keep their rate. */
 void sb_thinning_release(struct sb_thinning *thinning);
 
 /* Add the timer of a CPU, opened at freq_hz, and set it to the step in force; @fd stays with the
@@ -89,17 +92,16 @@ void sb_thinning_forget_timers(struct sb_thinning *thinning);
  * @bpf_ns: time in BPF programs so far, in ns, summed over all CPUs. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
-/* Add a ration (base/ration.h), borrowed until sb_thinning_release(), before sb_thinning_start():
- * it limits work which does not depend on the number of samples, and which the governor may order
- * to be done less often. At most four, which the caller ensures. */
+/* Add a ration (base/ration.h), borrowed until sb_thinning_release(): it limits work which does not
+ * depend on the number of samples, and which the governor may order to be done less often. At most
+ * four, which the caller ensures. */
 void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *ration);
 
-/* End a window of the governor, and set the step of each view; call it about once a second after
- * sb_thinning_start(). @bpf_ns: time in BPF programs so far, in ns, summed over all CPUs. @means:
- * for each view, in the order of opts.views, the mean weight of its samples so far, in the BPF
- * side's unit; 0 when there was no sample yet; not kept. That of a view that is throttled is not
- * looked at. NULL: the window has not come to its end, and ends only if it is a burst
- * (governor.h). */
+/* End a window of the governor, and set the step of each view and the thrift of each ration.
+ * @bpf_ns: time in BPF programs so far, in ns, summed over all CPUs. @means: for each view, in the
+ * order of opts.views, the mean weight of its samples so far, in the BPF side's unit; 0 when there
+ * was no sample yet; not kept. That of a view that is throttled is not looked at. NULL: the window
+ * has not come to its end, and ends only if it is a burst (governor.h). */
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means);
 
 /* Get the figures so far of the view with index @view in opts.views, which is not checked. What the

@@ -16,7 +16,7 @@ int sb_thread_start(const char *name, void *(*run)(void *arg), void *arg, pthrea
 void sb_cond_init(pthread_cond_t *cond);
 
 /* Raise the priority of the calling thread, if that is allowed: samples wait for what it makes. If
- * not, nothing happens. */
+ * not, nothing happens. Call it before sb_privileges_thread(), which drops CAP_SYS_NICE. */
 void sb_thread_hurry(void);
 
 #endif

@@ -50,8 +50,8 @@ struct sb_unwinder_stats {
  * @pool_bytes_max: rounded up to parts, at least one; 0: the default
  * @parser: compiles the tables; borrowed until sb_unwinder_free(); NULL: the unwinder's thread does
  *
- * Return: 0; -ENOMEM; or a negative errno of making the memory or the thread; *ret_unwinder is
- * untouched then.
+ * Return: 0, and the caller ends *ret_unwinder with sb_unwinder_free(); -ENOMEM; or a negative
+ * errno of making the memory or the thread; *ret_unwinder is untouched then.
  */
 int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 		    struct sb_unwinder **ret_unwinder);
@@ -102,18 +102,18 @@ struct sb_sideband;
 void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *event);
 
 /* Let the thread read the mappings of @tgid and build its tables at once, because it is about to be
- * sampled. Does not wait for it: see sb_unwinder_settle(). Without memory, nothing happens: the BPF
- * side asks when it needs it. */
+ * sampled. Does not wait for it. What fails, also for lack of memory, is tried again when the BPF
+ * side asks. */
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);
 /* Serve requests about @tgid before all others, from now on; there is one such process, which
  * another call replaces (0: none). */
 void sb_unwinder_first(struct sb_unwinder *unwinder, uint32_t tgid);
 /* Let the thread build the table of a file at once, because @tgid is about to map it. @fd: closed
- * by the unwinder, in any case; -1: the vDSO. Does not wait for it. Without memory, nothing
- * happens: the BPF side asks when it needs it. */
+ * by the unwinder, in any case; -1: the vDSO. Does not wait for it. What fails, also for lack of
+ * memory, is tried again when the BPF side asks. */
 void sb_unwinder_expect_file(struct sb_unwinder *unwinder, int fd, uint32_t tgid);
 /* Wait until all is done that sb_unwinder_expect() and sb_unwinder_expect_file() have asked for,
- * but no longer than @until (CLOCK_MONOTONIC). */
+ * or has failed, but no longer than @until (CLOCK_MONOTONIC). */
 struct timespec;
 void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *until);
 
@@ -122,7 +122,7 @@ void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *unt
  * @unwinder. */
 struct sb_ration *sb_unwinder_ration(struct sb_unwinder *unwinder);
 
-/* Get the figures of the last time that the thread had served all requests. */
+/* Get the figures of when the thread had served its requests last; nr_touched is of now. */
 void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats);
 
 #endif

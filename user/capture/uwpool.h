@@ -6,6 +6,9 @@
  * the kernel, which takes microseconds, may still read them. A sixteenth is reserved for lists.
  * Does not know BPF. One thread, but it may be another one after each call. No pointer may be NULL
  * unless a comment says so.
+ *
+ * Order: sb_uwpool_alloc(), fill the words, tell the walker of them; tell it that they are gone,
+ * and only then sb_uwpool_release(). Places need not be released before sb_uwpool_free().
  */
 #ifndef SB_CAPTURE_UWPOOL_H
 #define SB_CAPTURE_UWPOOL_H
@@ -35,7 +38,7 @@ struct sb_uwpool_opts {
 uint32_t sb_uwpool_nr_parts(uint64_t bytes_max);
 
 /* Make an empty pool; only addresses are reserved. @opts is copied. The caller ends *ret_pool with
- * sb_uwpool_free(); it is untouched on error. Return: 0 or -ENOMEM. */
+ * sb_uwpool_free(). Return: 0; -ENOMEM: *ret_pool is untouched. */
 int sb_uwpool_new(const struct sb_uwpool_opts *opts, struct sb_uwpool **ret_pool);
 /* Unmap all parts, and free. Accepts NULL. */
 void sb_uwpool_free(struct sb_uwpool *pool);

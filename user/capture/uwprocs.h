@@ -7,6 +7,10 @@
  * after an exec is never used. Does not know BPF. One thread, on which the functions in the
  * options are called, too; these must not call functions of @procs. No pointer may be NULL unless a
  * comment says so. An event @need is only used during the call.
+ *
+ * Order: sb_uwprocs_new(); then sb_uwprocs_need() and sb_uwprocs_need_bin() for each request,
+ * sb_uwprocs_reread() when mappings changed, and sb_uwprocs_forget() when a program has ended;
+ * sb_uwprocs_free(), before the tables and the pool are freed.
  */
 #ifndef SB_CAPTURE_UWPROCS_H
 #define SB_CAPTURE_UWPROCS_H
@@ -48,30 +52,30 @@ struct sb_uwprocs_opts {
  * sb_uwprocs_free(); it is untouched on error. Return: 0 or -ENOMEM. */
 int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_procs);
 /* Free @procs and all lists, without calling unpublish(), and give back the references to address
- * spaces. The words of the lists in the pool, and the bins, are not given back: the pool and the
- * tables are to be freed next. Accepts NULL. */
+ * spaces, but not the words of the lists in the pool, nor the bins. Accepts NULL. */
 void sb_uwprocs_free(struct sb_uwprocs *procs);
 
 /*
  * Serve a request for a process (need->tgid, start_ns, exec_id; start_ns 0: that which has the tgid
  * now): read its mappings and publish them. Files are opened through the process; tables are not
- * built. Return: 0; -EAGAIN when it was read just now: call sb_uwprocs_reread(); -ESRCH when there
- * is no such process; -ENOMEM; or another negative errno, of reading /proc or of opts.publish(),
- * when nothing was published. An older list is unpublished if the mappings cannot be read, except
- * for -ENOMEM.
+ * built. Return: 0; -EAGAIN when it was read just now, so call sb_uwprocs_reread(), or when the
+ * pool has no room for the list; -ESRCH when there is no such process; -ENOMEM; or another negative
+ * errno, of reading /proc or of opts.publish(). On error nothing was published; an older list is
+ * unpublished if the mappings cannot be read, except for -ENOMEM.
  */
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 /*
  * Serve a request for the table of file need->bin (its number, uwtables.h), which need->tgid maps.
  * The list of the process need not be published, and the bin need not be held. It may take seconds.
- * Return: 0 when a table, or that there is none, is published; -EAGAIN when the pool has no room
- * for two seconds; -ESRCH when the process does not map the file any more, or another file has its
- * name; -ENOMEM, -EMFILE, -ENFILE; or what reading /proc returned. After an error there is nothing
- * to do: the BPF side asks again with the next sample that needs the table.
+ * Return: 0 when a table, or that there is none, is published, and for a number that was never
+ * given out; -EAGAIN when the pool has no room for two seconds; -ESRCH when the process does not
+ * map the file any more, or another file has its name; -ENOMEM, -EMFILE, -ENFILE; or what reading
+ * /proc returned. After an error there is nothing to do: the BPF side asks again.
  */
 int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
-/* Find the number of the file (bin) that is mapped at @addr by the published list of @tgid. Return:
- * whether there is one; anonymous memory is none. If not, *ret_bin means nothing. */
+/* Find the number of the file (bin) that is mapped at @addr by the published list of @tgid, which
+ * holds the bin until it is replaced or unpublished. Return: whether there is one; anonymous memory
+ * is none. If not, *ret_bin means nothing. */
 bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
 		       uint32_t *ret_bin);
 /*
@@ -91,8 +95,8 @@ void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid);
  * now_ns()), so that it shows all changes up to @time_ns. */
 bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t time_ns);
 
-/* Return: whether the list of this address space is published, and all its files are known to have
- * no interpreter. */
+/* Return: whether the list of this address space (need->tgid, start_ns, exec_id) is published, and
+ * all its files are known to have no interpreter. */
 bool sb_uwprocs_is_plain(const struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 
 /* Build all missing tables of the files of a process whose list is published; does nothing if none

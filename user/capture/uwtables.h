@@ -13,6 +13,10 @@
  * without holder stays, for the next process, until its number or its words are needed. Offsets are
  * in bytes. Does not know BPF. One thread. No pointer may be NULL unless a comment says so. A
  * number of a bin is one that was given out, unless a contract says so; it is not checked.
+ *
+ * Order, for each mapping: sb_uwtables_find(), and if that finds nothing sb_uwtables_add(); when
+ * the table is needed and sb_uwtables_is_absent(), sb_uwtables_build(); in the end
+ * sb_uwtables_drop(). Before sb_uwtables_free(), bins need not be dropped.
  */
 #ifndef SB_CAPTURE_UWTABLES_H
 #define SB_CAPTURE_UWTABLES_H
@@ -38,10 +42,7 @@ struct sb_uwtables_opts {
 /* Make it empty; @opts is copied. The caller ends *ret_tables with sb_uwtables_free(); it is
  * untouched on error. Return: 0 or -ENOMEM. */
 int sb_uwtables_new(const struct sb_uwtables_opts *opts, struct sb_uwtables **ret_tables);
-/*
- * Free @tables. What they wrote into the pool and into the map opts.bins is not erased. Accepts
- * NULL.
- */
+/* Free @tables. What they wrote into the pool and into opts.bins is not erased. Accepts NULL. */
 void sb_uwtables_free(struct sb_uwtables *tables);
 
 /* Where a mapping lies in the address space of its ELF file. */
