@@ -6,8 +6,8 @@
  * the allocators, the rows of allocators.def. Each place gets the expressions that weigh it and
  * match its pairs.
  *
- * Thread: any, one at a time for each struct sb_probes. Pointers are not NULL; only @reason may be,
- * and then no reason is kept.
+ * Thread: any, one at a time for each struct sb_probes. Pointers are not NULL unless a comment says
+ * so.
  */
 #ifndef SB_EVENTS_ALLOCATOR_H
 #define SB_EVENTS_ALLOCATOR_H
@@ -34,7 +34,6 @@ enum sb_alloc_layer {
 	SB_ALLOC_LAYER_MAX,
 };
 
-/* Zero-initialize it. */
 struct sb_alloc_ask {
 	enum sb_alloc_layer layer; /* one of the kernel's: files and processes are not looked at */
 	const uint32_t *tgids;	   /* processes whose files are looked at */
@@ -75,22 +74,23 @@ struct sb_alloc_found {
 	 * source is producers. */
 	uint32_t own_heaps, lumps;
 	char stripped_go[SB_EVENT_FILE_BYTES]; /* a Go program without symbols; "": there is none */
-	size_t nr_files_skipped; /* not looked at, because there were more than SB_ALLOC_FILES_MAX */
+	size_t nr_files_skipped; /* not looked at: they were beyond SB_ALLOC_FILES_MAX */
 };
 
 /**
  * sb_alloc_find() - add the places at which memory is allocated, and given back
  * @probes: an empty list, in which tgid and is_of_tgid_only may be set; on error it may have a part
  *	of the places. In any case the caller ends it by sb_probes_release()
- * @ask: borrowed during the call
- * @ret: overwritten, also on error
- * @reason: why not, a sentence
+ * @ask: zeroed, but for what is asked; borrowed during the call
+ * @ret: overwritten, also on error; owns no memory
+ * @reason: why not, a sentence; zeroed before
  *
  * The expressions are compiled, too, so the view can attach next; sb_probes_compile() is not
- * called.
+ * called. Files that cannot be read are skipped, and so are processes, if there are several.
  *
- * Return: 0, also with SB_ALLOC_NOTHING; -ESRCH: a process has ended; -EINVAL: too many places;
- * -ENOMEM; or another negative errno of reading /proc or a file. All with @reason.
+ * Return: 0, also with SB_ALLOC_NOTHING; -ESRCH: the only process has ended; -EINVAL: too many
+ * places; -ENOMEM; or another negative errno of reading /proc/PID/maps of the only process, or of
+ * finding tracepoints, as of sb_probes_add(). All with @reason, but -ENOMEM may be without.
  */
 int sb_alloc_find(struct sb_probes *probes, const struct sb_alloc_ask *ask,
 		  struct sb_alloc_found *ret, struct sb_reason *reason);

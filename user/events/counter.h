@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Counters of the kernel and of the hardware, as perf_event_open(2) takes them: those that "trace"
- * traces, and those that trigger the samples of "oncpu" (--event). Thread: any. Pointers are not
- * NULL; only @reason may be, and then no reason is kept. There is nothing to free.
+ * traces, and those that trigger the samples of "oncpu" (--event). Order: sb_counter_find();
+ * sb_counter_set_attr() and perf_event_open(2), and if that fails sb_counter_explain(). Thread:
+ * any. Pointers are not NULL; only @reason may be, and then no reason is kept. There is nothing to
+ * free.
  */
 #ifndef SB_EVENTS_COUNTER_H
 #define SB_EVENTS_COUNTER_H
@@ -30,7 +32,8 @@ extern const struct sb_counter sb_counter_clock;
  * @ret_counter: undefined on error
  * @reason: why not, a sentence
  *
- * Whether this machine has it is found out when it is opened, but a PMU is looked up in sysfs.
+ * Whether this machine has it is found out when it is opened, but a PMU is looked up in sysfs. If
+ * no period is spelled, it has none (0).
  *
  * Return: 0; -EINVAL: misspelled, or no counter; -ENOENT: no such PMU, or term of a PMU. Both with
  * @reason.

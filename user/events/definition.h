@@ -12,8 +12,9 @@
  * The last line defines spans: `--kinds oncpu:slow` records samples in them alone.
  *
  * Words are separated by blanks; '...' and "..." hold blanks together; # begins a comment. The file
- * decides what a privileged process attaches to, so nobody else may be able to write it. Thread:
- * any. Pointers are not NULL; only @reason may be, and then no reason is kept.
+ * decides what a privileged process attaches to, so nobody else may be able to write it. Order: a
+ * list begins zeroed; sb_definitions_read() once; sb_definitions_find(); sb_definitions_release().
+ * Thread: any. Pointers are not NULL; only @reason may be, and then no reason is kept.
  */
 #ifndef SB_EVENTS_DEFINITION_H
 #define SB_EVENTS_DEFINITION_H
@@ -49,7 +50,6 @@ struct sb_definition {
 	unsigned int line;	 /* from 1 */
 };
 
-/* Zeroed, it is an empty list. */
 struct sb_definitions {
 	SB_VEC(struct sb_definition) at;
 	char *text;
@@ -59,7 +59,7 @@ struct sb_definitions {
  * sb_definitions_parse() - parse the text of a file
  * @text: allocated by malloc(), ends in NUL; the list takes it over, also on error, and cuts it up
  * @path: for messages; not kept
- * @list: empty; on error it has a part of the definitions. In any case the caller releases it
+ * @list: empty; on error it has the definitions before that line. The caller always releases it
  * @reason: why not, a sentence with path and line
  *
  * Return: 0; -EINVAL with @reason; -ENOMEM.
@@ -68,7 +68,7 @@ int sb_definitions_parse(char *text, const char *path, struct sb_definitions *li
 			 struct sb_reason *reason);
 
 /* Read and parse the file @path. @list: empty; on error it may have a part of the definitions; the
- * caller releases it in any case. Return: 0; -EINVAL: a line is wrong, or the file has a NUL byte;
+ * caller always releases it. Return: 0; -EINVAL: a line is wrong, or the file has a NUL byte;
  * -EPERM: it is no regular file, or others than root and this user own it or can write it; -EFBIG:
  * it is longer than SB_DEFINITIONS_BYTES_MAX; -ENOMEM; or another negative errno of reading it.
  * @reason is set for each of these, except where parsing runs out of memory. */
@@ -80,7 +80,7 @@ int sb_definitions_read(const char *path, struct sb_definitions *list, struct sb
 const struct sb_definition *sb_definitions_find(const struct sb_definitions *list, const char *name,
 						const char *path, struct sb_reason *reason);
 
-/* Free the list with all strings, also after an error and of a zeroed one; it is empty then. */
+/* Free the list with all strings, also after an error; it is empty then. */
 void sb_definitions_release(struct sb_definitions *list);
 
 #endif

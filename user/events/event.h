@@ -3,7 +3,8 @@
  * Events as users spell them. perf, bcc and bpftrace each have names for tracepoints, functions,
  * USDT probes and counters; sb_event_parse() takes all of them (the table is in
  * stackbpf-trace(8)) and looks at nothing but the text. What a spelling means on this machine is
- * found out by sb_probes_add() (probe.h). Pointers are not NULL unless it says so. Thread: any.
+ * found out by sb_probes_add() (probe.h), which calls it, and of a counter by sb_counter_find().
+ * Pointers are not NULL unless it says so. Thread: any.
  */
 #ifndef SB_EVENTS_EVENT_H
 #define SB_EVENTS_EVENT_H

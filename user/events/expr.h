@@ -17,8 +17,8 @@
  *	operators	all of C that assign nothing, with C's precedence: - ! ~ * / % + - << >>
  *			< <= > >= == != & ^ | && || ?: and parentheses
  *
- * Thread: any. Pointers are not NULL; only @reason may be, and then no reason is kept. There is
- * nothing to free.
+ * Thread: any. Pointers are not NULL; only @reason may be, and then no reason is kept. A compiled
+ * program holds no pointers; there is nothing to free.
  *
  * Rules where C leaves a choice, or where this is not C:
  * - All arithmetic has 64 bits and wraps around. Fields with fewer bits are extended by their own
@@ -88,13 +88,12 @@ extern const struct sb_expr_field sb_expr_thread_fields[SB_EXPR_THREAD_FIELDS];
  * sb_expr_compile() - compile an expression
  * @text: of the user; may be any string; "" is an error
  * @scope: borrowed during the call
- * @ret_expr: receives the compiled program, which holds no pointers. `kind` is the type of its
- *	result. `values` and `needs_comm` name what the caller has to put into struct sb_expr_run
- *	before the program is evaluated. Untouched on error
+ * @ret_expr: receives the compiled program. `kind` is the type of its result. `values` and
+ *	`needs_comm` name what has to be in struct sb_expr_run when the program is evaluated.
+ *	Untouched on error
  * @reason: on failure a sentence that begins with the column in bytes, from 1: "column 6: there is
- *	no 'lem'; did you mean 'len'?"; NULL is allowed
+ *	no 'lem'; did you mean 'len'?"
  *
- * Thread: any.
  * Return: 0; -EINVAL: @text is no expression, uses a name that the scope does not have, has
  * operands of wrong types, or exceeds a bound.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Internal to expr.c: the text of an expression as tokens. Thread: any, one at a time for each
- * lexer. There is nothing to free. Pointers are not NULL unless it says so. The functions that look
- * at lexer->token come after sb_lex_next(). */
+ * lexer. A lexer begins zeroed, but for `text` and `reason`, with sb_lex_next(); functions that
+ * look at lexer->token come after that. There is nothing to free; to go back, keep a copy of the
+ * lexer. Pointers are not NULL unless it says so. */
 #ifndef SB_EVENTS_EXPR_LEX_H
 #define SB_EVENTS_EXPR_LEX_H
 
@@ -25,7 +26,6 @@ struct sb_token {
 	char string[SB_EXPR_STRING_MAX + 1];
 };
 
-/* Zero-initialize it, but for `text` and `reason`, and call sb_lex_next(). */
 struct sb_lexer {
 	const char *text;	  /* of at most SB_EXPR_TEXT_MAX bytes, ends in NUL; borrowed */
 	size_t at;		  /* offset of the byte behind `token` */
@@ -43,7 +43,8 @@ int sb_lex_next(struct sb_lexer *lexer);
 /* Return: whether lexer->token is this sign or this name; numbers and strings are neither. */
 bool sb_lex_is(const struct sb_lexer *lexer, const char *text);
 
-/* Set the reason: "column @column: ", and @fmt as for printf(). Return: -EINVAL. */
+/* Set the reason, if there is none yet: "column @column: ", in bytes from 1, and @fmt as for
+ * printf(). Return: -EINVAL. */
 int sb_lex_fail(struct sb_lexer *lexer, size_t column, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

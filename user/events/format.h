@@ -2,9 +2,10 @@
 /*
  * Descriptions of the arguments of events, as fields that expressions can name (expr.h): of a
  * tracepoint's record as tracefs has it in the file "format", and of a USDT probe as its note has
- * it. Both are text from elsewhere and may be any string. All functions append to @fields, which
- * the caller owns and ends by sb_vec_release(); after -ENOMEM it has a part of them. Pointers are
- * not NULL. Thread: any, one at a time for each @fields.
+ * it. Both are text from elsewhere and may be any string. Functions append to @fields, which begins
+ * zeroed or has fields already, and which the caller ends by sb_vec_release(); after -ENOMEM it has
+ * a part of them. Names are constants unless it says so. Pointers are not NULL. Thread: any, one at
+ * a time for each @fields.
  */
 #ifndef SB_EVENTS_FORMAT_H
 #define SB_EVENTS_FORMAT_H
@@ -36,8 +37,8 @@ int sb_format_parse(char *text, bool has_strings, sb_vec_expr_field *fields);
  * sb_format_describe() - append the fields of a tracepoint's record for people to read
  * @text: the file "format", which ends in NUL; it is cut up
  *
- * They are separated by commas, as they are declared: "const char * filename, int flags". A comma
- * comes first if @str was not empty.
+ * They are appended to @str, separated by commas, as they are declared: "const char * filename, int
+ * flags". A comma comes first if @str was not empty.
  *
  * Return: 0; -ENOMEM, and a part of them may have been appended.
  */
@@ -50,20 +51,20 @@ int sb_format_describe(char *text, struct sb_str *str);
  *	the BPF side finds them
  *
  * One that cannot be read (a floating-point number, a symbol) is SB_EXPR_OTHER. Arguments beyond
- * SB_TRACE_ARGS_MAX are left out. Names are constants.
+ * SB_TRACE_ARGS_MAX are left out.
  *
  * Return: 0; -ENOMEM.
  */
 int sb_usdt_parse(const char *text, struct sb_trace_arg *args, sb_vec_expr_field *fields);
 
 /* Append the arguments of a function at its beginning, arg0 to arg5, or with @is_return its retval,
- * which are registers in a BPF program's context. @args: in which registers the arguments are; none
- * is appended for SB_ARGS_ON_STACK. Names are constants. Return: 0; -ENOMEM. */
+ * which are registers in a BPF program's context. @args: in which registers the arguments are;
+ * nothing is appended for SB_ARGS_ON_STACK. Return: 0; -ENOMEM. */
 int sb_function_fields(bool is_return, enum sb_probe_args args, sb_vec_expr_field *fields);
 
 /* Append arg0 to arg5, retval and elapsed of a call, which are in struct sb_call_context. A Go
- * function has its arguments in other registers than C, so it gets no arg0 to arg5. Names are
- * constants. Return: 0; -ENOMEM. */
+ * function has its arguments in other registers than C, so it gets no arg0 to arg5. Return: 0;
+ * -ENOMEM. */
 int sb_call_fields(bool is_of_go, sb_vec_expr_field *fields);
 
 #endif

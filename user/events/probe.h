@@ -44,8 +44,8 @@ struct sb_probe_file {
 
 enum sb_probe_args {
 	SB_ARGS_OF_C,
-	SB_ARGS_OF_GO, /* since Go 1.17: in registers, but in others than those of C */
-	SB_ARGS_ON_STACK, /* Go before 1.17, and Go's functions in assembly: no arg0 to arg5, no retval */
+	SB_ARGS_OF_GO,	  /* since Go 1.17: in registers, but in others than those of C */
+	SB_ARGS_ON_STACK, /* Go before 1.17, Go's assembly functions: no arg0 to arg5, no retval */
 };
 
 /* One place. Which members mean something depends on the kind. */
@@ -87,7 +87,6 @@ struct sb_probe {
 		arg[SB_TRACE_ARGS_MAX]; /* USDT, if there are expressions: where args are */
 };
 
-/* Zeroed, with @tgid set, it is an empty list. */
 struct sb_probes {
 	/* In: libraries are looked up in what this process maps. 0: as the dynamic linker does. */
 	uint32_t tgid;
@@ -173,11 +172,11 @@ void sb_probes_release(struct sb_probes *probes);
  * @fn: gets @arg, a spelling that sb_probes_add() takes, and more about the event or NULL, valid
  *	during the call; a negative return value ends the list and is returned
  *
- * Without a colon, presets come first.
+ * Without a colon, presets come first. No list is made, so nothing is to be released.
  *
- * Return: 0, also if a glob matches none; what @fn returned; -ENOENT, too, if there is no such file
- * or event without a glob; or another errno as of sb_probes_add(). All with @reason, but what @fn
- * returned.
+ * Return: 0, also if a pattern without a colon matches none; what @fn returned; -ENOENT: there is
+ * no such file, or a pattern with a colon matches none; or another errno as of sb_probes_add(). All
+ * with @reason, which means nothing if @fn ended the list.
  */
 int sb_probes_list(const char *pattern, uint32_t tgid,
 		   int (*fn)(void *arg, const char *event, const char *detail), void *arg,

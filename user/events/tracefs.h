@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The kernel's list of tracepoints, "events/CATEGORY/NAME" of tracefs. Where tracefs is mounted
  * nowhere, it is mounted for us alone, without a place in the file system, until the descriptor is
- * closed. Thread: any. Pointers are not NULL, and nothing is kept. */
+ * closed. Order: sb_tracefs_open(), which gives @events_fd of the others, which do not close it;
+ * close(2). Thread: any. Pointers are not NULL, and nothing is kept. */
 #ifndef SB_EVENTS_TRACEFS_H
 #define SB_EVENTS_TRACEFS_H
 
@@ -10,7 +11,7 @@
 
 /* Open the directory "events". Return: the descriptor, which the caller closes; -EACCES or -EPERM
  * without privilege; -ENODEV when the kernel has no tracefs; or another negative errno of mounting
- * or opening it. The descriptor is @events_fd of the functions below, which do not close it. */
+ * or opening it. */
 int sb_tracefs_open(void);
 
 /*
