@@ -9,8 +9,8 @@
 /* Generated. */
 #include "sampler.skel.h"
 
-/* After a map was changed in what it says about process @tgid: programs look it up anew. Any thread
- * may call it. */
+/* To be called after a map was changed in what it says about process @tgid, in a loaded object:
+ * programs look it up anew. Any thread may call it. */
 static inline void sb_skel_changed(struct sampler_bpf *skel, uint32_t tgid)
 {
 	__atomic_fetch_add(&skel->bss->proc_changes[tgid % SB_PROC_CHANGES], 1, __ATOMIC_SEQ_CST);

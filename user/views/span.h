@@ -4,8 +4,10 @@
  * They run beside those of the views. The user half of bpf/core/span.bpf.c; what samples in spans
  * are worth is decided in capture/spans.h.
  *
+ * Order: sb_span_prepare(), the load, sb_span_attach() before the programs of the views are
+ * attached.
  * Thread: the session's. Pointers are not NULL, and none is kept. "A negative errno" is -ENOMEM or
- * of libbpf; after it the BPF object is only to be destroyed.
+ * of libbpf or bpf(2); after it the BPF object is only to be destroyed, with all links.
  */
 #ifndef SB_VIEWS_SPAN_H
 #define SB_VIEWS_SPAN_H

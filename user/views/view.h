@@ -4,11 +4,18 @@
  * the views of a run and calls the functions of struct sb_view; each view is a constant of this
  * type. What the view is called and what its weights mean is the other half, struct sb_view_kind.
  *
- * Thread: functions that take a skel (struct sampler_bpf, the BPF object), and sb_view.check(), are
- * called by the session's thread; all others by any. Pointers are not NULL unless it says so. After
- * an error of a function that takes a skel and returns an int, some programs or settings may be
- * changed: the caller destroys the object. "Weight in the BPF side's unit" is what the programs
- * count: nanoseconds, bytes, events; divided by the divisor it is in the view's unit.
+ * Order: sb_views_add() and check() for each view; sb_views_open(), prepare() of each view, the
+ * load; the programs that prepare() switched on are attached, with sb_view_attach() or by attach(),
+ * and the timer; begin(); while the run goes on pending() at each drain and thin(); settle() at a
+ * snapshot and at the end; expected() and report(); sb_view_destroy_link() for each link, and last
+ * sampler_bpf__destroy().
+ *
+ * Thread: functions that take a skel (struct sampler_bpf, the BPF object), check(), and
+ * sb_views_open(), which also changes what sb_view_has_tracepoint() knows, are called by the
+ * session's thread; all others by any. Pointers are not NULL unless it says so. After an error of a
+ * function that takes a skel and returns an int, some programs or settings may be changed: the
+ * caller destroys the object. "Weight in the BPF side's unit" is what the programs count:
+ * nanoseconds, bytes, events; divided by the divisor it is in the view's unit.
  *
  * To add one: bpf/views/NAME.bpf.c (programs NAME_*, all SEC("?...")), user/views/NAME.c which
  * defines sb_view_NAME, and a row in user/kinds/views.def. See docs/adding-a-view.md. The views
@@ -116,8 +123,7 @@ enum sb_state_place {
 /* The row of the view @name (an identifier), as a constant expression. */
 #define SB_VIEW_KIND(name) &sb_view_kinds[SB_VIEW_KIND_##name]
 
-/* A view. Functions that take @skel run on the session's thread. They may be NULL where it is
- * said. */
+/* A view. Functions may be NULL where it is said. */
 struct sb_view {
 	const struct sb_view_kind *kind; /* its row: names, unit, options */
 	uint32_t slots; /* bits 1 << enum sb_scratch_slot: of its programs that take user stacks */
@@ -131,11 +137,12 @@ struct sb_view {
 	const struct sb_view *by_pages;
 	bool counts_ended; /* with follows_pages: what a process held at its end is in the counts */
 	bool is_of_all_threads; /* each thread is in a sample at any time, so 'snap' can use it */
-	uint64_t
-		losses; /* bits 1 << enum sb_stat: counters of lost samples that only this view has */
+	/* Bits 1 << enum sb_stat: counters of lost samples that only this view has. */
+	uint64_t losses;
 	const char *prefix; /* that the names of its programs begin with */
 	enum sb_state_place state_place;
-	bool is_of_wakers; /* an interrupt's stack stands for itself, not for the thread it interrupted */
+	/* An interrupt's stack stands for itself, not for the thread that it interrupted. */
+	bool is_of_wakers;
 	bool has_idle; /* waits for work are told from waits for locks: resolve/waits.h */
 	/* Globs for names of kernel frames that are not part of the sample: of the first few from
 	 * the leaf on, the one nearest to the root that matches is cut off, with all behind it.
@@ -159,8 +166,9 @@ struct sb_view {
 	struct bpf_program *(*timer)(struct sampler_bpf *skel);
 	/*
 	 * Get the program that takes the samples, and the map of programs at whose index 0 another
-	 * one replaces it at once, while timers run it. Before timers are attached, the caller puts the
-	 * program itself there. Only after prepare() with is_replaceable. NULL: it cannot be replaced.
+	 * one replaces it at once, while timers run it. Before timers are attached, the caller puts
+	 * the program itself there. Only after prepare() with is_replaceable. NULL: it cannot be
+	 * replaced.
 	 */
 	struct bpf_program *(*replaceable)(struct sampler_bpf *skel, struct bpf_map **ret_place);
 	/*
@@ -234,19 +242,20 @@ struct sb_views {
 	size_t nr;
 };
 
-/* Add @view, borrowed as long as @views is used, to @views, which is zeroed or has some, if it can
- * run beside the others: they share neither a scratch slot nor the setting that throttles them, and
- * are at most SB_VIEWS_MAX. Return: whether it was added; if not, nothing changes. */
+/* Add @view, borrowed as long as @views is used, to @views, which is zeroed before the first, if it
+ * can run beside the others: they share neither a scratch slot nor the setting that throttles them,
+ * and are at most SB_VIEWS_MAX. Its check() is called later. Return: whether it was added; if not,
+ * nothing changes. */
 bool sb_views_add(struct sb_views *views, const struct sb_view *view);
 
 /*
  * Open the smallest BPF object that has the programs of @views, all switched off. The caller owns
  * it and frees it with sampler_bpf__destroy(). Programs and maps that the object lacks are NULL.
- * @ret_types_fd: the caller's, to be closed when the object has been loaded; libbpf reads the types
- *	of the kernel from it. -1: it finds them itself, or there was an error
+ * @ret_types_fd: overwritten; the caller's, to be closed when the object has been loaded; libbpf
+ *	reads the types of the kernel from it. -1: it finds them itself, or there was an error
  *
  * Next are prepare() of each view and the load. Return: the object; NULL, and errno says why, such
- * as ENOMEM.
+ * as ENOMEM: nothing is to be freed.
  */
 struct sampler_bpf *sb_views_open(const struct sb_views *views, int *ret_types_fd);
 
@@ -258,36 +267,37 @@ enum bpf_attach_type;
  * Return: 0: it works; or the negative errno by which the kernel refused. */
 int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type);
 
-/* Run a loaded BPF iterator once, and append all that it writes to @bytes. Return: 0; -ENOMEM; or a
- * negative errno of attaching the iterator or reading from it; what it wrote before stays
- * appended. */
+/* Run a loaded BPF iterator once, and append all that it writes to @bytes; it can be run again.
+ * Return: 0; -ENOMEM; or a negative errno of attaching the iterator or reading from it; what it
+ * wrote before, which may end inside a record, stays appended. */
 int sb_iter_run(const struct bpf_program *iter, struct sb_str *bytes);
 
 /* Return: what is missing from a run's results when the kernel refuses to load the program named
  * @program, as a clause for a message, a constant; NULL when no run is possible without it. */
 const char *sb_view_lacks_without(const char *program);
-/* Switch off @program, and the programs that depend on it, in an object of sb_views_open() that is
- * not loaded. When the kernel has refused to load an object, and sb_view_lacks_without() does not
- * return NULL, that is destroyed and another one opened, prepared, and told to do without each
- * program that was refused so far. Return: 0; -ENOENT when no run is possible without the program,
- * or it is not known, and nothing is switched off; or the negative errno of libbpf, when the object
- * was loaded already. */
+/* Switch off @program, and the programs that depend on it, after prepare(), in an object that is
+ * not loaded. When the kernel has refused to load an object because of a program, and
+ * sb_view_lacks_without() returns what the run lacks, the object is destroyed and another one
+ * opened, prepared, and told to do without each program that was refused so far. Return: 0; -ENOENT
+ * when no run is possible without the program, or it is not known, and nothing is switched off; or
+ * the negative errno of libbpf, when the object was loaded already. */
 int sb_view_do_without(struct sampler_bpf *skel, const char *program);
 
-/* Return: whether a sample of the view is an allocation that is still held, as in heap and leak when they
- * trace calls, and not a page. Such samples exist only when the run ends. */
+/* Return: whether a sample of the view is an allocation that is still held, as in heap and leak
+ * when they trace calls, and not a page. Such samples exist only when the run ends. */
 static inline bool sb_view_is_of_held(const struct sb_view *view)
 {
 	return view->kind->options & SB_VIEW_HELD && !view->follows_pages;
 }
 
-/* In attach_types.c: attach a loaded program as bpf_program__attach() does. Return: its link, which
- * the caller owns and ends with bpf_link__destroy(); NULL, with errno. */
+/* In attach_types.c: attach a loaded program to what its section names, as bpf_program__attach()
+ * does. Return: its link, which the caller owns, and passes to sb_view_keep_link() or ends with
+ * bpf_link__destroy(); NULL, with errno. */
 struct bpf_link *sb_view_attach(const struct bpf_program *prog);
 
 /* Append @link, as an attach function of libbpf returned it, to @links, which owns it then. NULL
- * stands for a failed attach, whose error is in errno. Return: 0; -ENOMEM, and @link is destroyed;
- * or -errno for NULL. */
+ * stands for a failed attach, whose error is still in errno. Return: 0; -ENOMEM, and @link is
+ * destroyed; or -errno for NULL. */
 int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link);
 /* Append a link by its descriptor, as bpf(2) returned it, to @links, which owns it then. Return: 0;
  * or -ENOMEM, and @fd is closed. */
@@ -298,12 +308,13 @@ int sb_view_link_fd(const struct sb_link *link);
  * is not to be used any more. */
 void sb_view_destroy_link(struct sb_link *link);
 
-/* Return: whether BPF programs can attach to this tracepoint (tp_btf), by its name without a category;
- * false also when the kernel's types cannot be read. If the BPF object that was opened last has a
- * program for the tracepoint, the answer is already known. Otherwise the call takes 15 ms, because all
- * types of the kernel are read. */
+/* Return: whether BPF programs can attach to this tracepoint (tp_btf), by its name without a
+ * category; false also when the kernel's types cannot be read. If the BPF object that was opened
+ * last has a program for the tracepoint, the answer is already known. Otherwise the call takes 15
+ * ms, because all types of the kernel are read. Thread: any, but not during sb_views_open(). */
 bool sb_view_has_tracepoint(const char *name);
-/* Return: whether programs can attach to the tracepoints of single system calls. */
+/* Return: whether programs can attach to the tracepoints of single system calls: the caller may
+ * read their IDs in tracefs. */
 bool sb_view_has_calls(void);
 
 /* Return: the view named @name, which is not NULL, a constant; NULL if there is none. */

@@ -5,7 +5,10 @@
  * a struct sb_attaching; any for the others. Pointers are not NULL unless it says so. "A negative
  * errno" is -ENOMEM, or what libbpf or bpf(2) returned; after it the caller destroys the BPF
  * object, with all links. What is for prepare() is called after the BPF object was opened and
- * before it is loaded; what is for attach(), after it was loaded.
+ * before it is loaded; what is for attach(), after it was loaded. "Implements" a function of struct
+ * sb_view: view.h says when the session calls it. To "switch on" a program is to let libbpf load
+ * it. Links that were appended belong to the list, also after an error. @opts and @probes are
+ * borrowed until the run's results are written. A @reason is set unless it has one already.
  */
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
@@ -28,30 +31,30 @@ extern const struct sb_view sb_view_heap_by_pages, sb_view_leak_by_pages;
 /* Values of the setting sched_waker in bpf/views/sb_sched.bpf.h. */
 enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 
-/* Let libbpf load these programs, none of which is NULL. For sb_view.prepare(), before the object
- * is loaded: programs are loaded only if they are switched on. Return: 0; -EINVAL if the object is
- * loaded already, and some may be switched on. */
+/* For sb_view.prepare(): switch on these programs, none of which is NULL. Return: 0; -EINVAL if the
+ * object is loaded already, and nothing has changed. */
 int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 
 /*
  * Implements sb_view.thin() (view.h) for views that drop events by chance (sb_thin() of
- * bpf/core/thin.bpf.c): samples get the weight @mean * 2^@step, and an event is one with the
- * probability that fits. @opts: not used. @mean: in the BPF side's unit; not 0. The product must
- * fit in 64 bits.
+ * bpf/core/thin.bpf.c), after the load, as often as wanted: from now on samples get the weight
+ * @mean * 2^@step, and an event is one with the probability that fits. @opts: not used. @mean: in
+ * the BPF side's unit; not 0. The product must fit in 64 bits.
  * Return: that weight, in the same unit; 0 for step 0, which takes every event.
  */
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 			     uint32_t step, uint64_t mean);
 
-/* pending.c: helpers for sb_view.pending(). Both append to @ids and return 0; -ENOMEM, and a part
- * may have been appended; or the negative errno of reading, and then nothing is appended. */
+/* pending.c: helpers for sb_view.pending(). */
+
 /* Run the loaded iterator @iter over tasks, which writes struct sb_stack_id and nothing else, and
  * append these to @ids. Return: 0; -ENOMEM, or a negative errno of running the iterator, and then
  * nothing is appended. */
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
 /* Append the three stack IDs, zeros among them, of each entry of a hash map whose values begin with
  * a struct sb_sample_key. Entries may be added and removed meanwhile; those may be missing. Return:
- * 0; -ENOMEM, or a negative errno of bpf(2), and then some may be missing. */
+ * 0; -ENOMEM, and a part may have been appended; or a negative errno of bpf(2), and then nothing is
+ * appended. */
 int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids);
 
 /* sched.c: what the views of waits share; the user half of bpf/views/sched.bpf.c. */
@@ -72,11 +75,11 @@ int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 /* Implement begin(), settle() and pending() of struct sb_view (views/view.h), for views prepared by
  * sb_sched_prepare(); settle() only after sb_sched_prepare_whole(). The first two return a program
- * of @skel, which is an iterator over tasks; never NULL. The session calls them when the object was
- * loaded. It runs that of begin() when all is attached, for waits that began before the run, and
- * that of settle() before a snapshot and at the end, for waits that are not over. pending() appends
- * the IDs of stacks of waits that are not over; it returns 0, or -ENOMEM or a negative errno of
- * running an iterator, and then nothing is appended. */
+ * of @skel, which is an iterator over tasks; never NULL. The session runs that of begin() when all
+ * is attached, for waits that began before the run, and that of settle() before a snapshot and at
+ * the end, for waits that are not over. pending() appends the IDs of stacks of waits that are not
+ * over; it returns 0, or -ENOMEM or a negative errno of running an iterator, and then nothing is
+ * appended. */
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
 int sb_sched_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
@@ -103,17 +106,17 @@ bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opt
 
 /* io_uring.c: I/O that programs request through io_uring. They do for it what the functions of
  * struct sb_view with these names do: prepare(), first, switches on programs and writes settings;
- * attach() appends links to @links, which owns them, on failure too; attaches() returns whether
- * attach() attaches @prog; op_name() returns the name of an operation of io_uring by
- * sb_sample_key.op, a constant, or NULL. The first two return 0, also on a kernel that lacks
- * something; or a negative errno, attach() with @reason. */
+ * attach() appends links to @links; attaches() returns whether attach() attaches @prog; op_name()
+ * returns the name of an operation of io_uring by sb_sample_key.op, a constant, or NULL. The first
+ * two return 0, also on a kernel that lacks something, which sb_io_uring_missing() tells; or a
+ * negative errno, attach() with @reason. */
 int sb_io_uring_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason);
 bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
 const char *sb_io_uring_op_name(uint32_t op);
 
 /* Return: NULL when requests of io_uring are seen in this run; or why not, a part of a sentence, a
- * constant. After prepare(). */
+ * constant. After attach(). */
 const char *sb_io_uring_missing(const struct sampler_bpf *skel);
 
 /* io_kernel.c: reads and writes of kernel threads, in the layer "syscall"; for sb_view.prepare():
@@ -122,7 +125,7 @@ const char *sb_io_uring_missing(const struct sampler_bpf *skel);
 int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
 /* Return: NULL when I/O of kernel threads is seen in this run; or why not, a part of a sentence, a
- * constant. After prepare(). */
+ * constant. After prepare(), for the layer "syscall": for others the reason is not true. */
 const char *sb_io_kernel_missing(const struct sampler_bpf *skel);
 
 /* probes.c: attaching programs to the places of events, for sb_view.attach(). */
@@ -138,11 +141,11 @@ struct sb_probe_hook {
 	int cpu;
 };
 
-/* Attach a program to one event of the kernel; @probe and @hook are not kept. The link is appended
- * to @links, which owns it.
+/* Attach a loaded program to one event of the kernel; @probe and @hook are not kept. The link is
+ * appended to @links.
  * Return: 0; -EOPNOTSUPP if this kernel has no such probes; -SB_ENOTSUPP if it cannot replace the
  * instruction; or another negative errno of perf_event_open(2), libbpf or memory. On error nothing
- * is attached. */
+ * is attached, the object can be used further, and sb_probe_explain() finds words for it. */
 int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *hook,
 		    sb_vec_link *links);
 
@@ -177,9 +180,11 @@ struct sb_attaching {
 	/* In and out: by index of the place. A function that a glob matched, and that the kernel
 	 * cannot hook, is left out, and so is one that another sb_attach() left out before. */
 	bool is_left_out[SB_PROBES_MAX];
-	int why;       /* out: the error by which one of them was left out last; 0 */
-	bool is_again; /* in: all was attached before, and those of a file are left out at any error */
-	size_t nr_told; /* of them; sb_attach_tell()'s own */
+	int why; /* out: the error by which one of them was left out last; 0 */
+	/* In: it was attached before, and detached. At any error but -ESRCH, those that were to be
+	 * attached together are left out. */
+	bool is_again;
+	size_t nr_told; /* of those left out; sb_attach_tell()'s own */
 };
 
 /* Between open and load: switch on the programs of the places, and choose how each is attached, by
@@ -187,15 +192,15 @@ struct sb_attaching {
  * a negative errno. */
 int sb_attach_prepare(const struct sb_attaching *job);
 
-/* Attach the programs of @job, for which sb_attach_prepare() was called; sb_attach_tell() follows.
- * Links are appended to @links, which owns them, on failure too. Places that are left out, see
+/* Attach the programs of @job, for which sb_attach_prepare() was called before the load;
+ * sb_attach_tell() follows. Links are appended to @links. Places that are left out, see
  * job->is_left_out, are no error. Return: 0; or a negative errno with @reason; with job->is_again
  * only -ESRCH: the process has ended, and the BPF object can stay. */
 int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *reason);
 
-/* Warn of functions that sb_attach() left out since the last call; after it has succeeded. Return:
- * 0; or if all are left out a negative errno with @reason, and without a warning; with
- * job->is_again -ENODATA with a warning. */
+/* After sb_attach() has succeeded: warn of functions that it left out since the last call. Return:
+ * 0, also if none was left out since; or if all places are left out a negative errno with @reason,
+ * and without a warning; with job->is_again -ENODATA with a warning. */
 int sb_attach_tell(struct sb_attaching *job, struct sb_reason *reason);
 
 /* probes.c, for attach.c and probe_multi.c. */
@@ -223,18 +228,18 @@ int sb_probe_multi_prepare(struct bpf_program *program, enum sb_probe_kind kind)
  * can be attached by them only. */
 bool sb_probe_multi_is_on(const struct bpf_program *program);
 /* Attach to the @nr places of job->probes with the indexes @idx, at least one, which are functions
- * of the kernel, or of the same file; all are hooked at the beginning, or all at the return. The
- * link is appended to @links, which owns it.
- * Return: 0; or a negative errno, and none is hooked. */
+ * of the kernel, or of the same file; all are hooked at the beginning, or all at the return. Their
+ * program is loaded, and sb_probe_multi_is_on() of it. The link is appended to @links.
+ * Return: 0; or a negative errno, and none is hooked: it may be tried again with fewer places. */
 int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, size_t nr,
 			  sb_vec_link *links);
 
 /* trace.c: members of sb_view.prepare, attach and attaches that the view "alloc" shares: a stack at
- * each place of opts->probes, which live until the run's results are written. prepare() returns 0
- * or a negative errno. attach() and attaches() go by the options of the last prepare(), not by
- * @opts. attach() appends links to @links, which owns them, on failure too, and returns 0, or a
- * negative errno with @reason; when it is called again -ENODATA without: no place is left that can
- * be attached. attaches() returns whether attach() attaches @prog. */
+ * each place of opts->probes. prepare(), first, returns 0 or a negative errno. attach() goes by the
+ * options of the last prepare(), not by @opts; it appends links to @links, and returns 0, or a
+ * negative errno with @reason; when it is called again, after its links were destroyed, also
+ * -ENODATA without: no place is left that can be attached. attaches() returns whether attach()
+ * attaches @prog. */
 int sb_trace_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_trace_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		    struct sb_reason *reason);
@@ -252,26 +257,30 @@ const char *sb_places_op_name(const struct sb_probes *probes, uint32_t op);
 /* For sb_view.unit_of(). Return: whether samples weigh what --weight says. @probes: may be NULL. */
 bool sb_places_have_weight(const struct sb_probes *probes);
 
-/* For sb_view.prepare(): make room in the BPF maps for @probes. Return: 0 or a negative errno. */
+/* For sb_view.prepare(): make room in the BPF maps for @probes, which sb_places_write() fills after
+ * the load. Return: 0 or a negative errno. */
 int sb_places_make_room(struct sampler_bpf *skel, const struct sb_probes *probes);
 
-/* For sb_view.prepare(): make room in the BPF maps for @probes, and switch on the programs that are
- * needed. Return: 0 or a negative errno. */
+/* For sb_view.prepare(): make room in the BPF maps for @probes, and switch on those of @programs
+ * that its places need, one for the kind of each. Next, after the load, is sb_places_attach().
+ * Return: 0 or a negative errno. */
 int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 		      const struct sb_programs *programs);
 
 /* After sb_places_write(), which would undo it: say to the BPF side, by its map of places, that
  * another program, which is attached now, takes the stacks at the place @idx (SB_EVENT_LATER), so
- * that the first one leaves them to it. Return: 0 or a negative errno. */
+ * that the first one leaves them to it. Return: 0; or a negative errno of bpf(2): the first one
+ * still takes them. */
 int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
 			 uint32_t idx);
 
 /* later.c: have latency_later take the stacks where pairs begin at tracepoints. For
  * sb_view.prepare(). Return: 0 or a negative errno. */
 int sb_later_prepare(struct sampler_bpf *skel, const struct sb_probes *probes);
-/* For sb_view.attach(), after latency_tracepoint was attached to the places, so that it is called
- * first. If the kernel refuses a place, latency_tracepoint goes on to take the stacks there, and
- * more ends may be lost, which is counted. Return: 0; or a negative errno with @reason. */
+/* For sb_view.attach(), after sb_places_write(), and after latency_tracepoint was attached to the
+ * places, so that it is called first. If the kernel refuses a place, latency_tracepoint goes on to
+ * take the stacks there, and more ends may be lost, which is counted. Return: 0; or a negative
+ * errno with @reason. */
 int sb_later_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
 		    sb_vec_link *links, struct sb_reason *reason);
 
@@ -280,8 +289,9 @@ int sb_later_attach(const struct sampler_bpf *skel, const struct sb_probes *prob
 int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *probes,
 		    struct sb_reason *reason);
 
-/* For sb_view.attach(): sb_places_write(), sb_attach() and sb_attach_tell(). Return: 0; or their
- * negative errno with @reason; of sb_attach_tell() with job->is_again without. */
+/* For sb_view.attach(), after sb_places_prepare() and the load: sb_places_write(), sb_attach() and
+ * sb_attach_tell(). Return: 0; or their negative errno with @reason; of sb_attach_tell() with
+ * job->is_again without. */
 int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, sb_vec_link *links,
 		     struct sb_reason *reason);
 
@@ -290,15 +300,15 @@ int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, s
 
 /*
  * Implement the functions of struct sb_view (view.h) that have their names. Those that return int
- * return 0 or a negative errno, attach() with @reason, check() -EINVAL with *ret_why, a constant
- * sentence, if opts->probes has no places. prepare() comes first; attach() appends links to @links,
- * which owns them, on failure too; attaches() tells whether attach() attaches @prog; nests()
- * returns whether no sample is lost where the kernel skips @prog because it runs already; settle()
- * returns a program of @skel, never NULL; pending() appends the IDs of stacks that open pairs have,
- * as sb_pending_of_map() does; cannot_thin() returns NULL unless opts->fallback is set; thin()
- * returns SB_ALLOC_OBJECT * 2^@step, 0 for step 0; unit_of() returns the unit of objects, a
- * constant, with *ret_divisor, if opts->is_of_objects is set, else NULL, and *ret_divisor is
- * untouched.
+ * return 0 or a negative errno, attach() with @reason (but see sb_attach_tell() when it is called
+ * again), check() -EINVAL with *ret_why, a constant sentence, if opts->probes has no places.
+ * check() and prepare() come first; attach() appends links to @links; attaches() tells whether
+ * attach() attaches @prog; nests() returns whether no sample is lost where the kernel skips @prog
+ * because it runs already; settle() returns a program of @skel, never NULL; pending() appends the
+ * IDs of stacks that open pairs have, a part of them if it returns -ENOMEM; cannot_thin() returns
+ * NULL unless opts->fallback is set, and then a constant; thin() returns SB_ALLOC_OBJECT * 2^@step,
+ * 0 for step 0, whatever @mean is; unit_of() returns the unit of objects, a constant, with
+ * *ret_divisor, if opts->is_of_objects is set, else NULL, and *ret_divisor is untouched.
  */
 int sb_held_check(const struct sb_view_opts *opts, const char **ret_why);
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
@@ -314,8 +324,8 @@ uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 const char *sb_held_unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor);
 bool sb_held_is_sliced(const struct sampler_bpf *skel);
 /* Return: whether the programs at opts->probes, one of which is @prog, can be attached in slices of
- * time: under a limit, at functions of programs, with links for many places. For prepare(), which
- * sets cfg_slices by it. */
+ * time: under a limit, at functions of programs, with links for many places. For prepare(), after
+ * sb_attach_prepare() of @prog: it sets cfg_slices by it, which sb_held_is_sliced() returns. */
 bool sb_held_can_slice(const struct sb_view_opts *opts, const struct bpf_program *prog);
 
 /* Counters of samples that these views lose. */
@@ -361,7 +371,8 @@ const char *sb_io_layer_op_name(uint32_t op);
 struct sb_str;
 struct btf;
 
-/* Types that programs are loaded for: typedefs, one for each tracepoint; functions, one for each iterator. */
+/* Types that programs are loaded for: typedefs, one for each tracepoint; functions, one for each
+ * iterator. */
 #define SB_TRACEPOINT_TYPE "btf_trace_"
 #define SB_ITERATOR_TYPE   "bpf_iter_"
 struct sb_kernel_targets {
@@ -376,10 +387,11 @@ struct sb_kernel_targets {
 /*
  * Append a BTF to @out that has the structs, unions, enumerations and typedefs of the BTF @all
  * (@nr_bytes) which have a name that one in @object has, too. What follows "___" in a name of
- * @object is not part of it. If @object has a struct sb_percpu, make one with an int at the offset of each
- * per-CPU variable of the kernel, where @all tells them. And find the IDs that @targets have in @all; NULL: none. Any thread.
+ * @object is not part of it. If @object has a struct sb_percpu, make one with an int at the offset
+ * of each per-CPU variable of the kernel, where @all tells them. And set the IDs that @targets,
+ * which have names and id 0, have in @all; NULL: none. Nothing is kept. Any thread.
  * Return: 0; -ENOMEM; -EBADMSG: @all is damaged, or has a kind of type that is not known. After an
- * error @out may have a part.
+ * error @out may have a part, and some of @targets an ID.
  */
 int sb_kernel_types(const void *all, size_t nr_bytes, const struct btf *object,
 		    struct sb_kernel_targets *targets, struct sb_str *out);
@@ -399,8 +411,9 @@ int sb_kernel_types_write(int fd, const struct btf *object, struct sb_kernel_tar
  * Return: 0; -ENOMEM: libbpf still looks up some of them.
  */
 int sb_attach_types_take_over(void);
-/* Return: the types for which programs of the open object are loaded, for sb_kernel_types_write(), in a static
- * buffer; another call overwrites it. Those whose ID is 0 at load are looked up by libbpf. */
+/* Return: the types for which programs of the open object are loaded, each with id 0, for
+ * sb_kernel_types_write(), in a static buffer that is used until the load; another call overwrites
+ * it. Those whose ID is 0 at load are looked up by libbpf. Thread: the session's. */
 struct bpf_object;
 struct sb_kernel_targets *sb_attach_types_of(const struct bpf_object *object);
 
