@@ -5,6 +5,9 @@
  * bucket of its stack and size. The linker leaves that out of programs that cannot call
  * runtime.MemProfile; those that import net/http/pprof can.
  *
+ * Order: sb_go_heap_find() for the places; sb_go_heap_look() as often as wanted, on the same
+ * program; sb_go_heap_release().
+ *
  * The memory is that of another process, which runs meanwhile and may be hostile: what is read is
  * bounded and checked. Counts are as of the last garbage collection whose sweep has ended, which is
  * what runtime/pprof writes as well. Thread: any, one at a time for each object. No pointer may be
@@ -53,7 +56,7 @@ struct sb_go_heap_places {
 };
 
 /* Find out by the symbols of its program where a process keeps its heap profile. Return:
- * SB_GO_HEAP_READ, and *ret_places is set; or why it cannot be read, and *ret_places is untouched. */
+ * SB_GO_HEAP_READ, and *ret_places is set; or why it cannot be read, and it is untouched. */
 enum sb_go_heap_state sb_go_heap_find(uint32_t tgid, struct sb_go_heap_places *ret_places);
 
 /* What one stack allocated in objects of one size. */
@@ -67,7 +70,7 @@ struct sb_go_bucket {
 struct sb_go_heap {
 	struct sb_go_heap_places places;
 	uint64_t seed; /* random, so that no program can choose addresses that collide in by_addr */
-	SB_VEC(struct sb_go_bucket) buckets; /* they stay, with their numbers */
+	SB_VEC(struct sb_go_bucket) buckets; /* they stay, with their numbers, until the release */
 	SB_VEC(uint64_t) frames;
 	struct sb_index by_addr; /* of buckets */
 	uint32_t nr_looks;
@@ -89,16 +92,17 @@ struct sb_go_look {
 #define SB_GO_HEAP_CYCLES (3u * (2u << 24))
 
 /*
- * Read the profile. @look: zeroed, or of an earlier call, whose memory is reused; the caller
- * releases look->use. Return: 0; -ELOOP: the list has a loop; -EBADMSG: a bucket is none; -E2BIG:
- * beyond a bound; -ENOMEM; -ESRCH, -EPERM or -EFAULT: memory cannot be read. After an error @look
- * is not to be used; @heap can be.
+ * Read the profile: add new buckets to @heap, and overwrite @look with the use of all. @look:
+ * zeroed, or of an earlier call, whose memory is reused; the caller releases look->use, also after
+ * an error. Return: 0; -ELOOP: the list has a loop; -EBADMSG: a bucket is none; -E2BIG: beyond a
+ * bound; -ENOMEM; -ESRCH, -EPERM or -EFAULT: memory cannot be read. After an error @look is not to
+ * be read, but both can be used for another call.
  */
 int sb_go_heap_look(struct sb_go_heap *heap, const struct sb_memory *memory,
 		    struct sb_go_look *look);
 
 /* Return: the bytes that @nr samples of objects of @size bytes stand for, as runtime/pprof computes
- * them. @rate: of the look. */
+ * them. @rate: of the look; with 0 or 1 they are @nr * @size. */
 double sb_go_heap_bytes(double nr, uint64_t size, uint64_t rate);
 
 #endif

@@ -2,7 +2,9 @@
 /*
  * A file as a process maps it: its symbols, sections, functions and relocations. Runtimes use it to
  * find where an interpreter's variables and code lie. What was looked up is remembered with the
- * file, for the next process that maps it.
+ * file, for the next process that maps it. The image is rt->image, made before attach(); functions
+ * can be called in any order, and again after an error, and nothing that they return is freed by
+ * the caller.
  *
  * Addresses are those of the process unless said otherwise. No pointer may be NULL unless a
  * function says so; arguments are not kept unless it says so; out-parameters are untouched on
@@ -22,7 +24,8 @@
 struct sb_elf;
 struct sb_image;
 
-/* The mappings of a process. Each path is terminated, and lives as long as the list. */
+/* The mappings of a process, made by the caller of attach(). Each path is terminated, and lives as
+ * long as the list. */
 struct sb_process_maps {
 	const struct sb_maps_line *at; /* ascending */
 	size_t nr;
@@ -41,7 +44,8 @@ const char *sb_image_build_id(const struct sb_image *image);
 /*
  * Keep a result about the file for the next process that maps it. There is one for each file: the
  * last one kept, which must be from malloc(), or is NULL, and is owned by the file; the one before
- * is freed by free(), and so is the last one with the file: a result owns no other memory.
+ * is freed by free(), and so is the last one with the file: a result owns no other memory. As it
+ * serves processes with another bias, addresses in it have to be moved.
  * @who: any address that is unique to the caller. sb_image_kept() returns what @who kept last,
  * valid until something else is kept; NULL: nothing, or another one has kept something since.
  */
@@ -94,7 +98,8 @@ size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
 int sb_image_tls_got(struct sb_image *image, const char *name, uint64_t *ret_got);
 /* What the dynamic linker leaves in the GOT for a thread-local variable of the file's own. */
 enum sb_image_tls {
-	SB_IMAGE_TLS_NONE, /* no relocation: it is in the main program, whose block has a fixed place */
+	/* No relocation: it is in the main program, whose block has a fixed place. */
+	SB_IMAGE_TLS_NONE,
 	SB_IMAGE_TLS_OFFSET, /* one word: the offset from the thread pointer */
 	SB_IMAGE_TLS_PAIR,   /* {module number, offset in the module's block} */
 	SB_IMAGE_TLS_DESC,   /* a TLS descriptor: a function and its argument */
@@ -119,10 +124,11 @@ bool sb_threads_are_musl(const struct sb_process_maps *maps);
 struct sb_interp_tsd;
 int sb_threads_tsd(const struct sb_process_maps *maps, struct sb_interp_tsd *ret_tsd);
 /*
- * Read the second word of the TLS descriptor at @got, the argument of its function: the variable's
- * offset from the thread pointer, or, if *ret_is_pair, the address of a pair {module, offset}
- * (glibc: struct tlsdesc_dynamic_arg; musl: the same two words). Return: 0; -EAGAIN: the dynamic
- * linker has not filled the descriptor in, or it cannot be read; both results are untouched then.
+ * Read the second word of the TLS descriptor at @got (of sb_image_tls_access(), SB_IMAGE_TLS_DESC),
+ * the argument of its function: the variable's offset from the thread pointer, or, if *ret_is_pair,
+ * the address of a pair {module, offset} (glibc: struct tlsdesc_dynamic_arg; musl: the same two
+ * words), which the caller reads. Return: 0; -EAGAIN: the dynamic linker has not filled the
+ * descriptor in, or it cannot be read; both results are untouched then.
  */
 struct sb_memory;
 int sb_threads_descriptor(const struct sb_memory *memory, uint64_t got, bool *ret_is_pair,

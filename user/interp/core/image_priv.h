@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The parts of an image: a file that is shared by all processes that map it, and where it is
  * mapped. Internal to user/interp/core. Any thread, which holds the lock of struct sb_interp. No
- * pointer is NULL unless it says so. */
+ * pointer is NULL unless it says so. Order: sb_image_file_new(); for each process a struct
+ * sb_image, the functions of image.h, then sb_image_file_unload(); at the end
+ * sb_image_file_free(). */
 #ifndef SB_INTERP_IMAGE_PRIV_H
 #define SB_INTERP_IMAGE_PRIV_H
 

@@ -27,10 +27,17 @@
  * from one entry of the interpreter by C code to the next; an anchor is a range of machine code,
  * the interpreter's main loop, of which the native stack has one frame for each segment.
  *
+ * Order: sb_interp_new(); for each address space sb_interp_look(), and again when its mappings have
+ * changed, after each of which the caller writes the confs to the BPF maps of the walkers;
+ * sb_interp_fetch() for the frames of each new stack, while the process lives; sb_interp_ended();
+ * sb_interp_name() at any time; at the end sb_interp_free(). Where only the tgid was known at the
+ * look, sb_interp_adopt() follows. struct sb_interp_anchors is filled in by sb_interp_anchors()
+ * before it is asked. After an error all functions can be used as before.
+ *
  * Thread: any, for all functions; one lock protects everything, and is held while a process is
  * read, so a call may wait for as long as that takes. No pointer may be NULL unless a function says
- * so; keys, frames and sets are not kept. An address space that was not looked at is unknown, which
- * is no error unless a function says so.
+ * so; keys, frames and sets are not kept. An address space that was not looked at, or that was
+ * evicted, is unknown, which is no error unless a function says so.
  */
 #ifndef SB_INTERP_INTERP_H
 #define SB_INTERP_INTERP_H
@@ -76,9 +83,9 @@ uint32_t sb_interp_wanted(const struct sb_interp *interp);
  * sb_runtime_kind, of sb_interp_wanted(). Nothing is read. Any thread, does not block. */
 uint32_t sb_interp_guess(const struct sb_interp *interp, const char *program);
 
-/* Return: the runtimes that were found in the process by its last look, bits 1 << enum sb_runtime_kind; those
- * that have not begun, and those that are not walked, included. UINT32_MAX: there may be more than are
- * remembered, or it was not looked at. */
+/* Return: the runtimes that were found in the process by its last look, bits 1 << enum
+ * sb_runtime_kind; those that have not begun, and those that are not walked, included. UINT32_MAX:
+ * there may be more than are remembered, or it was not looked at. */
 uint32_t sb_interp_found_in(struct sb_interp *interp, const struct sb_space_key *space);
 
 /* What the walkers in the kernel have to know of one process. */
@@ -91,23 +98,24 @@ struct sb_interp_confs {
 /**
  * sb_interp_look() - find the runtimes of a process, or look at it again after its mappings changed
  * @space: its address space; or {.tgid} alone, when it is not known yet: see sb_interp_adopt()
- * @ret_confs: always set; on error it has what was found until then, and nothing if the mappings
- *	could not be read
+ * @ret_confs: overwritten, and nothing is to be freed; on error it has what was found until then,
+ *	and nothing if the mappings could not be read
  *
  * It may be called again at any time, also after an error.
  *
  * Return: 0; -EAGAIN when a runtime has not begun yet, or the dynamic linker is not done: call
- * again soon; -ESRCH when the process has ended, even if it is still a zombie; -ENOMEM; -E2BIG when
- * the registry of processes is full; or the errno of reading /proc/PID/maps or memory of the
- * process, such as -EPERM.
+ * again soon; -ESRCH when the process has ended, even if it is still a zombie: sb_interp_ended() is
+ * next; -ENOMEM; -E2BIG when the registry of processes is full; or the errno of reading
+ * /proc/PID/maps or memory of the process, such as -EPERM.
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *space,
 		   struct sb_interp_confs *ret_confs);
 /* Find the runtimes of a process as sb_interp_look() does, but with mappings that another thread
  * has read, if they are kept and it began to read them at @since_ns (CLOCK_MONOTONIC) or later
- * (sb_procfs_code_since()). *ret_confs is always set. Return: 0; -EAGAIN: call again soon; -ESRCH
- * when the process has ended; -ENOMEM; -E2BIG when the registry of processes is full; or another
- * negative errno of reading the process. */
+ * (sb_procfs_code_since()); UINT64_MAX: they are read anew. *ret_confs is overwritten; on error it
+ * has what was found until then. Return: 0; -EAGAIN: call again soon; -ESRCH when the process has
+ * ended; -ENOMEM; -E2BIG when the registry of processes is full; or another negative errno of
+ * reading the process. */
 int sb_interp_look_since(struct sb_interp *interp, const struct sb_space_key *space,
 			 uint64_t since_ns, struct sb_interp_confs *ret_confs);
 /*
@@ -121,16 +129,17 @@ bool sb_interp_seems_plain(const struct sb_interp *interp, const char *path);
  * have no interpreter; false when it is not known, or no longer. Any thread, does not block. */
 struct stat;
 bool sb_interp_is_plain(const struct sb_interp *interp, const struct stat *st);
-/* Note that none of the files a process maps has an interpreter. It counts as looked at. Return: 0;
- * -ENOMEM; -E2BIG when the registry of processes is full; nothing is noted then. */
+/* Note that none of the files a process maps has an interpreter, in place of a look: it counts as
+ * looked at, and sb_interp_runtime_of() returns "native". Return: 0; -ENOMEM; -E2BIG when the
+ * registry of processes is full; nothing is noted then. */
 int sb_interp_note_native(struct sb_interp *interp, const struct sb_space_key *space);
-/* Return: whether the process has been looked at. */
+/* Return: whether the process has been looked at under this key, also if the look then failed. */
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_space_key *space);
 /**
  * sb_interp_adopt() - move what was found in a process to its address space
- * @space: the address space of a process that may have been looked at as {.tgid} when only its
- *	number was known; all that was found in it, with the names that were read, belongs to @space
- *	afterwards
+ * @space: start_ns is not 0; the address space of a process that may have been looked at as {.tgid}
+ *	when only its number was known; all that was found in it, with the names that were read,
+ *	belongs to @space afterwards, or is dropped if @space was known
  *
  * Return: 0 when @space is known now; -ENOENT when neither it nor {.tgid} has been looked at;
  * -ESTALE when {.tgid} was another process, or another program of this one; -ENOMEM; -E2BIG when
@@ -138,17 +147,19 @@ bool sb_interp_knows(struct sb_interp *interp, const struct sb_space_key *space)
  */
 int sb_interp_adopt(struct sb_interp *interp, const struct sb_space_key *space);
 /*
- * Note that a process has ended or called execve(). Its names are kept until the registry evicts
- * the address space. When all names take more than names_bytes_max, those of ended processes are
- * evicted here, least recently used first. Only what sb_interp_each() reports outlives that.
+ * Note that a process has ended or called execve(); one that is not known is ignored. Its names are
+ * kept until the registry evicts the address space. When all names take more than names_bytes_max,
+ * ended processes are evicted here, least recently looked at first. Only what sb_interp_each()
+ * reports outlives that.
  */
 void sb_interp_ended(struct sb_interp *interp, const struct sb_space_key *space);
 
 /**
  * sb_interp_fetch() - read the names of frames that are not known yet, while the process lives
  *
- * A frame that cannot be read is not an error: it is tried again, after growing pauses, when a
- * later call or sb_interp_name() has it. An address space that is not known is ignored.
+ * After a look at the process. A frame that cannot be read is not an error: it is tried again,
+ * after growing pauses, when a later call or sb_interp_name() has it. An address space that is not
+ * known is ignored.
  *
  * Return: 0; -ENOTSUP, once, when many names of a runtime were tried and not one could be read:
  * call sb_interp_look(), which leaves that runtime out; the names of all other @frames were read;
@@ -201,15 +212,18 @@ enum {
  * Append the values of a set's labels to @text: for each key of the options, in their order, the
  * value or nothing, then a NUL. Control characters are replaced. In an address space that is not
  * known all values are nothing.
- * Return: 0 or bits SB_LABELS_*; -ENOMEM, and a part may have been appended.
+ * Return: 0; or SB_LABELS_NEWS: call sb_interp_look(), whose has_labels or labels have changed;
+ * SB_LABELS_AGAIN: a value may be missing, and the set is worth another attempt later; or both;
+ * -ENOMEM, and a part may have been appended.
  */
 int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *space,
 		     const struct sb_interp_label_set *set, struct sb_str *text);
 /*
- * Read the labels of a thread that sleeps and append them as sb_interp_labels() does; nothing is
- * appended for a thread without labels. @thread_pointer: its FS base, or tpidr_el0 on arm64. @regs:
- * its registers, by DWARF number.
- * Return: 0 or bits SB_LABELS_*; -ENOMEM, and a part may have been appended.
+ * Read the labels of a thread that sleeps and append them as sb_interp_labels() does: a value and a
+ * NUL for each key of the options, but nothing for a thread without labels, or that cannot be read.
+ * @thread_pointer: its FS base, or tpidr_el0 on arm64. @regs: its registers, by DWARF number.
+ * Return: 0; or bits of SB_LABELS_NEWS, to look at the process, and SB_LABELS_AGAIN, to try again
+ * later; -ENOMEM, and a part may have been appended.
  */
 int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *space,
 			     uint64_t thread_pointer, const __u64 *regs, struct sb_str *text);
@@ -265,7 +279,8 @@ uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t r
 bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime);
 
 /* Get the unwind rule of the generated code of a runtime in the process, the last one found if
- * there are several. *ret_rule is untouched when no rule is known, so zero it before. */
+ * there are several, for sb_symbolizer_unwind(). *ret_rule is untouched when no rule is known, so
+ * zero it before. */
 struct sb_sym_rule;
 void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *space,
 			 struct sb_sym_rule *ret_rule);
@@ -274,7 +289,8 @@ void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *sp
  * Walk the interpreter stack of a thread that sleeps, from user space, with the kernel's walkers.
  * Only runtimes that are walked by state. @pages: memory of the process is read by it
  * (interp/core/pages.h); its tgid is set here. @walk: the caller sets thread_pointer, pc, sp, regs;
- * the rest is overwritten with the result: nr_frames, frame[], and event.status.
+ * the rest is overwritten with the result: nr_frames, frame[], and event.status (SB_STACK_*). The
+ * process was looked at before; sb_interp_fetch() of the frames is next.
  *
  * A caller that sets pages->is_noting also resets is_short before the walk. If is_short is set
  * afterwards, the result is not to be used, whatever is returned: read the pages with
@@ -291,9 +307,9 @@ int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *
 /*
  * Walk the interpreter stack of a thread that sleeps, for runtimes whose frames lie on the native
  * stack. The caller fills in @hook and calls sb_interp_hook_begin(); if that returns true, then
- * sb_symbolizer_unwind() with @ret_hook, then sb_interp_hook_end() in any case; hook->walk has the
- * frames then. @hook, and what its pointers borrow, must outlive the unwinding. The lock is not
- * held in between.
+ * sb_symbolizer_unwind() with @ret_hook, and after its success sb_interp_hook_end(); hook->walk has
+ * the frames then. Nothing is to be freed. @hook, and what its pointers borrow, must outlive the
+ * unwinding. The lock is not held in between.
  */
 struct sb_sym_hook;
 struct sb_interp_hook {
@@ -311,8 +327,9 @@ struct sb_interp_hook {
 /* Prepare hook->walk, and fill in *ret_hook for sb_symbolizer_unwind(). Return: whether the process
  * has a runtime whose frames lie on the native stack; if not, *ret_hook is untouched. */
 bool sb_interp_hook_begin(struct sb_interp_hook *hook, struct sb_sym_hook *ret_hook);
-/* After the unwinding: append to hook->walk the frames of runtimes that are walked by state, if the
- * native stack had frames of a runtime. Return: whether it had. */
+/* After the unwinding has succeeded: append to hook->walk the frames of runtimes that are walked by
+ * state, if the native stack had frames of a runtime. Return: whether it had; if not, hook->walk
+ * has no frames. */
 bool sb_interp_hook_end(struct sb_interp_hook *hook);
 
 /* A runtime that was found in a process, for doctor and the closing report. Of address spaces that
@@ -343,7 +360,7 @@ struct sb_interp_stats {
 	uint64_t nr_bytes, nr_forgotten; /* bytes of names; processes evicted to make room */
 	uint64_t look_ns, fetch_ns;
 };
-/* Get the figures so far. */
+/* Get the figures so far; *ret_stats is overwritten. */
 void sb_interp_stats(struct sb_interp *interp, struct sb_interp_stats *ret_stats);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* State of struct sb_interp, shared by the files of user/interp/core. Any thread, which holds
- * interp->lock unless a function says otherwise. No pointer is NULL. */
+ * interp->lock unless a function says otherwise. No pointer is NULL. A struct space or found
+ * belongs to the registry's slot, and is valid as long as the lock is held and it is not
+ * dropped. */
 #ifndef SB_INTERP_INTERP_PRIV_H
 #define SB_INTERP_INTERP_PRIV_H
 
@@ -116,10 +118,7 @@ struct sb_interp {
 	struct sb_runtime_text text; /* scratch */
 };
 
-/* The following are called with the lock held, unless they say otherwise. A struct space or found
- * belongs to the registry's slot, and is valid as long as the lock is held. No argument is NULL. */
-
-/* Return: what is known of the address space, valid while the lock is held; or NULL. */
+/* Return: what is known of the address space; or NULL. */
 struct space *sb_interp_find(struct sb_interp *interp, const struct sb_space_key *key);
 /* Return: whether the run reads labels of threads (opts has keys of labels, or a label of spans),
  * or finds out which goroutines they run. */
@@ -128,36 +127,40 @@ static inline bool sb_interp_wants_labels(const struct sb_interp *interp)
 	return interp->opts.nr_labels || interp->opts.span_label || interp->opts.goroutines;
 }
 /* Find what is known of an address space, or make an empty struct for it, which the registry owns.
- * Return: 0 and *ret_space, valid while the lock is held; -ENOMEM; -E2BIG when the registry is
- * full; *ret_space is untouched on error. */
+ * Return: 0; -ENOMEM; -E2BIG when the registry is full; *ret_space is untouched on error. */
 int sb_interp_make_space(struct sb_interp *interp, const struct sb_space_key *key,
 			 struct space **ret_space);
-/* own: register the destructor of the registry's slot SB_SLOT_RUNTIMES, once, before any thread
- * uses the registry. The destructor takes interp->lock, and the registry borrows @interp until
- * free. free: empty the slots of all address spaces and free what was in them, when no other thread
- * uses @interp any more. Both are called without the lock. */
+/* For sb_interp_new(): register the destructor of the registry's slot SB_SLOT_RUNTIMES, once,
+ * before any thread uses the registry; it takes interp->lock. The registry borrows @interp until
+ * sb_interp_free_spaces(), for sb_interp_free(), which empties the slots of all address spaces and
+ * frees what was in them, when no other thread uses @interp any more. Both are called without the
+ * lock. */
 void sb_interp_own_spaces(struct sb_interp *interp);
 void sb_interp_free_spaces(struct sb_interp *interp);
-/* Detach and free the runtime space->found[@i] of a process; the ones behind it move up. */
+/* Detach and free the runtime space->found[@i] of a process; the ones behind it move up. The names
+ * of its frames stay. */
 void sb_interp_drop_found(struct space *space, size_t i);
 /* Free the findings of evicted address spaces; there are none then. */
 void sb_interp_release_past(struct sb_interp *interp);
 /*
  * Find out which runtimes a mapped file has, by its identity if it is known, else from its symbols.
- * Return: 0, and the file or NULL when it has none; -ENOENT when it cannot be opened or remembered;
- * -ENOMEM. *ret_seen is valid until the next call, and NULL on error.
+ * Return: 0, and the file or NULL when it has none, nor labels, nor is of Go; -ENOENT when it
+ * cannot be opened or remembered; -ENOMEM: the next call looks at it again. *ret_seen is valid
+ * until the next call, and NULL on error; the struct sb_image_file in it as long as @interp.
  */
 int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid, const struct sb_maps_line *map,
 			   struct seen_file **ret_seen);
-/* Remember that a file of this path had no runtime: sb_interp_seems_plain(). */
+/* Remember that a file of this path had no runtime, for sb_interp_seems_plain(), until another path
+ * takes its place. Any thread, also without the lock. */
 void sb_interp_note_plain(struct sb_interp *interp, const char *path);
-/* Return: the attached runtime of a process, by enum sb_runtime_kind, valid while the lock is held;
+/* Return: the attached runtime of a process, by enum sb_runtime_kind, the first if it has several;
  * or NULL. */
 struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
 /* Return: whether many names of the runtime were tried and none could be read. It is not walked any
  * more. */
 bool sb_interp_is_unreadable(const struct found *found);
-/* Forget and free all names of an address space; others can be added to it then. */
+/* Free all names of an address space; others can be added to it then. The caller subtracts
+ * space->arena.nr_bytes from stats.nr_bytes before. */
 void sb_interp_release_names(struct space *space);
 
 #endif

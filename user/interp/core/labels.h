@@ -2,7 +2,9 @@
 /*
  * Labels that programs set on their threads (sb_abi_label.h): where a process keeps them, and what
  * its label keys are called. Internal to user/interp/core; called on any thread, with the lock of
- * struct sb_interp held. No pointer is NULL; nothing is kept unless it says so.
+ * struct sb_interp held. No pointer is NULL; nothing is kept unless it says so, and nothing is to
+ * be freed but space->labels. Order: for a file sb_label_place_find(); for a process that maps one
+ * sb_labels_look_begin(), _look_at() and _look_end(), which read the keys.
  */
 #ifndef SB_INTERP_LABELS_H
 #define SB_INTERP_LABELS_H
@@ -33,8 +35,9 @@ struct sb_label_names {
 };
 
 /*
- * Read the table of keys from the process context (OTEP 4719) whose header is at @addr. A context
- * that changes while it is read is read again. Keys beyond the first SB_LABEL_KEYS are left out.
+ * Read the table of keys from the process context (OTEP 4719) whose header is at @addr, the
+ * beginning of a mapping for which sb_label_is_context() is true. A context that changes while it
+ * is read is read again. Keys beyond the first SB_LABEL_KEYS are left out.
  * Return: 0; -EBADMSG when there is none, or it kept changing; -ENOMEM; -EFAULT, -ESRCH or -EPERM:
  * memory cannot be read. *ret_keys is untouched on error.
  */
@@ -59,11 +62,12 @@ struct sb_label_place {
 	bool go_is_map, go_in_register;
 };
 /* Look for the thread-local variable of any kind of labels in a file; if there is none, for that of
- * the goroutine in a program of Go, by sb_label_go_find(), also when it cannot set labels. Return:
- * whether there is one; if not, *@ret_place is untouched. */
+ * the goroutine in a program of Go, also when it cannot set labels. Return: whether there is one;
+ * if not, *@ret_place is untouched. */
 bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_place);
-/* label_go.c: sb_label_place_find() for programs of Go, of release 1.18 or newer. go_labels is 0 when it is not known where labels are; *@ret_place is untouched if false is
- * returned. */
+/* label_go.c: find the thread-local variable of the goroutine in a program of Go 1.18 or newer;
+ * go_labels is 0 when it is not known where labels are. Return: whether there is one; if not,
+ * *@ret_place is untouched. */
 bool sb_label_go_find(struct sb_image *image, struct sb_label_place *ret_place);
 /* The TLS block of the main program lies next to the thread pointer: "ELF Handling For Thread-Local
  * Storage", section 3. @offset: in the block, which is empty in a file without PT_TLS. Return: the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Names of functions and files that LuaJIT and PUC Lua have in common. Used by their describe().
- * Any thread. No pointer is NULL. */
+ * Any thread. No pointer is NULL, and none is kept. */
 #ifndef SB_INTERP_LUA_TEXT_H
 #define SB_INTERP_LUA_TEXT_H
 

@@ -2,9 +2,10 @@
 /*
  * Reading the memory of another process, which is not stopped for it (symbolizer/process/reader.h).
  * For the runtimes, and through interp/core/step.h for the walkers. Any thread; one thread at a
- * time for a struct sb_memory with `recent` or `nr_left`. No pointer is NULL but its members. There
- * is nothing to free. Control characters are replaced by '?'. -ESRCH: the process has ended;
- * -EPERM: we may not read it.
+ * time for a struct sb_memory with `recent` or `nr_left`. No pointer is NULL but its members, which
+ * the caller has set. There is nothing to free, and after an error reading goes on. Control
+ * characters are replaced by '?'. -ESRCH: the process has ended; -EPERM: we may not read it;
+ * -EFAULT: all other failures, also when the process blocks the access, or nr_left is 0.
  */
 #ifndef SB_INTERP_MEMORY_H
 #define SB_INTERP_MEMORY_H
@@ -45,31 +46,30 @@ struct sb_memory {
 	uint64_t *nr_left;
 };
 
-/* Forget the pages in @memory->recent, if there are any, before something that has changed meanwhile is
- * read once more. */
+/* Drop the pages in @memory->recent, if there are any, before something that has changed meanwhile
+ * is read once more. */
 void sb_memory_forget(const struct sb_memory *memory);
 
-/* Read @len bytes. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all other failures,
- * also when the process blocks the access. On error @dst may be partly overwritten. */
+/* Read @len bytes. Return: 0 when all were read; -ESRCH, -EPERM or -EFAULT, and then @dst may be
+ * partly overwritten. */
 int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
-/* Read @len bytes as sb_memory_read() does, but not from what is kept of earlier reads: to find out
- * whether they have changed since. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all
- * other failures, and then @dst may be partly overwritten. */
+/* Read @len bytes, but not from what is kept of earlier reads: to find out whether they have
+ * changed since. Nothing is kept of them. Return: 0 when all were read; -ESRCH, -EPERM or -EFAULT,
+ * and then @dst may be partly overwritten. */
 int sb_memory_read_again(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
 /* Read one number of as many bits as the name of the function says, in this machine's byte order.
- * Return: 0; -ESRCH, -EPERM; -EFAULT for all other failures. On error *ret is 0. */
+ * Return: 0; -ESRCH, -EPERM or -EFAULT, and *ret is 0. */
 int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
 int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
 int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);
 int sb_memory_u8(const struct sb_memory *memory, uint64_t addr, uint8_t *ret);
 /* Append @len bytes, but at most @max of them, to @str, with control characters replaced. On error,
- * what was read before it stays appended. Return: 0; -ENOMEM; -ESRCH, -EPERM; -EFAULT for all other
- * failures. */
+ * what was read before it stays appended. Return: 0; -ENOMEM; -ESRCH, -EPERM or -EFAULT. */
 int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
 		   struct sb_str *str);
 /* Append the bytes up to a NUL, but at most @max, to @str, with control characters replaced;
- * without a NUL in them it is cut, which is no error. Return: 0; -ENOMEM; -ESRCH, -EPERM; -EFAULT
- * for all other failures; what was read before an error stays appended. */
+ * without a NUL in them it is cut, which is no error. Return: 0; -ENOMEM; -ESRCH, -EPERM or
+ * -EFAULT; what was read before an error stays appended. */
 int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str);
 
 #endif

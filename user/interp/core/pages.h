@@ -5,6 +5,10 @@
  * many threads are walked, all walks go on until each lacks a page; these pages are read by one
  * request; and the walks begin anew, until none lacks a page. Used for threads that sleep: what a
  * walk needs does not change meanwhile. One thread at a time. No pointer is NULL.
+ *
+ * Order: set is_noting; then, until sb_pages_fetch() returns false, reset is_short before each
+ * walk, which is done if is_short is still false after it; reset both, and make the walks that are
+ * left; sb_pages_clear() before the next set of walks; sb_pages_release().
  */
 #ifndef SB_INTERP_PAGES_H
 #define SB_INTERP_PAGES_H
@@ -44,8 +48,7 @@ struct sb_pages {
 /* Remove all pages and all that were noted, and reset is_short and ended_tgid; tgid and is_noting
  * stay. */
 void sb_pages_clear(struct sb_pages *pages);
-/* Remove all pages as sb_pages_clear() does, and free the memory of the list; it can be used
- * again. */
+/* Remove all pages and all that were noted, and free the memory; @pages can be used again. */
 void sb_pages_release(struct sb_pages *pages);
 /*
  * Read @len bytes of the process pages->tgid: from pages that are there, or else from the process,

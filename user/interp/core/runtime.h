@@ -5,6 +5,10 @@
  * side, bpf/step/sb_step_<runtime>.h, so that the same code runs in user space. Only
  * user/interp/core calls these functions.
  *
+ * Order: attach(), again after some errors, until it returns 0; then in any order look_again(),
+ * describe_inlined() and describe(), begin(), step() and native(); at the end detach(). The image
+ * and the memory outlive the struct sb_runtime.
+ *
  * All that is read of a process, and every file that it maps, is hostile input: bounds are checked,
  * sizes are capped, loops end. All functions of a row, and those that the folders of the runtimes
  * share by their <runtime>_priv.h, run with the lock of struct sb_interp held, on any thread. No
@@ -161,22 +165,24 @@ struct sb_runtime_ops {
 };
 
 /*
- * For attach(): set rt->why to a copy of @why, the end of a sentence, and the build ID of the file.
- * Return: -ENOTSUP; -ENOMEM. Either is to be returned by attach().
+ * For attach(): overwrite rt->why with a copy of @why, the end of a sentence, and the build ID of
+ * the file. Return: -ENOTSUP; -ENOMEM. Either is to be returned by attach().
  */
 int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
-/* For attach() after a failed self-test: set rt->why, which is the same text for each runtime, and the build
- * ID of the file. Return: -EBADMSG; -ENOMEM. Either is to be returned by attach(). */
+/* For attach() after a failed self-test: overwrite rt->why with a text that is the same for each
+ * runtime, and the build ID of the file. Return: -EBADMSG; -ENOMEM. Either is to be returned by
+ * attach(). */
 int sb_runtime_doubt(struct sb_runtime *rt);
 /* A detach() for an rt->state that is NULL or one block from malloc(): it is freed and set to
  * NULL. */
 void sb_runtime_free_state(struct sb_runtime *rt);
 /*
- * Walk a thread by its state with begin() and step(), as the kernel does; @rt is attached, and has
- * both. @walk: the caller has set conf, thread_pointer, and wants_lines, pc, sp and regs as far as
- * they are known (else 0), and zeroed at[]; frames are appended to those that it has. Pages that
- * the walk reads are cached until it ends. walk->status tells how the walk ended; SB_STACK_DEPTH:
- * after SB_INTERP_STEPS_MAX steps. Return: false when begin() has already ended it.
+ * Walk a thread by its state with begin() and step(), as the kernel does; @rt is attached, or its
+ * conf is filled in for a self-test, and it has both. @walk: the caller has set conf,
+ * thread_pointer, and wants_lines, pc, sp and regs as far as they are known (else 0), and zeroed
+ * at[]; frames are appended to those that it has. Pages that the walk reads are cached until it
+ * ends. walk->status tells how the walk ended; SB_STACK_DEPTH: after SB_INTERP_STEPS_MAX steps.
+ * Return: false when begin() has already ended it.
  */
 bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk);
 

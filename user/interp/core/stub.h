@@ -10,6 +10,9 @@
  *	lea GOT(%rip),%rdi; call __tls_get_addr;	rax = TLS GOT, + 8, load
  *	mov 8(%rax),%rax; ret
  *
+ * Order: sb_stub_follow() calls @fn at each exit; @fn asks sb_stub_callee() where it leads, and
+ * keeps a copy of a value of stub->reg, which sb_stub_value() then computes in the process.
+ *
  * The examples are of x86-64. Any thread; functions that take a struct sb_image need the lock of
  * struct sb_interp, which protects it. No pointer is NULL but @arg, unless it says so; nothing is
  * kept after a call.
@@ -63,7 +66,7 @@ struct sb_stub {
 };
 #define SB_STUB_RESULT 0 /* rax, x0 */
 
-/* Called at each exit. @stub is valid during the call; the functions below may be called with it.
+/* Called at each exit. @stub is valid during the call; the functions of this header may be called.
  * Return: 0 to go on, behind a call or with another branch; anything else ends the walk and becomes
  * its result. */
 typedef int (*sb_stub_fn)(void *arg, const struct sb_stub *stub);
@@ -85,10 +88,10 @@ struct sb_stub_code {
 	size_t len;
 	uint64_t addr; /* where it lies in the process */
 };
-/* Follow the instructions of the function at the beginning of the copy @code, and call @fn, as
- * sb_stub_follow() does. Jumps out of the copy are not followed. @is_tls is called with @arg and
- * tells whether a call goes to __tls_get_addr(); if it is NULL, no call does. Return: the value
- * with which @fn ended the walk; 0 if @fn did not end it. */
+/* Follow the instructions of the function at the beginning of the copy @code, at most 96 in all,
+ * and call @fn at each exit. A jump out of the copy is one, but conditional jumps out of it are
+ * ignored. @is_tls is called with @arg and tells whether a call goes to __tls_get_addr(); if it is
+ * NULL, no call does. Return: the value with which @fn ended the walk; 0 if @fn did not end it. */
 int sb_stub_follow_code(const struct sb_stub_code *code, sb_stub_fn fn, sb_stub_is_tls_fn is_tls,
 			void *arg);
 /* Return: the name of the function that @stub calls through the PLT or the GOT, valid until the

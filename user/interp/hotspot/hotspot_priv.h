@@ -3,9 +3,11 @@
  * HotSpot (OpenJDK). Shared by hotspot.c (attach, frames), hotspot_structs.c (layout),
  * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). Called on any thread, with the
  * lock of struct sb_interp held. No argument is NULL. After an error out-parameters mean nothing,
- * and strings may have a part appended. What sb_memory_read() returned is -EFAULT, -ESRCH or
- * -EPERM. An nmethod is a compiled method; a bci is the index of a bytecode in its method.
- * Functions with @rt need rt->state, but for sb_hotspot_read_layout(), which comes first.
+ * and strings may have a part appended, and a call can be repeated. What sb_memory_read() returned
+ * is -EFAULT, -ESRCH or -EPERM. An nmethod is a compiled method; a bci is the index of a bytecode
+ * in its method. Functions with @rt need rt->state, whose layout sb_hotspot_read_layout() fills in
+ * first. For a compiled frame sb_hotspot_scopes() comes before sb_hotspot_describe_method() of one
+ * of its scopes. A struct sb_runtime_text is empty before.
  */
 #ifndef SB_INTERP_HOTSPOT_PRIV_H
 #define SB_INTERP_HOTSPOT_PRIV_H
@@ -110,22 +112,25 @@ struct sb_hotspot {
 	size_t nr_scopes;
 };
 
-/* Read the layout from the tables that libjvm.so exports. Return: 0; -EAGAIN when they are not
- * initialised yet; -ENOTSUP: it does not export one of them, and the end of a sentence that says so
- * is appended to rt->why, which belongs to @rt; -EBADMSG: a table is not valid; -ENOMEM; or what
- * sb_memory_read() returned. */
+/* Read the layout from the tables that libjvm.so exports; *ret is overwritten, and what this
+ * version does not have is SB_HOTSPOT_NONE. Return: 0; -EAGAIN when they are not initialised yet;
+ * -ENOTSUP: it does not export one of them, and the end of a sentence that says so is appended to
+ * rt->why, which belongs to @rt; -EBADMSG: a table is not valid; -ENOMEM; or what sb_memory_read()
+ * returned. */
 int sb_hotspot_read_layout(struct sb_runtime *rt, struct sb_hotspot_layout *ret);
 
-/* Read the name of a Method ("Class.method") and its file, and the line if @bci is not negative. A
- * missing file or line is no error. Return: 0; -EBADMSG: a name is empty or not in the class's
- * table; -ENOMEM; or what sb_memory_read() returned. @method is the address of the Method. */
+/* Append the name of a Method ("Class.method") and its file to @text, and set the line if @bci is
+ * not negative. A missing file or line is no error. Return: 0; -EBADMSG: a name is empty or not in
+ * the class's table; -ENOMEM; or what sb_memory_read() returned. @method is the address of the
+ * Method. */
 int sb_hotspot_describe_method(struct sb_runtime *rt, uint64_t method, int32_t bci,
 			       struct sb_runtime_text *text);
 /* Look up the line of the bytecode @bci in a copy of a method's compressed line table, @len bytes.
- * @excluded: sb_hotspot_excluded(). Return: the line; 0 when it is not known. */
+ * @excluded: sb_hotspot_excluded(). Return: the line; 0 when it is not known. Any thread. */
 uint32_t sb_hotspot_line(const uint8_t *table, size_t len, uint32_t excluded, uint32_t bci);
 /* Decode one number of the JDK's UNSIGNED5 at bytes[*@at], and advance *@at behind it. @excluded:
- * sb_hotspot_excluded(). Return: 0; -EBADMSG: it is cut off or not valid. */
+ * sb_hotspot_excluded(). Return: 0; -EBADMSG: it is cut off or not valid, and *@at is somewhere in
+ * it. Any thread. */
 int sb_hotspot_unsigned5(const uint8_t *bytes, size_t len, size_t *at, uint32_t excluded,
 			 uint32_t *ret);
 /* Return: how many of the lowest byte values never occur in a number that this version of the JDK

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* PUC Lua: lua.c finds its version and layout, lua_names.c names functions. Shared by these two.
  * Called on any thread, with the lock of struct sb_interp held. No argument is NULL. After an error
- * out-parameters mean nothing, and strings may have a part appended. What reading memory returned
- * is -EFAULT, -ESRCH or -EPERM. */
+ * out-parameters mean nothing, strings may have a part appended, and the call can be repeated. What
+ * reading memory returned is -EFAULT, -ESRCH or -EPERM. attach() sets rt->state to the layout of
+ * the version; the functions with @rt need it. A struct sb_runtime_text is empty before. */
 #ifndef SB_INTERP_LUA_PRIV_H
 #define SB_INTERP_LUA_PRIV_H
 

@@ -3,7 +3,8 @@
  * functions were inlined into generated code. Shared by these three. Called on any thread, with the
  * lock of struct sb_interp held. No argument is NULL. After an error out-parameters mean nothing,
  * and strings may have a part appended. What sb_memory_read() returned is -EFAULT, -ESRCH or
- * -EPERM. Functions with @rt need rt->state. */
+ * -EPERM. Functions with @rt need rt->state, which attach() makes; they can be called in any order,
+ * and again after an error. A struct sb_runtime_text is empty before. */
 #ifndef SB_INTERP_LUAJIT_PRIV_H
 #define SB_INTERP_LUAJIT_PRIV_H
 
@@ -79,9 +80,10 @@ struct sb_luajit_inlined {
  *	SB_LUA_BASE_PC_BITS of @pc are compared
  * @number: of the trace, its low bits (SB_WHERE_CHECK_MASK)
  * @pc: address in the trace's code
- * @ret: room for @max
+ * @ret: room for @max, at least 1
  *
- * Return: how many were written to @ret, at most @max; 0 when the trace was not found.
+ * sb_luajit_proto_at() finds the function of each pc. Return: how many were written to @ret, at
+ * most @max; 0 when the trace was not found, or cannot be read.
  */
 size_t sb_luajit_inlined(struct sb_runtime *rt, uint64_t global, uint32_t number, uint64_t pc,
 			 struct sb_luajit_inlined *ret, size_t max);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Perl: perl.c finds where things lie, perl_loop.c its main loop, perl_names.c names frames. Shared
  * by them. Called on any thread, with the lock of struct sb_interp held. No argument is NULL. After
- * an error out-parameters mean nothing, and strings may have a part appended. What sb_memory_read()
- * returned is -EFAULT, -ESRCH or -EPERM. */
+ * an error out-parameters mean nothing, strings may have a part appended, and the call can be
+ * repeated. What sb_memory_read() returned is -EFAULT, -ESRCH or -EPERM. attach() fills in
+ * rt->conf, and calls sb_perl_find_loop(), which calls sb_perl_entertry(). */
 #ifndef SB_INTERP_PERL_PRIV_H
 #define SB_INTERP_PERL_PRIV_H
 

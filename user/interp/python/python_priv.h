@@ -12,7 +12,8 @@
  * Called on any thread, with the lock of struct sb_interp held, but for sb_python_line(), which any
  * thread may call. No argument is NULL. After an error out-parameters mean nothing, and strings may
  * have a part appended. What sb_memory_read() returned is -EFAULT, -ESRCH or -EPERM. attach() calls
- * find_layout, find_state and prove in this order.
+ * find_layout, find_state and prove in this order, ends after the first error, and makes @layout
+ * rt->state, which describe() passes to sb_python_code().
  */
 #ifndef SB_INTERP_PYTHON_PRIV_H
 #define SB_INTERP_PYTHON_PRIV_H
@@ -79,7 +80,8 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
  * @version: SB_PYTHON(major, minor)
  * @first_line: where the code object begins
  *
- * Return: the line; 0 when the instruction has none. A damaged or short table gives a wrong line, or 0.
+ * Return: the line; 0 when the instruction has none. A damaged or short table gives a wrong line,
+ * or 0.
  */
 uint32_t sb_python_line(uint32_t version, const uint8_t *table, size_t len, uint32_t first_line,
 			uint64_t position);

@@ -8,10 +8,12 @@
  *	ruby_names.c	names of frames
  *
  * Called on any thread, with the lock of struct sb_interp held. No argument is NULL. After an error
- * out-parameters mean nothing, and strings may have a part appended. attach() goes from one
- * sb_ruby_find_*() to the next. Those that return an int return 0; -ENOENT when the thing is not
- * found or memory cannot be read; -ENOMEM; -EINVAL: its address is computed in a way that is not
- * followed; -EFAULT, -ESRCH or -EPERM: memory cannot be read.
+ * out-parameters mean nothing, and strings may have a part appended. attach() sets ruby->layout,
+ * and calls sb_ruby_find_vm(), _main(), _pointer(), _context() (Ruby 3) or _key() (Ruby 2), and
+ * _ids(), without which it goes on; then, when it has walked a thread, _loop(). Those that return
+ * an int return 0; -ENOENT when the thing is not found or memory cannot be read; -ENOMEM; -EINVAL:
+ * its address is computed in a way that is not followed; -EFAULT, -ESRCH or -EPERM: memory cannot
+ * be read.
  */
 #ifndef SB_INTERP_RUBY_PRIV_H
 #define SB_INTERP_RUBY_PRIV_H
@@ -50,8 +52,7 @@ struct sb_ruby {
 	uint64_t ids_addr; /* address of the variable with the array of ID names; 0: not found */
 };
 
-/* Find the address of the variable ruby_current_vm_ptr in the process. The caller passes it to
- * sb_ruby_find_main(), which reads the variable. */
+/* Find the address of the variable ruby_current_vm_ptr in the process, for sb_ruby_find_main(). */
 int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr);
 /* For Ruby 3 or newer, where Ruby 2 has sb_ruby_find_key(): find out how a thread finds its
  * execution context, which is thread-local. Sets by, and ec_got or ec_offset or both, of @conf; on
@@ -72,10 +73,12 @@ int sb_ruby_find_pointer(struct sb_runtime *rt, const struct sb_ruby_layout *lay
  */
 int sb_ruby_find_key(struct sb_runtime *rt, struct sb_ruby_conf *conf, uint64_t pointer,
 		     uint64_t thread);
-/* Find the array that maps IDs to names; sets ruby->ids_addr. */
+/* Find the array that maps IDs to names, for sb_ruby_id(); sets ruby->ids_addr, which is 0 before,
+ * and 0 after an error. */
 int sb_ruby_find_ids(struct sb_runtime *rt, struct sb_ruby *ruby);
-/* Find the functions on the native stack that stand for the loop; sets rt->anchors. @insn: the
- * address of any instruction's code in vm_exec_core(), as it is in compiled code. */
+/* Find the functions on the native stack that stand for the loop, and append them to rt->anchors;
+ * what is not found is left out. @insn: the address of any instruction's code in vm_exec_core(), as
+ * it is in compiled code. */
 void sb_ruby_find_loop(struct sb_runtime *rt, uint64_t insn);
 
 /* ruby_names.c. */

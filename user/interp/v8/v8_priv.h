@@ -8,12 +8,17 @@
  *	v8_heap.c	objects: strings, functions, scripts
  *	v8_code.c	generated code: which function, and what is inlined where
  *
+ * Order: attach() calls sb_v8_file_get(), and sets memory, file and at of a zeroed struct sb_v8, on
+ * which the others then work: sb_v8_code_find() for a program counter, with its result
+ * sb_v8_position() and sb_v8_code_inlined(), or in baseline code sb_v8_code_bytecode_at(), and with
+ * the function and the offset that these give name, file and line. sb_v8_release() comes last.
+ *
  * Addresses of objects are given without V8's pointer tag. All but sb_v8_file_get() run with the
  * lock of struct sb_interp held, on any thread; they read the process's memory, which may be
- * anything. No argument is NULL. Where nothing else is said, out-parameters mean nothing after an
- * error, and text before an error stays appended. -EFAULT: memory of the process cannot be read;
- * -EBADMSG: it is not what was expected there. @shared is the address of a function's
- * SharedFunctionInfo.
+ * anything. No argument is NULL, and nothing that comes back is freed. Where nothing else is said,
+ * out-parameters mean nothing after an error, and text before an error stays appended; @v8 can be
+ * used further. -EFAULT: memory of the process cannot be read; -EBADMSG: it is not what was
+ * expected there. @shared is the address of a function's SharedFunctionInfo.
  */
 #ifndef SB_V8_PRIV_H
 #define SB_V8_PRIV_H
@@ -58,7 +63,8 @@ struct sb_v8_layout {
 };
 
 /* Read the layout from the file's symbols. Return: 0; -ENOTSUP, with the end of a sentence appended
- * to @why (nothing without memory); -EFBIG beyond the file's budget. */
+ * to @why (nothing without memory, or if a symbol's value cannot be read); -EFBIG beyond the file's
+ * budget. */
 int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, struct sb_str *why);
 
 #define SB_V8_MARKER	    "v8dbg_SmiTagMask" /* which is 1 */
@@ -76,8 +82,9 @@ struct sb_v8_file {
 };
 
 /* Copy what is known of the file to *@ret_file, with addresses of the process. Files are cached by
- * build ID for all processes; any thread. Return: 0; -ENOTSUP, with the end of a sentence appended
- * to @why; -ENOENT: a symbol is missing; -EFBIG beyond the file's budget. */
+ * build ID for all processes; any thread, but the image needs the lock. Return: 0; -ENOTSUP, with
+ * the end of a sentence appended to @why; -ENOENT: a symbol is missing; -EFBIG beyond the file's
+ * budget; *ret_file is untouched on error. */
 int sb_v8_file_get(struct sb_image *image, struct sb_v8_file *ret_file, struct sb_str *why);
 
 /* A piece of generated code. The last ones that were found are cached. */
@@ -110,7 +117,7 @@ struct sb_v8 {
 	size_t next_lines;
 };
 
-/* Free the cached lines. @v8 itself stays with the caller; accepts one of zeroes. */
+/* Free the cached lines, for detach(). @v8 itself stays with the caller; accepts one of zeroes. */
 void sb_v8_release(struct sb_v8 *v8);
 
 /* Read a word, or a tagged pointer (returned without its tag). Return: 0; -EFAULT; -EBADMSG: it is
@@ -123,8 +130,8 @@ int sb_v8_smi_at(const struct sb_v8 *v8, uint64_t addr, int32_t *ret);
 int32_t sb_v8_type_of(const struct sb_v8 *v8, uint64_t object);
 /* Return: whether the object begins with a valid map, so that it is one of V8's heap. */
 bool sb_v8_is_map_of(const struct sb_v8 *v8, uint64_t object);
-/* Append the String @object to @str as UTF-8, cut at a fixed length. Return: 0; -EFAULT; -EBADMSG:
- * it is none; -ENOMEM. */
+/* Append the String @object to @str as UTF-8, cut at a fixed length, with '?' for control
+ * characters. Return: 0; -EFAULT; -EBADMSG: it is none; -ENOMEM. */
 int sb_v8_string(const struct sb_v8 *v8, uint64_t object, struct sb_str *str);
 
 /* Append the name of a function to @name, empty before; "(anonymous)" if it has none. Return: 0;
@@ -148,18 +155,19 @@ struct sb_v8_place {
 	int32_t inlined; /* index of the inlined function; -1: the compiled function itself */
 };
 /* Look up the code offset @at in a table of source positions. @table: address of a ByteArray.
- * Return: 0; -ENODATA, also when it cannot be read. */
+ * Return: 0; -ENODATA: there is none before @at, or it cannot be read. */
 int sb_v8_position(const struct sb_v8 *v8, uint64_t table, int64_t at, struct sb_v8_place *ret);
 
 /* Find the code object that holds @pc. *ret_code belongs to @v8 and is valid until the next call.
  * Return: 0; -ENOENT: there is none, or it cannot be read. */
 int sb_v8_code_find(struct sb_v8 *v8, uint64_t pc, const struct sb_v8_code **ret_code);
-/* Get the inlined function with index @inlined of optimised code, and the place that it was called
- * from. Return: 0; -EBADMSG: there is none, or it cannot be read. */
+/* Get the inlined function with index @inlined (sb_v8_place.inlined) of optimised code, and the
+ * place that it was called from, which may be in another inlined function: ask again, until inlined
+ * is -1. @code: of sb_v8_code_find(). Return: 0; -EBADMSG: there is none, or it cannot be read. */
 int sb_v8_code_inlined(const struct sb_v8 *v8, const struct sb_v8_code *code, int32_t inlined,
 		       uint64_t *ret_shared, struct sb_v8_place *ret_caller);
-/* Return: the bytecode offset that @pc in baseline code belongs to; -1: not known. @bytecode: the
- * BytecodeArray. */
+/* Return: the bytecode offset that @pc in baseline code belongs to; -1: not known. @code: of
+ * sb_v8_code_find(); @bytecode: the BytecodeArray, of sb_v8_function_bytecode(). */
 int64_t sb_v8_code_bytecode_at(const struct sb_v8 *v8, const struct sb_v8_code *code, uint64_t pc,
 			       uint64_t bytecode);
 
