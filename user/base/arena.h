@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bump allocation: many small objects, freed all at once. A zeroed struct is empty. No argument is
- * NULL. Not thread-safe: one thread at a time for each arena. */
+/* Bump allocation: many small objects, freed all at once by sb_arena_release(), which ends an
+ * arena. A zeroed struct is empty. No argument is NULL. Not thread-safe: one thread at a time for
+ * each arena. */
 #ifndef SB_BASE_ARENA_H
 #define SB_BASE_ARENA_H
 

@@ -9,8 +9,8 @@
 
 /*
  * Append the path of the cgroup2 with this id (that of bpf_get_current_cgroup_id()) below the
- * cgroup2 mount, "/" for the root. The id is a kernfs file handle, see name_to_handle_at(2) and
- * kernel commit 38cf3a687f58. Needs CAP_DAC_READ_SEARCH.
+ * mount of cgroup2 in /sys/fs/cgroup, "/" for the root. The id is a kernfs file handle, see
+ * name_to_handle_at(2) and kernel commit 38cf3a687f58. Needs CAP_DAC_READ_SEARCH.
  * Return: 0; -ENOENT when cgroup2 is not mounted; -ESTALE when the cgroup is gone; -EPERM without
  * the capability; -ENOMEM; or another negative errno of open(2), open_by_handle_at(2) and
  * readlink(2). Nothing is appended then.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files: bounded reads, complete writes, and outputs that appear whole and belong to the user.
- * Thread: any; sb_output_*(): one at a time. No pointer may be NULL unless a contract says so. */
+/* Files: bounded reads, complete writes, and outputs that appear whole and belong to the user:
+ * after sb_output_file_new() the caller writes to sb_output_file_stream(), calls
+ * sb_output_file_commit() if all went well, and sb_output_file_free() in any case. Thread: any;
+ * sb_output_*(): one at a time. No pointer may be NULL unless a contract says so. */
 #ifndef SB_BASE_FS_H
 #define SB_BASE_FS_H
 
@@ -80,8 +82,9 @@ bool sb_output_is_fd(const char *path);
  * root. Opening one waits for its reader.
  *
  * Return: a descriptor for writing, close-on-exec, which the caller closes; -ENOENT: it is a
- * regular file, a directory or a symbolic link, or lstat(2) fails; -EPERM: it is another user's
- * FIFO; -ENXIO: with O_NONBLOCK, it has no reader; or what open(2) fails with.
+ * regular file, a directory or a symbolic link, or lstat(2) fails, so that a file can be made by
+ * sb_output_file_new(); -EPERM: it is another user's FIFO; -ENXIO: with O_NONBLOCK, it has no
+ * reader; or what open(2) fails with.
  */
 int sb_output_open_special(const char *path, int flags);
 

@@ -2,8 +2,9 @@
 /*
  * Lets root open, create and rename files with the rights of another user, by setfsuid(2). In all
  * other respects the process remains root, so that this user's processes cannot signal or trace it.
- * Thread: any; the rights are those of the calling thread alone. No pointer is NULL, but for an
- * array of no elements.
+ * Order: sb_user_groups(), sb_fsuser_begin(), the work on files, sb_fsuser_end() in the same
+ * thread, and last the release of the groups. Thread: any; the rights are those of the calling
+ * thread alone. No pointer is NULL, but for an array of no elements.
  */
 #ifndef SB_BASE_FSUSER_H
 #define SB_BASE_FSUSER_H
@@ -44,8 +45,8 @@ struct sb_fsuser {
  * Only this thread changes, but for the dumpable state (prctl(2)), which is the process's. The
  * thread must be root's, with CAP_SETUID and CAP_SETGID.
  *
- * Return: 0; -EPERM: without these capabilities; -EINVAL: more groups than Linux has; -ENOMEM:
- * nothing has changed.
+ * Return: 0; -EPERM: without these capabilities; -EINVAL: more groups than Linux has; -ENOMEM.
+ * After an error nothing has changed.
  */
 int sb_fsuser_begin(const struct sb_owner *who, const gid_t *groups, size_t nr_groups,
 		    struct sb_fsuser *ret_before);

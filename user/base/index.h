@@ -10,9 +10,12 @@
  *
  * The caller zeroes a table before its first use, and ends it with sb_index_release(). If
  * sb_index_add() fails, the element has to be taken off the array again; sb_index_push() does that.
+ * Elements cannot be removed.
  *
- * Also here: the hash function, and interned strings built on the two. Not thread-safe: one thread
- * at a time for each table. No argument is NULL unless a function says so.
+ * Also here: the hash function, and interned strings built on the two: sb_strtab_init(), then in
+ * any order sb_strtab_add(), _find() and _get(), or first _push() of many and one _index(); at the
+ * end sb_strtab_release(). Strings that come back are borrowed until then. Not thread-safe: one
+ * thread at a time for each table. No argument is NULL unless a function says so.
  */
 #ifndef SB_BASE_INDEX_H
 #define SB_BASE_INDEX_H
@@ -30,7 +33,7 @@ struct sb_index_slot {
 	uint32_t hash, id;
 };
 
-/* Zero-initialize: it is empty then. */
+/* Zeroed it is empty. */
 struct sb_index {
 	struct sb_index_slot *slots; /* linear probing, a power of two, at most 3/4 full */
 	uint32_t nr, mask;
@@ -43,7 +46,7 @@ struct sb_index_iter {
 /*
  * Iterate over the elements that were added with @hash, and maybe others, since only 32 bits of a
  * hash are kept: the first one, and the one after @iter, whose id must not be SB_INDEX_NONE. After
- * the last one the iterator's id is SB_INDEX_NONE. Adding and reserving invalidate iterators.
+ * the last one the iterator's id is SB_INDEX_NONE. Adding to the table invalidates iterators.
  */
 struct sb_index_iter sb_index_first(const struct sb_index *index, uint64_t hash);
 struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index_iter iter);
@@ -98,7 +101,8 @@ int sb_strtab_init(struct sb_strtab *tab);
 /*
  * Find @len bytes at @s, which may have NULs among them, in the table, or add a copy. Return: 0 and
  * the ID, the number of strings that were there before a new one; -ENOMEM; -E2BIG for a string of
- * 2^31 - 1 bytes or more, or a table of so many strings. On error *@ret_id is untouched.
+ * 2^31 - 1 bytes or more, or beyond 3/4 of 2^31 strings. On error the table has not changed, and
+ * *@ret_id is untouched.
  */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
 /* Return: whether the table has these bytes, and then their ID; what sb_strtab_push() added is

@@ -2,9 +2,9 @@
 /*
  * Messages to stderr. Library code logs at debug only; the command logs an error once. Thread-safe,
  * but for sb_log_init() and sb_log_to(), which no other thread may call or log beside: a message is
- * one write, whose failure is ignored. Before sb_log_init() the defaults hold, so it need not be
- * called. Control characters in a message, but for newlines and tabs, are shown as '?', as is
- * invalid UTF-8. No pointer is NULL.
+ * one write, whose failure is ignored; errno may change. Before sb_log_init() the defaults hold, so
+ * it need not be called. Control characters in a message, but for newlines and tabs, are shown as
+ * '?', as is invalid UTF-8. No pointer is NULL.
  */
 #ifndef SB_BASE_LOG_H
 #define SB_BASE_LOG_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds the name that somebody who mistyped probably meant: "did you mean ...?" Offer all names,
- * then read `name`. Thread: any. */
+ * then read `name`; nothing is to be freed. Thread: any, one at a time for each struct. */
 #ifndef SB_BASE_NEAREST_H
 #define SB_BASE_NEAREST_H
 

@@ -4,6 +4,11 @@
  * messages that can carry file descriptors. It ignores the signals that a terminal or a service
  * manager sends to the whole process group: it ends when the parent closes its end of the socket.
  *
+ * Order: in the parent sb_peer_new(), sb_peer_send() and sb_peer_receive() on peer.fd, and
+ * sb_peer_release() or sb_peer_kill(), also when a call returned -ECHILD. In the child, at the
+ * beginning of @run, sb_peer_keep_fds() and sb_peer_leave_terminal(), if it needs them; then it
+ * receives and sends on its end until -ECHILD.
+ *
  * No pointer is NULL unless its contract says so. Thread: any, one at a time for each peer and each
  * socket.
  */
@@ -15,15 +20,16 @@
 
 struct sb_peer {
 	pid_t pid; /* 0: there is none */
-	int fd; /* the parent's end of the socket (SOCK_SEQPACKET, which preserves message boundaries) */
+	/* The parent's end of the socket (SOCK_SEQPACKET, which preserves message boundaries). */
+	int fd;
 };
 
 /*
  * Fork a child that calls @run(@arg, its end of the socket) and exits when that returns, with
  * _exit(0). @run has to return when sb_peer_receive() returns -ECHILD. @arg may be NULL; the child
- * has a copy of what it points to, as of all memory. Of the parent's threads only the calling one
- * exists in the child.
- * Return: 0, with @ret_peer filled in for the caller to release; or a negative errno of
+ * has a copy of what it points to, as of all memory and descriptors. Of the parent's threads only
+ * the calling one exists in the child.
+ * Return: 0, with @ret_peer overwritten, for the caller to release; or a negative errno of
  * socketpair(2) or fork(2), and then it is untouched.
  */
 int sb_peer_new(void (*run)(void *arg, int fd), void *arg, struct sb_peer *ret_peer);
@@ -54,8 +60,8 @@ int sb_peer_leave_terminal(void);
  * Send one message of @len bytes, at least 1, without blocking. @fd: either end of the socket;
  * @fds: descriptors to send with it, NULL if @nr_fds is 0, which the caller keeps.
  * Return: 0; -EINVAL for more than SB_PEER_FDS_MAX descriptors; -ECHILD when the other end is
- * closed; -EAGAIN when the socket's buffer is full; or another negative errno of sendmsg(2).
- * Nothing was sent on error.
+ * closed; -EAGAIN when the socket's buffer is full: try again later; or another negative errno of
+ * sendmsg(2). Nothing was sent on error.
  */
 int sb_peer_send(int fd, const void *message, size_t len, const int *fds, size_t nr_fds);
 /*
@@ -65,7 +71,8 @@ int sb_peer_send(int fd, const void *message, size_t len, const int *fds, size_t
  * Return: the number of descriptors; -ECHILD when the other end is closed; -EPROTO when the message
  * has another size or more descriptors; -EMFILE when there is no room for its descriptors; or
  * another negative errno of recvmsg(2). After an error no descriptor is left open, all of @ret_fds
- * are -1, and @message is undefined.
+ * are -1, and @message is undefined; with -EPROTO and -EMFILE the message is lost, and the next one
+ * can be received.
  */
 int sb_peer_receive(int fd, void *message, size_t len, int *ret_fds, size_t fds_max);
 

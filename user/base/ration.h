@@ -6,8 +6,10 @@
  * follow one another in a queue, so that all of the work together has a bound. There are three
  * queues, so that nobody waits for those who cost more by an order of magnitude: cheap work may
  * take a fifth of a CPU, the others a twentieth each. Whoever limits the cost of a run can make
- * rests longer (thrift). A zeroed struct is a new ration. No pointer is NULL. One thread calls
- * sb_ration_next_ns(); any thread may call sb_ration_spent_ns() and sb_ration_set_thrift().
+ * rests longer (thrift). A zeroed struct is a new ration; it need not be released. Nothing waits
+ * here: the caller does the work, asks sb_ration_next_ns(), and does not repeat it before that
+ * time. No pointer is NULL. One thread calls sb_ration_next_ns(); any thread may call
+ * sb_ration_spent_ns() and sb_ration_set_thrift().
  */
 #ifndef SB_BASE_RATION_H
 #define SB_BASE_RATION_H

@@ -2,7 +2,8 @@
 /*
  * Why something failed, as text for whoever tells the user. A library function that can fail for
  * many reasons keeps the reason of its failure in one of these, besides its negative errno, instead
- * of logging it.
+ * of logging it. The caller zeroes it before, and prints it after the failure; there is nothing to
+ * free.
  */
 #ifndef SB_BASE_REASON_H
 #define SB_BASE_REASON_H

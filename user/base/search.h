@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Binary search, and comparisons for qsort(3) and its like. */
+/* Binary search, and comparisons for qsort(3) and its like. Thread: any. */
 #ifndef SB_BASE_SEARCH_H
 #define SB_BASE_SEARCH_H
 
@@ -7,9 +7,8 @@
 
 /*
  * Return: the first index from 0 to @nr - 1 for which the expression @is_before is false; @nr:
- * there is none. @i: what the expression calls the index. The indices for which it is true come
- * first.
- * Thread: any.
+ * there is none. @i: what the expression calls the index. The caller has sorted: the indices for
+ * which it is true come first. @nr is evaluated once.
  */
 #define sb_bisect(nr, i, is_before)                       \
 	({                                                \
@@ -26,7 +25,7 @@
 		lo_;                                      \
 	})
 
-/* Return: -1, 0 or 1, as number @a is less than @b, equal, or greater. Thread: any. */
+/* Return: -1, 0 or 1, as number @a is less than @b, equal, or greater. Each is evaluated twice. */
 #define sb_compare(a, b) (((a) > (b)) - ((a) < (b)))
 
 #endif

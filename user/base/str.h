@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A growing byte string, always NUL-terminated when it holds anything. Zero-initialize, then use.
- * Not thread-safe: one thread at a time for each string. No argument is NULL.
+ * A growing byte string, always NUL-terminated when it holds anything. Zero-initialize, then use,
+ * and end it with sb_str_release(). Adding and reserving may move s. Not thread-safe: one thread at
+ * a time for each string. No argument is NULL.
  */
 #ifndef SB_BASE_STR_H
 #define SB_BASE_STR_H

@@ -18,7 +18,7 @@
 /*
  * sb_utf8_decode() - read one character
  * @len: bytes there are at @s, at least one
- * @ret_rune: its number; SB_RUNE_INVALID for bytes that are no UTF-8
+ * @ret_rune: its number, always set; SB_RUNE_INVALID for bytes that are no UTF-8
  *
  * Return: how many bytes it took; of what is no UTF-8, as many as could have begun a character, as
  * browsers count them (Unicode 15, section 3.9, "substitution of maximal subparts").

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Growing arrays: `struct { T *at; size_t nr, cap; } v = {};`, written SB_VEC(T). The owner frees
- * v.at, with sb_vec_release(). Elements move when the array grows, so keep indices and not
- * pointers. The macros take a pointer to the array, and evaluate it several times. After -ENOMEM
- * the array is as it was. Thread: any, one at a time for each array.
+ * Growing arrays: `struct { T *at; size_t nr, cap; } v = {};`, written SB_VEC(T). The owner zeroes
+ * it, and frees v.at with sb_vec_release(). Elements move when the array grows, so keep indices and
+ * not pointers. The macros take a pointer to the array, and evaluate it several times. After
+ * -ENOMEM the array is as it was, and can be used further. Thread: any, one at a time for each
+ * array.
  */
 #ifndef SB_BASE_VEC_H
 #define SB_BASE_VEC_H
