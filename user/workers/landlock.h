@@ -43,7 +43,7 @@ int sb_landlock_version(void);
  *
  * Return: 0, also where the kernel has no Landlock, and then nothing is checked; -EPERM without
  * no_new_privs; or another negative errno of the system calls of landlock(7) or of opening @dir.
- * After an error the thread is not confined.
+ * After an error the thread is not confined, and the caller must not go on as if it were.
  */
 int sb_landlock(enum sb_landlock_files files, const char *dir, bool may_signal);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The privileges of each process and thread, and when they are dropped; docs/privileges.md
- * explains all of it. A session goes through these steps:
+ * The privileges of each process and thread, and when they are dropped; docs/privileges.md explains
+ * all of it. A session goes through these steps, any other process calls its own function:
  *
  *	start: all privileges that the caller has
  *	  -> sb_privileges_begin(): another user, execve() gains nothing; capabilities are kept for
@@ -91,11 +91,11 @@ struct sb_privileges_opts {
 };
 
 /*
- * Change from root to the user and group @who, without other groups, and make execve() gain
- * nothing. Capabilities are kept. In a user namespace where a user of sb_privileges_own_user() is
- * not mapped, that is 'nobody' (65534). Without CAP_SETUID and CAP_SETGID, or if no such user is
- * mapped, the process remains root.
- * If it is not root, or @who is, the user stays; execve() gains nothing then, either.
+ * Change from root to the user and group @who, without other groups, make execve() gain nothing,
+ * and hide the process (sb_privileges_hide()). Capabilities are kept. In a user namespace where a
+ * user of sb_privileges_own_user() is not mapped, that is 'nobody' (65534). Without CAP_SETUID and
+ * CAP_SETGID, or if no such user is mapped, the process remains root. If it is not root, or @who
+ * is, the user stays; execve() gains nothing then, either.
  * Thread: the main one, before there are others, after the command was forked.
  * Return: whether the user was changed. False is no error: the process can go on.
  */
@@ -129,15 +129,15 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts);
 
 /*
  * For a process with one thread that only makes and writes files of @who: root becomes @who if
- * that is possible (if not, it stays root without capabilities), and no capability is kept. Return:
- * 0 or a negative errno.
+ * that is possible (if not, it stays root without capabilities), and no capability is kept. When
+ * files are open, sb_privileges_to_store() can follow. Return: 0 or a negative errno.
  */
 int sb_privileges_to_write(const struct sb_owner *who);
 /*
  * For the process that called sb_privileges_to_write(), when its store is open: from now on only
  * files below the directory @dir, which must exist, can be opened and made (Landlock), and a filter
  * of system calls is installed. Open descriptors remain usable. Return: 0, also where the kernel
- * has no Landlock; or a negative errno, also of opening @dir.
+ * has no Landlock; or a negative errno, also of opening @dir: the process has to exit.
  */
 int sb_privileges_to_store(const char *dir);
 
@@ -180,8 +180,8 @@ int sb_privileges_to_signal(int pidfd);
  * sb_privileges_to_load() - keep nothing but the right to load BPF programs
  *
  * For the process that loads a program while a session runs (capture/walkers.h), which is forked by
- * the session after sb_privileges_begin(), and has its user. It keeps CAP_BPF and CAP_PERFMON, if it
- * has them, and gets a filter that allows bpf(2), own memory, and to open files for reading.
+ * the session after sb_privileges_begin(), and has its user. It keeps CAP_BPF and CAP_PERFMON, if
+ * it has them, and gets a filter that allows bpf(2), own memory, and to open files for reading.
  *
  * Return: 0 or a negative errno.
  */

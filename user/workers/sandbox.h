@@ -2,8 +2,8 @@
 /*
  * Filters of system calls, by seccomp(2): each function installs the filter of one kind of process
  * or thread in the calling thread, which must have no_new_privs. Called by workers/privileges.c
- * only. There are no filters without libseccomp, and under a sanitizer, which needs more calls:
- * then all return 0.
+ * only, as its last step, since a filter stays for good. There are no filters without libseccomp,
+ * and under a sanitizer, which needs more calls: then all return 0.
  *
  * Return: 0; -ENOMEM; -EACCES with neither no_new_privs nor CAP_SYS_ADMIN; or another negative
  * errno of libseccomp or seccomp(2). The process must not go on after an error, because it may be

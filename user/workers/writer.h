@@ -8,10 +8,13 @@
  * hands over.
  *
  * It ends when the caller's process ends, in whatever way it does, and removes what was not
- * committed. One thread at a time uses a writer, and each call waits for the process's answer.
- * -ECHILD means: the process has ended, so nothing can be made or committed any more. @i is below
- * @nr of sb_writer_new(); if it is not, the process ends. @writer is not NULL unless a contract
- * says so.
+ * committed. Order: sb_writer_new(), before the caller drops its privileges; for each file
+ * sb_writer_open(), write(2), sb_writer_commit() or sb_writer_discard(); sb_writer_free().
+ *
+ * One thread at a time uses a writer, and each call waits for the process's answer. -ECHILD means:
+ * the process has ended, so nothing can be made or committed any more, and only sb_writer_free() is
+ * left. @i is below @nr of sb_writer_new(); if it is not, the process ends. @writer is not NULL
+ * unless a contract says so.
  */
 #ifndef SB_WORKERS_WRITER_H
 #define SB_WORKERS_WRITER_H
