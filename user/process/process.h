@@ -15,6 +15,11 @@
  * address space of the same tgid, from a module that noticed (sb_processes_end()), and, because
  * records can be lost, from a look at /proc when the registry has grown.
  *
+ * Order: sb_processes_new(); a module that keeps values calls sb_processes_own(), then
+ * sb_processes_get(), sb_space_set() and sb_processes_put() for a new one, sb_processes_find()
+ * later, and at its end sb_processes_disown(); meanwhile one thread feeds exec and exit, and calls
+ * sb_processes_forget() at each drain; at the end sb_processes_free().
+ *
  * The symbolizer does not use it yet: records of mappings, fork and exec name a tgid and a time,
  * but not how often execve() was called. symbolizer/process/procmaps.h finds address spaces by
  * these two.
@@ -24,7 +29,7 @@
  * module, which says by which thread or under which lock it is used. No pointer may be NULL unless
  * a contract says so, and keys are copied. Keys are compared as they are: start_ns 0 finds only
  * what was made with start_ns 0. A reference (struct sb_space *) keeps its address space in memory
- * until it is given back.
+ * until it is given back; each sb_processes_get() takes one.
  */
 #ifndef SB_PROCESS_PROCESS_H
 #define SB_PROCESS_PROCESS_H
@@ -114,9 +119,10 @@ void sb_processes_own(struct sb_processes *processes, enum sb_space_slot slot,
 /*
  * Empty @slot of all address spaces by its destructor, on the calling thread; it is not called any
  * more afterwards. Also destroys what the registry has evicted, in all slots. Values in a slot
- * without a destructor stay where they are and are never destroyed: its module takes them before.
- * Each module calls this when it ends. Thread: any, while no other thread calls this function,
- * sb_processes_own(), sb_processes_forget() or sb_processes_free().
+ * without a destructor stay where they are and are never destroyed: its module takes them before,
+ * or sets a destructor by sb_processes_own() right before. Each module calls this when it ends.
+ * Thread: any, while no other thread calls this function, sb_processes_own(), sb_processes_forget()
+ * or sb_processes_free().
  */
 void sb_processes_disown(struct sb_processes *processes, enum sb_space_slot slot);
 
@@ -224,7 +230,7 @@ struct sb_processes_stats {
 	uint64_t nr_forgotten; /* because of the bound: the least recently asked for goes first */
 	uint64_t nr_refused;   /* because of the bound, when nothing could be forgotten */
 };
-/* Get the figures so far. */
+/* Get the figures so far; *ret_stats is overwritten. */
 void sb_processes_stats(struct sb_processes *processes, struct sb_processes_stats *ret_stats);
 
 #endif
