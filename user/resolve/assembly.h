@@ -2,13 +2,21 @@
 /*
  * The sample under work. An assembly collects the frames of one sample, root first. It is passed to
  * every function that adds to the sample, next to the caches that the function uses, so that a
- * signature tells what a function can change. resolve.c takes a batch apart into samples, for each
- * of which it empties the assembly, has its frames pushed, and adds them to the profile as one
- * stack. assembly.c appends frames, stack.c resolves one stack, merge.c puts interpreter frames
- * into it, beyond.c adds what a sample has beyond its stacks. Internal to resolve; not thread-safe.
- * No argument is NULL unless a function says so. Functions that return an int return 0, -ENOMEM, or
- * -E2BIG when the profile is full, unless they say otherwise. After an error the sample is given
- * up: frames pushed before remain.
+ * signature tells what a function can change. resolve.c takes a batch apart into samples, and adds
+ * the frames of each one to the profile as one stack. assembly.c appends frames, stack.c resolves
+ * one stack, merge.c puts interpreter frames into it, beyond.c adds what a sample has beyond its
+ * stacks. Internal to resolve; not thread-safe. No argument is NULL unless a function says so.
+ * Functions that return an int return 0, -ENOMEM, or -E2BIG when the profile is full. After an
+ * error the whole batch is given up: frames pushed before remain, figures that were counted stay,
+ * and the assembly can only be released.
+ *
+ * Order for each sample: set view, stats and nr_samples, empty frames, clear call; its labels;
+ * sb_assembly_push_state_root(); the root frames; clear is_cut and user_count;
+ * sb_assembly_push_user(), sb_assembly_push_kernel(), each if it has such a stack, with user_at,
+ * kernel_at and end set at their borders; sb_assembly_find_reason(); sb_assembly_is_left_out(); if
+ * it is not, sb_assembly_push_beyond(). If the sample counts several, sb_assembly_next_change()
+ * comes first.
+ *
  */
 #ifndef SB_RESOLVE_ASSEMBLY_H
 #define SB_RESOLVE_ASSEMBLY_H
@@ -103,7 +111,7 @@ void sb_assembly_release(struct assembly *assembly);
 
 /*
  * Push a frame: as it is; of a name and a kind; that shows an attribute; that shows an attribute
- * which has only a text, or none (NULL). The profile copies strings. Return: 0; -ENOMEM; -E2BIG.
+ * which has only a text, or none (NULL). The profile copies strings.
  */
 int sb_assembly_push_frame(struct assembly *assembly, const struct sb_frame *frame);
 int sb_assembly_push(struct assembly *assembly, const char *name, enum sb_frame_kind kind);
@@ -130,9 +138,9 @@ struct user_stack {
 	uint32_t tgid, exec_id; /* with start_ns: the address space */
 };
 /*
- * Push the frames of a user or kernel stack, with a mark where callers are missing, and count them
- * in stats. For a stack that is not known only the mark "[lost stack]" is pushed. Return: 0;
- * -ENOMEM; -E2BIG.
+ * Push the frames of a user or kernel stack, with a mark where callers are missing, count them in
+ * stats, and set is_cut if there is such a mark. For a stack that is not known only the mark "[lost
+ * stack]" is pushed. sb_assembly_push_user() also sets user_count, if the stack is known.
  */
 int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stacks,
 			  const struct user_stack *user);
@@ -140,7 +148,8 @@ int sb_assembly_push_kernel(struct assembly *assembly, struct sb_stack_cache *st
 			    struct sb_stack_id id);
 /* Find when the mappings below @count's user stack change next after @from_ns (ns of the samples'
  * clock). *ret_ns is UINT64_MAX if they do not before its last sample, if the stack is not in
- * @stacks, and after an error. Return: 0 or -ENOMEM. */
+ * @stacks, and after an error. The caller divides the samples there, and asks again with that time.
+ * Return: 0 or -ENOMEM. */
 int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *stacks,
 			    const struct sb_batch_count *count, uint64_t from_ns, uint64_t *ret_ns);
 /*
@@ -149,43 +158,43 @@ int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *st
  * pushed the native frames: they are the frames from part.start to the end, and merge.natives says
  * what each of them is. opts->interp is not NULL. part.counts is adjusted. @status: enum
  * sb_stack_status; in: how the native walk ended; out: how the interpreter's ended, if only that
- * one was cut.
- * Return: 0; -ENOMEM; -E2BIG; after an error the frames of the sample are incomplete.
+ * one was cut; else untouched. Without frames of an interpreter the frames stay as they are.
  */
 int sb_assembly_merge(struct assembly *assembly, struct sb_stack_cache *stacks,
 		      const struct user_stack *user, uint32_t *status);
 
 /* Cut leaf frames off a kernel stack that was just pushed: its frames are those from @first to the
- * last one. Of the leaf frames that the globs of view->trim match, the one nearest to the root
- * goes, with all behind it. Only the first few frames from the leaf on are looked at, and none
- * beyond the entry of an interrupt. view->trim is not NULL. part.counts is adjusted; the caller sets
- * kernel_at and end afterwards. */
+ * last one. Of the frames that the globs of view->trim match, the one nearest to the root is cut
+ * off, with all that are nearer to the leaf. Only the first few frames from the leaf on are looked
+ * at, and none beyond the entry of an interrupt. view->trim is not NULL. The frames with a name
+ * that are cut off are subtracted from part.counts.nr; the caller sets kernel_at and end
+ * afterwards. */
 void sb_assembly_trim(struct assembly *assembly, size_t first);
 /*
  * If the stack of a waker is that of an interrupt, replace the frames of the interrupted thread,
  * which is not the waker, by "[interrupt]". @first, @kernel: where the waker's root frames and its
- * kernel frames begin; they end at the end. Return: 0; -ENOMEM; -E2BIG.
+ * kernel frames begin; they end at the end. is_cut and what *user_count counts are undone then;
+ * user_at, kernel_at and end are not adjusted, so they are not valid afterwards.
  */
 int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t kernel);
 /* Push "[runqueue]" or "[throttled]" if the thread is in that state, and the view has the state as
- * a root frame. Called before the stacks are pushed. Return: 0; -ENOMEM; -E2BIG. */
+ * a root frame. */
 int sb_assembly_push_state_root(struct assembly *assembly, const struct sb_sample_key *key);
 /*
- * Push what a sample has behind its stacks: the operation, the reason of the wait, the object's
- * frames, and the state, if the view has it as a leaf frame. Called when the stacks were pushed,
- * after sb_assembly_find_reason(). Return: 0; -ENOMEM; -E2BIG.
+ * Push what a sample has on the leaf side of its stacks: the operation, the reason of the wait, the
+ * object's frames, and the state, if the view has it as a leaf frame. assembly->call is set if it
+ * is one of the slowest calls. An object that is not known becomes a mark, and is counted.
  */
 int sb_assembly_push_beyond(struct assembly *assembly, struct sb_object_cache *objects,
 			    struct sb_stack_cache *stacks, const struct sb_sample_key *key);
-/* Set assembly->reason to why the thread waits. Call it when both stacks were pushed, and before
- * sb_assembly_is_left_out() and sb_assembly_push_beyond(). */
+/* Set assembly->reason to why the thread waits. */
 void sb_assembly_find_reason(struct assembly *assembly, struct sb_wait_words *words,
 			     const struct sb_sample_key *key);
 /*
  * Return: whether the sample is left out because it is an idle wait, or its file is unwanted. Then
  * its weight is added to idle_weight, or the number of its samples to nr_unwanted, and the caller
- * takes back what its stacks added to the other figures. Call it once for a sample, after
- * sb_assembly_find_reason(). @count: key, weight and number of the sample.
+ * takes back what its stacks added to the other figures. Call it once for a sample. @count: key,
+ * weight and number of the sample.
  */
 bool sb_assembly_is_left_out(struct assembly *assembly, struct sb_object_cache *objects,
 			     const struct sb_batch_count *count);

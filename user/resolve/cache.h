@@ -25,7 +25,8 @@ int sb_frame_ids_set(struct sb_frame_ids *frames, const uint32_t *at, size_t nr)
 
 /* Return: whether to look for entries to evict in a cache of @nr entries: since the last time, when
  * @nr_kept were left (0: never yet), @nr_max or a quarter of @nr_kept, the larger one, were added.
- * So looking at all of them costs less than adding these did. */
+ * The cache sets its nr_kept after each look. So looking at all of them costs less than adding
+ * these did. */
 static inline bool sb_evict_is_due(size_t nr, size_t nr_kept, size_t nr_max)
 {
 	return nr >= nr_kept + (nr_kept / 4 > nr_max ? nr_kept / 4 : nr_max);

@@ -3,7 +3,9 @@
  * The cache of label sets that samples reference by ID (sb_sample_key.labels): what a program said
  * of its thread, as one value for each key that the run asks for. The BPF side ships each set once,
  * so it is kept for as long as a sample may reference it. A batch is what one drain of the BPF side
- * gives. Internal to resolve; not thread-safe. No pointer is NULL unless it says so.
+ * gives: in each one, sb_label_cache_add() for the sets in it, then sb_label_cache_find() for its
+ * samples, and sb_label_cache_evict() at its end. Internal to resolve; not thread-safe. No pointer
+ * is NULL unless it says so.
  */
 #ifndef SB_RESOLVE_LABELS_H
 #define SB_RESOLVE_LABELS_H
@@ -22,8 +24,7 @@ struct sb_known_labels {
 	char *text; /* owned, as in struct sb_batch_labels; NULL: no room, all are "(other)" */
 };
 
-/* Initialise the first member, and the rest with zero. After an error of a function, and after the
- * release, it can only be released. */
+/* Initialise the first member, and the rest with zero. */
 struct sb_label_cache {
 	const uint64_t *batch; /* borrowed: the number of the current batch */
 	SB_VEC(struct sb_known_labels) at;

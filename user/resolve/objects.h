@@ -3,7 +3,10 @@
  * The cache of objects: what samples are about beyond their stacks (sb_sample_key.object), such as
  * a file or a waker, the thread that ended a wait. The BPF side ships each object once, so it is
  * kept for as long as a sample may reference it. A batch is what one drain of the BPF side gives
- * (capture/batch.h). Internal to resolve; not thread-safe. No pointer is NULL unless it says so.
+ * (capture/batch.h): in each one, clear cache->unwanted, sb_object_cache_add() for the objects in
+ * it, then sb_object_cache_find() for its samples, and sb_object_cache_evict() at its end. Texts
+ * (@text) are initialized and released by the caller. Internal to resolve; not thread-safe. No
+ * pointer is NULL unless it says so.
  */
 #ifndef SB_RESOLVE_OBJECTS_H
 #define SB_RESOLVE_OBJECTS_H

@@ -6,9 +6,11 @@
  * apart. Stacks are kept, because the BPF side ships each one once; the ones that are not needed
  * any more are evicted.
  *
- * For each batch: if sb_resolver_wants_pending(), call sb_resolver_note_pending(); then call
- * sb_resolver_add(), and give sb_resolver_evicted() to the BPF side. Not thread-safe: one thread at
- * a time for a resolver and its profile. No pointer may be NULL unless a contract says so.
+ * Order: sb_resolver_new(); for each batch sb_resolver_note_pending() if
+ * sb_resolver_wants_pending(), then sb_resolver_add(), and give sb_resolver_evicted() to the BPF
+ * side; at last sb_resolver_free(). Between batches the profile may be sealed and cleared, and
+ * sb_resolver_move() goes on in another one. Not thread-safe: one thread at a time for a resolver
+ * and its profile. No pointer may be NULL unless a contract says so.
  */
 #ifndef SB_RESOLVE_RESOLVE_H
 #define SB_RESOLVE_RESOLVE_H
@@ -65,8 +67,8 @@ enum sb_interp_mode {
 /* Properties of a view that the resolver needs: see struct sb_view. What they point to is borrowed
  * for the life of the resolver. */
 struct sb_resolve_view {
-	/* Globs for names of kernel frames: of the first few from the leaf on, the one nearest to
-	 * the root that matches is cut off, with all behind it. Ends with NULL; NULL: none. */
+	/* Globs for names of kernel frames, ended by NULL; NULL: none. Of the first few from the
+	 * leaf on, the one nearest to the root that matches is cut off, and all nearer the leaf. */
 	const char *const *trim;
 	const char *(*op_name)(uint32_t op); /* NULL: no operation has a name */
 	const char *value_name;		     /* of values (SB_OBJECT_VALUE); NULL: it has none */
@@ -132,14 +134,16 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
  * (sb_session_pending()). */
 bool sb_resolver_wants_pending(const struct sb_resolver *resolver);
 /* Note that pending samples reference these stacks: the round of eviction that is about to end
- * spares them. Unknown IDs are ignored. @ids is only read. */
+ * spares them. Unknown IDs are ignored. Call it also with @nr 0 (@ids may be NULL then), because it
+ * spares the stacks of wakers, too, which are known here. @ids is only read. */
 void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stack_id *ids,
 			      size_t nr);
 /*
  * Get what the BPF side must forget after the last batch (sb_session_forget()): stacks that are
  * evicted, or will be soon, because their process has ended or they were not sampled for long;
  * evicted labels; and unwanted objects, whose further samples it is to leave out. The arrays are
- * the resolver's, valid until the next sb_resolver_add().
+ * the resolver's, valid until the next sb_resolver_add(); they have no elements if nothing is to be
+ * forgotten.
  */
 void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evicted *ret_evicted);
 /*
@@ -149,12 +153,12 @@ void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evi
  * freed.
  */
 int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile);
-/* From now on count each process once more in sb_resolve_stats.nr_processes, for a new period; the
- * number goes on from where it is and is not set to 0. */
+/* Begin a new period, such as a block: from now on each process is counted once more in
+ * sb_resolve_stats.nr_processes, which goes on from where it is and is not set to 0. */
 void sb_resolver_forget_processes(struct sb_resolver *resolver);
 /* Add a row with the one frame "[residual]" in series 0 to @profile, which is not sealed, for
  * weight that is missing from the expected total (wall: threads x time), in the unit of the
- * profile's weights. Return: 0; -ENOMEM; -E2BIG; on error no row is added. */
+ * profile's weights. Needs no resolver. Return: 0; -ENOMEM; -E2BIG; on error no row is added. */
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 
 /* Texts that say why a stack was cut, indexed by enum sb_stack_status; NULL: it was not. */
@@ -195,7 +199,7 @@ struct sb_resolve_stats {
 	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these, without a name, by reason */
 };
 /* Get the totals since sb_resolver_new() of the view with index @view, below SB_VIEWS_MAX, which is
- * not checked; nr_stacks and nr_evicted are of all views. */
+ * not checked; nr_stacks and nr_evicted are of all views. *ret_stats is overwritten. */
 void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
 		       struct sb_resolve_stats *ret_stats);
 

@@ -2,7 +2,8 @@
 /*
  * The slowest calls of a run, each with its stack. The BPF side ships more than are asked for,
  * because a call that is among the slowest when it ends need not be one at the end of the run.
- * Zeroed, it is an empty list. Nothing is NULL. Thread: the one of the resolver.
+ * Zeroed, it is an empty list; sb_slowest_release() ends it. Nothing is NULL. Thread: the one of
+ * the resolver.
  */
 #ifndef SB_RESOLVE_SLOWEST_H
 #define SB_RESOLVE_SLOWEST_H
@@ -30,7 +31,7 @@ struct sb_slowest {
  * -ENOMEM, and the list is as before. */
 int sb_slowest_add(struct sb_slowest *slowest, const struct sb_object_call *call,
 		   const uint32_t *frames, size_t nr_frames);
-/* Free the frames; the list is empty then. */
+/* Free the frames; the list is empty then, and can be used again. */
 void sb_slowest_release(struct sb_slowest *slowest);
 
 #endif

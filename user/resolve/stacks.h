@@ -2,8 +2,10 @@
 /*
  * The cache of stacks that samples reference (sb_sample_key.ustack, kstack, istack). The BPF side
  * ships each stack once, so it is kept for as long as a sample may reference it. A batch is what
- * one drain of the BPF side gives (capture/batch.h). stacks.c tells how stacks are evicted.
- * Internal to resolve; not thread-safe. No pointer is NULL unless it says so.
+ * one drain of the BPF side gives (capture/batch.h): in each one, sb_stack_cache_add() for the
+ * stacks in it, then sb_stack_cache_find() for its samples, and sb_stack_cache_evict() at its end.
+ * stacks.c tells how stacks are evicted. Internal to resolve; not thread-safe. No pointer is NULL
+ * unless it says so.
  */
 #ifndef SB_RESOLVE_STACKS_H
 #define SB_RESOLVE_STACKS_H

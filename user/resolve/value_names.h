@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Names for numbers that an expression says to be system calls, signals or software interrupts.
- * Thread: any. No pointer is NULL unless it says so, and none is kept. */
+ * Thread: any. No pointer is NULL unless it says so, and none is kept; @text is initialized and
+ * released by the caller. */
 #ifndef SB_RESOLVE_VALUE_NAMES_H
 #define SB_RESOLVE_VALUE_NAMES_H
 

@@ -3,8 +3,9 @@
  * Why a thread waits, as far as its frames say it: for a lock that somebody holds, for work (it is
  * idle), or for something else. The resolver calls this for every wait. The rules are the table in
  * waits.c, one line each; a wait that no rule knows is plain, because --idle drop deletes what is
- * called idle. Thread: any; a cache of words is used by one thread at a time. No pointer is NULL
- * unless it says so.
+ * called idle. For each wait: set is_word of its user frames by sb_wait_words_has(), then ask
+ * sb_waits_reason(). Thread: any; a cache of words is used by one thread at a time. No pointer is
+ * NULL unless it says so.
  */
 #ifndef SB_RESOLVE_WAITS_H
 #define SB_RESOLVE_WAITS_H
@@ -43,10 +44,9 @@ struct sb_wait_reason {
 };
 
 /*
- * Return: whether the first glob of some rule matches @name, the name of a frame (sb_frame.name).
- * The caller sets sb_wait_frame.is_word to it, and may remember it (struct sb_wait_words).
- * sb_waits_reason() is called in any case: only the rules about user frames need this to be true of
- * one of the frames.
+ * Return: whether the first glob of some rule matches @name, the name of a frame (sb_frame.name),
+ * for sb_wait_frame.is_word. sb_waits_reason() is called in any case: only the rules about user
+ * frames need this to be true of one of the frames.
  */
 bool sb_waits_is_word(const char *name);
 
