@@ -7,8 +7,13 @@
  *
  * Nothing here talks to the user. A run that failed has a reason; what a run is worth is in its
  * figures. All functions are called on the thread that called sb_run_go(), unless something else is
- * said. Pointers are not NULL unless it says so. A run: sb_run_config_init(), sb_run_init(),
- * sb_run_go(), the figures, sb_run_release(), sb_run_config_release().
+ * said. Pointers are not NULL unless it says so.
+ *
+ * Order: sb_run_config_init() and the caller's settings, sb_run_init(), sb_run_go(),
+ * sb_run_wait_command() if run->child is set, sb_run_release(), sb_run_config_release(). Figures
+ * and CPU times (sb_run_shown() and what follows, sb_run_has_samples()) may be asked for once the
+ * run has begun to sample, which is when run->start_ns is not 0, until sb_run_release(); sinks ask
+ * from begin() on.
  */
 #ifndef SB_RUN_RUN_H
 #define SB_RUN_RUN_H
@@ -103,8 +108,9 @@ enum sb_run_end {
 };
 
 /*
- * Who takes the samples. Functions run on the thread of the run. They return 0, or a negative errno
- * that ends the run, after they have set run->reason or told the user why.
+ * Who takes the samples. Only take() is needed; zero what is not used. Functions run on the thread
+ * of the run. They return 0, or a negative errno that ends the run, after they have set run->reason
+ * or told the user why. To end the run without an error, they set run->end.
  */
 struct sb_run_sink {
 	uint64_t
@@ -205,7 +211,8 @@ void sb_run_init(struct sb_run *run);
 /**
  * sb_run_go() - sample, from preparation to the last take
  * @run: initialised; goes once
- * @config: what to do; borrowed until sb_run_release()
+ * @config: what to do; borrowed until sb_run_release(); with a command, its rule is appended to
+ *	`targets`, so each run with a command needs a config of its own
  * @sink: who takes the samples; borrowed as long
  *
  * Drops privileges of the process for good, and takes over SIGINT, SIGTERM and SIGUSR1 unless the
@@ -214,7 +221,7 @@ void sb_run_init(struct sb_run *run);
  *
  * Thread: the main thread, while there is no other one.
  * Return: how it ended. If it failed, run->reason says why, unless the sink has told the user
- * itself.
+ * itself; the run can only be read and released then.
  */
 enum sb_run_status sb_run_go(struct sb_run *run, struct sb_run_config *config,
 			     struct sb_run_sink *sink);
@@ -223,7 +230,8 @@ enum sb_run_status sb_run_go(struct sb_run *run, struct sb_run_config *config,
  * run. */
 void sb_run_release(struct sb_run *run);
 
-/* Return: whether there is a command and it was executed: its file system may not have answered. */
+/* Return: whether there is a command and it was executed; false, too, if that is not known because
+ * its file system did not answer. */
 bool sb_run_has_command_run(const struct sb_run *run);
 /* Return: whether the command was executed and has not ended. */
 bool sb_run_is_command_alive(const struct sb_run *run);
@@ -257,15 +265,15 @@ int sb_run_take(struct sb_run *run);
  * on: take() returns it, after it has set run->reason, which is not done here.
  */
 int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
-/* Return: when sampling ended; if it has not been stopped yet, the earlier of @now_ns and the time at
- * which the kernel ends it, config->time_ns. CLOCK_MONOTONIC. */
+/* Return: when sampling ended; if it has not been stopped yet, the earlier of @now_ns and the time
+ * at which the kernel ends it, config->time_ns. CLOCK_MONOTONIC. */
 uint64_t sb_run_end_ns(const struct sb_run *run, uint64_t now_ns);
 /* Return: whether any view has had samples for the profile so far. Those that were not drained yet,
- * or were left out, do not count. The run has begun to sample. */
+ * or were left out, do not count. */
 bool sb_run_has_samples(const struct sb_run *run);
 
 /* Return: the CPU time of this process and of its parser and reader processes, in ns, since they
- * began; 0 if it cannot be read. The run has begun to sample. */
+ * began; 0 if it cannot be read. */
 uint64_t sb_run_own_ns(const struct sb_run *run);
 
 /* Figures of the run, and of the samples of one view. */
@@ -284,10 +292,9 @@ struct sb_run_figures {
 /* Return: the index in config->views of the view whose samples are in the profile: 0, unless the
  * sink has series() or the run has changed over to its fallback (sb_session_shown()). */
 uint32_t sb_run_shown(const struct sb_run *run);
-/* Get the figures up to now, or to the end of the run, which has begun to sample. @view: its index
- * in config->views, which is not checked. @ret_figures: overwritten; a copy, which needs no
- * release. If the kernel's counters could not be read, ret_figures->session.err is the negative
- * errno. */
+/* Get the figures up to now, or to the end of the run. @view: its index in config->views, which is
+ * not checked. @ret_figures: overwritten; a copy, which needs no release. If the kernel's counters
+ * could not be read, ret_figures->session.err is the negative errno. */
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
 /* Return: how much of the expected weight is accounted for, in percent, which can be slightly above
  * 100; 0 when none is expected. */

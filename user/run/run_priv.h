@@ -33,8 +33,8 @@ enum sb_run_status sb_run_make_readers(struct sb_run *run);
 enum sb_run_status sb_run_begin_privileges(struct sb_run *run);
 enum sb_run_status sb_run_settle_privileges(struct sb_run *run);
 
-/* run.c: Return: whether a rule allows what may come back any time: a name, a user, a cgroup. Only
- * pids can end. */
+/* run.c: Return: whether a rule allows tasks that may begin at any time, by their name, user or
+ * cgroup; rules for IDs of processes and threads do not count, because those end. */
 bool sb_run_has_lasting_rule(const struct sb_targets *targets);
 
 /* loop.c: block SIGINT, SIGTERM and the like, and read them from a descriptor from here on, unless
@@ -50,14 +50,16 @@ enum sb_run_status sb_run_loop(struct sb_run *run);
 /* From here on SIGINT and SIGTERM call sb_run_sink.give_up(), in a signal handler; nothing changes
  * if the sink has an owner. Return: SB_RUN_OK; SB_RUN_FAILED: signals cannot be set up. */
 enum sb_run_status sb_run_arm_give_up(struct sb_run *run);
-/* Close what sb_run_loop_init() opened, if anything; again is harmless. */
+/* Close the descriptors of the loop, and that of sb_run_block_signals(), if there are any; again is
+ * harmless. For sb_run_release(). */
 void sb_run_loop_release(struct sb_run *run);
 
 /* pipeline.c: make the registry of processes, the symbolizer, the profile and the resolver. Return:
  * SB_RUN_OK; SB_RUN_FAILED, mostly for want of memory. */
 enum sb_run_status sb_run_make_resolver(struct sb_run *run);
-/* Drain the session and put the samples into the profile. Return: 0 or a negative errno, with
- * run->reason: the run cannot go on, and what was sampled since the last call may be lost. */
+/* Drain the session and put the samples into the profile, while sampling goes on and once after it
+ * was stopped. Return: 0 or a negative errno, with run->reason: the run cannot go on, and what was
+ * sampled since the last call may be lost. */
 int sb_run_drain(struct sb_run *run);
 
 /* Set run->reason: a text as for printf(), to which the meaning of @err, a negative errno, is
