@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes the call tree of a profile, or one tree of two profiles (A and B) to compare them. Pointers
- * are not NULL unless it says so. Thread: any, if nobody modifies the profiles meanwhile.
+ * Makes the call tree of a profile, or one tree of two profiles (A and B) to compare them. Order:
+ * seal the profiles, sb_calltree_new(), to compare sb_calltree_diff(), then read the tree, such as
+ * by sb_diff_rows() (diff_rows.h), and sb_tree_free(). Pointers are not NULL unless it says so.
+ * Thread: any, if nobody modifies the profiles meanwhile.
  */
 #ifndef SB_MODEL_CALLTREE_H
 #define SB_MODEL_CALLTREE_H

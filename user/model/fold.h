@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Writes profiles as folded text: "root;...;leaf weight", and names the frames in it. Functions
- * with a @str append to it and return 0 or -ENOMEM; on error a part may have been appended, and the
- * text is to be discarded. Pointers are not NULL unless it says so, and nothing is kept. Thread:
- * any, one at a time for each @str, while nobody modifies the profile.
+ * with a @str, which the caller initialized and releases, append to it and return 0 or -ENOMEM; on
+ * error a part may have been appended, and the text is to be discarded. Pointers are not NULL
+ * unless it says so, and nothing is kept. Thread: any, one at a time for each @str, while nobody
+ * modifies the profile.
  */
 #ifndef SB_MODEL_FOLD_H
 #define SB_MODEL_FOLD_H
@@ -29,8 +30,8 @@ struct sb_fold_opts {
 int sb_fold_attr(struct sb_str *str, const struct sb_attr *attr);
 
 /*
- * Return: the kind, from SB_ATTR_IDLE on, of the mark that sb_fold_attr() names so ("[blocked]",
- * "[idle: epoll]"); SB_ATTR_NONE if @name is no mark's.
+ * Return: the kind, from SB_ATTR_IDLE on, of the mark to which sb_fold_attr() gives this name
+ * ("[blocked]", "[idle: epoll]"); SB_ATTR_NONE if @name is no mark's.
  */
 enum sb_attr_kind sb_fold_mark_kind(const char *name);
 
@@ -53,7 +54,8 @@ int sb_fold_frames(struct sb_str *str, const struct sb_profile *profile, const s
 
 /* Append one line of sb_fold(), without a newline: the header "#stackbpf;v=1;KEY=VALUE..." with all
  * metadata, blanks in values as '_', ';' as ':'; or the stack with index @i, below
- * sb_profile_nr_stacks(), a blank, and its weight; '?' instead of '#' at its beginning. */
+ * sb_profile_nr_stacks(), a blank, and its weight. A '#' at the beginning of a stack becomes '?',
+ * because the line would be a comment. */
 int sb_fold_header(struct sb_str *str, const struct sb_profile *profile);
 int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i,
 		  const struct sb_fold_opts *opts);

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A profile: stacks of named frames with their weights; what a recording or a query results in.
- * Fill it, seal it, then read it. Names and frames are interned, and equal stacks are one stack;
- * all that is added is copied. A frame's ID is valid as long as the profile, in this profile only.
+ * Names and frames are interned, and equal stacks are one stack; all that is added is copied. A
+ * frame's ID is valid as long as the profile, in this profile only. IDs and indexes begin with 0
+ * and are not checked.
+ *
+ * Order: sb_profile_new(); frames, then rows that name them by ID; sb_profile_scale() if the unit
+ * changes; sb_profile_set_squares() if they are known; sb_profile_seal(); then the functions that
+ * read. sb_profile_clear() begins anew, and sb_profile_free() ends it. Texts that come back are
+ * valid until sb_profile_free(), other pointers until the profile is modified.
+ *
  * -E2BIG means that the profile would have more than 2^31 frames, frames of all stacks together, or
  * bytes of names. After it and after -ENOMEM, the profile has all that was added before, and can be
  * sealed and read; a call that adds one frame or one stack may be repeated. On error *ret_... is
@@ -174,7 +181,7 @@ int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_
  * @from: not modified
  * @row: a row of @from; its weight and samples are added as by sb_profile_add_row()
  * @known: the caller's cache of frame IDs for this pair of profiles: an element for each frame of
- *	@from, all 0 before the first row
+ *	@from, all 0 before the first row; it stays valid after an error
  *
  * Only frames that the copied rows use are copied. The durations of the row are not.
  *
@@ -235,15 +242,14 @@ void sb_profile_clear(struct sb_profile *profile);
 /*
  * Sort the stacks, heaviest first, then by the names of their frames and by series, so that the
  * same input gives the same bytes. No stack can be added afterwards, which is not checked, until
- * sb_profile_clear(). Return: 0; -ENOMEM, and then they are all there, unsorted.
+ * sb_profile_clear(). Return: 0; -ENOMEM, and then they are all there, unsorted, and it may be
+ * called again.
  */
 int sb_profile_seal(struct sb_profile *profile);
 
 /*
  * Return: how many rows or frames there are. The functions below read them: rows sorted after the
- * seal, else in the order in which stacks were added. Indexes of rows and IDs of frames begin with
- * 0; those beyond the last one are not checked. Pointers are valid until the profile is modified or
- * freed.
+ * seal, else in the order in which stacks were added.
  */
 size_t sb_profile_nr_stacks(const struct sb_profile *profile);
 size_t sb_profile_nr_frames(const struct sb_profile *profile);
@@ -253,11 +259,10 @@ size_t sb_profile_text_bytes(const struct sb_profile *profile);
 uint64_t sb_profile_weight(const struct sb_profile *profile);
 /* Return: the weight of the first @nr rows, or of all rows if there are fewer. */
 uint64_t sb_profile_weight_of(const struct sb_profile *profile, size_t nr);
-/* Return: the frame with this ID, which is not checked; valid until a frame is added or the profile
- * is freed. */
+/* Return: the frame with this ID, valid until a frame is added. */
 const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id);
-/* Return: the attribute that the frame with this ID, which is not checked, shows, valid until one
- * is added or the profile is freed; one of kind SB_ATTR_NONE if it shows none. */
+/* Return: the attribute that the frame with this ID shows, valid until one is added; one of kind
+ * SB_ATTR_NONE if it shows none. */
 const struct sb_attr *sb_profile_attr_at(const struct sb_profile *profile, uint32_t id);
 /* Return: row @i, whose `frames` points into the profile. Its log2_ns is 0. */
 struct sb_row sb_profile_row_at(const struct sb_profile *profile, size_t i);
@@ -268,10 +273,10 @@ double sb_profile_squares_at(const struct sb_profile *profile, size_t i);
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
 /* Return: the SB_PROFILE_NR_LOG2 counts of all rows together; NULL if there are none. */
 const uint64_t *sb_profile_log2_total(const struct sb_profile *profile);
-/* Return: the key of the @i-th piece of metadata, and its value in *ret_value, both valid as long
- * as the profile; NULL past the end, and *ret_value is untouched. */
+/* Return: the key of the @i-th piece of metadata, and its value in *ret_value; NULL past the end,
+ * and *ret_value is untouched. */
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
-/* Return: the first value of @key, valid as long as the profile; NULL if there is none. */
+/* Return: the first value of @key; NULL if there is none. */
 const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key);
 
 #endif

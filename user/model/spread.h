@@ -8,8 +8,8 @@
  * that changes over time does not count as variance. Not thread-safe.
  *
  * Add the rows of one part of the time to a profile, call sb_spread_part(), add the next part to
- * the same profile, and so on; then sb_spread_end(), and seal the profile. The profile is not kept
- * between the calls. Pointers are not NULL unless it says so.
+ * the same profile, and so on; then sb_spread_end(), sb_spread_release(), and seal the profile. The
+ * profile is not kept between the calls. Pointers are not NULL unless it says so.
  */
 #ifndef SB_MODEL_SPREAD_H
 #define SB_MODEL_SPREAD_H
