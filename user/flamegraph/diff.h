@@ -2,9 +2,10 @@
 /*
  * Pictures of comparisons: the tree has both profiles. A frame is as wide as in B, and as in A if B
  * does not have it, so that removed code is drawn, too. Its colour shows the change, unless that is
- * noise (tree/diff.h). The viewer does the same with the embedded data. Called by fg.c and svg.c.
- * Pointers are not NULL, and nothing that is given is kept unless it says so. Not thread-safe. All
- * that append to @out return 0 or -ENOMEM; a part may have been appended then.
+ * noise (tree/diff.h). The viewer does the same with the embedded data. Called by fg.c and svg.c:
+ * sb_fg_diff_widths() before the tree is sealed, then sb_fg_diff_init(), whose result the other
+ * functions read. Pointers are not NULL, and nothing that is given is kept unless it says so. Not
+ * thread-safe. All that append to @out return 0 or -ENOMEM; a part may have been appended then.
  */
 #ifndef SB_FLAMEGRAPH_DIFF_H
 #define SB_FLAMEGRAPH_DIFF_H
@@ -28,9 +29,9 @@ struct sb_fg_diff {
 };
 
 /*
- * Before the tree of a comparison is sealed, and after its last stack: compute the widths from the
- * pairs of weights, by opts->norm and opts->diff_width. Return: 0; -ENOMEM, and the tree is
- * unchanged.
+ * After the last stack of a comparison: compute the widths from the pairs of weights, by opts->norm
+ * and opts->diff_width. Again is allowed, with other options, before it is sealed anew. Return: 0;
+ * -ENOMEM, and the tree is unchanged.
  */
 int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_fg_facts *facts,
 		      const struct sb_fg_opts *opts);

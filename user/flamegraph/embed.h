@@ -2,9 +2,10 @@
 /*
  * The data of a picture: folded text, compressed with gzip (RFC 1952) and encoded as base64 (RFC
  * 4648), in the element <folded> of <metadata>. The viewer draws from it, and sb_fg_extract() gives
- * it back. Any thread, if nobody modifies the tree meanwhile. After an error of a function that
- * writes, a part may have been written. Pointers are not NULL; streams stay the caller's and are
- * not closed.
+ * it back. To write it, call sb_fg_embed_check(), and then sb_fg_embed() with the tree, or after
+ * -EFBIG with that of sb_fg_embed_drawn(). Any thread, if nobody modifies the tree meanwhile. After
+ * an error of a function that writes, a part may have been written. Pointers are not NULL; streams
+ * stay the caller's and are not closed.
  */
 #ifndef SB_FLAMEGRAPH_EMBED_H
 #define SB_FLAMEGRAPH_EMBED_H

@@ -5,7 +5,10 @@
  * tree and kinds only. Not thread-safe; input may be hostile. Pointers are not NULL unless it says
  * so. After -ENOMEM a picture can only be freed.
  *
- * Make a picture, shape it, add stacks and metadata or read them, then draw it, once or more.
+ * Order: sb_fg_new() and sb_fg_opts_new(); sb_fg_shape(); stacks and metadata are added or read,
+ * and sb_fg_complaint() is asked after each stream until it returns NULL; the picture is drawn,
+ * once or more; sb_fg_free() and sb_fg_opts_free(). After another error than -ENOMEM the picture
+ * can be used further.
  */
 #ifndef SB_FLAMEGRAPH_FG_H
 #define SB_FLAMEGRAPH_FG_H
@@ -37,8 +40,8 @@ void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts);
  * metadata; other lines that begin with # are comments. Annotations _[k] _[i] _[j] _[w] _[f] _[p]
  * _[z] tell the kind of a frame and are not shown. The weight is the last number of the line, whole
  * or decimal; everything before it, with spaces, is frames. Return: 0; -EINVAL for a line without a
- * weight or a stack; -E2BIG for one that is too long or needs more than SB_TREE_NODES_MAX nodes
- * (both are counted, see sb_fg_complaint()); -ENOMEM.
+ * weight or a stack; -E2BIG for one that is too long or needs more than SB_TREE_NODES_MAX nodes;
+ * both are left out and counted (sb_fg_complaint()); -ENOMEM.
  */
 int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
 
@@ -53,20 +56,18 @@ int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
  * Applies what the frames above imply for a frame, see sb_fg_frame_place().
  *
  * Return: 0; -EINVAL if @nr is 0; -E2BIG if the tree would have more than SB_TREE_NODES_MAX nodes
- * or 2^31 bytes of names: no weight was added, sb_fg_complaint() does not count it, and other
- * stacks can be added; -ENOMEM.
+ * or 2^31 bytes of names: no weight was added, and sb_fg_complaint() does not count it; -ENOMEM.
  */
 int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr, double weight);
 
 /**
  * sb_fg_add_pair() - add a typed stack of a comparison
- * @frames: @nr frames as for sb_fg_add_stack(), root first; copied
+ * @frames: @nr frames as for sb_fg_add_stack()
  * @pair: its weights in both profiles, and the squares of their samples' weights; copied
  *
  * All stacks of a picture must be added this way, or none, which is not checked.
  *
- * Return: as sb_fg_add_stack(): 0; -EINVAL if @nr is 0; -E2BIG, and no weight was added, but other
- * stacks can be; -ENOMEM.
+ * Return: 0; -EINVAL if @nr is 0; -E2BIG, and no weight was added; -ENOMEM.
  */
 int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr,
 		   const struct sb_tree_pair *pair);
@@ -91,7 +92,8 @@ int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
  * and left out. @fd is read to its end and not closed; if it is non-blocking, this waits for data.
  * Return: 0, also if all lines were left out; -EINVAL if it is not text, or has two weights in a
  * line and the streams before one, or the other way round, and sb_fg_complaint() says so, and
- * nothing was added; -ENOMEM; another error of reading, and the lines before it were added.
+ * nothing was added; -ENOMEM; another error of reading, and the lines before it were added; do not
+ * read further streams then, because the stack at the end may be incomplete.
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 

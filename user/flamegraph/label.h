@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Text for the picture: escapes hostile names, shortens long names, formats numbers. Output does
- * not depend on the locale. Thread: any. All sb_fg_label_add_*() append to @out, and return 0 or
- * -ENOMEM; a part may have been appended then, and the text is to be discarded. Texts with a @len
- * need no NUL at their end. Widths are in em, the size of the font. Pointers are not NULL unless it
- * says so, and nothing is kept.
+ * not depend on the locale. Thread: any. All sb_fg_label_add_*() append to @out, which the caller
+ * initialized and releases, and return 0 or -ENOMEM; a part may have been appended then, and the
+ * text is to be discarded. Texts with a @len need no NUL at their end. Widths are in em, the size
+ * of the font. Pointers are not NULL unless it says so, and nothing is kept.
  */
 #ifndef SB_FLAMEGRAPH_LABEL_H
 #define SB_FLAMEGRAPH_LABEL_H

@@ -2,8 +2,9 @@
 /*
  * Converts a tree to boxes, in units of weight and levels; svg.c converts these to pixels. Frames
  * that are too narrow or too deep to be drawn become part of a box in their place, so that the
- * boxes above a frame lack none of its weight but its own ("self"). Thread: any, while nobody
- * modifies the tree. Pointers are not NULL, and nothing that is given is kept.
+ * boxes above a frame weigh as much as the frame, less its self weight. Thread: any, while nobody
+ * modifies the tree. Order: seal the tree, sb_fg_layout_make(), read the boxes,
+ * sb_fg_layout_release(). Pointers are not NULL, and nothing that is given is kept.
  */
 #ifndef SB_FLAMEGRAPH_LAYOUT_H
 #define SB_FLAMEGRAPH_LAYOUT_H

@@ -2,10 +2,11 @@
 /*
  * Colours of frames. A palette is a list of rules that map kind and name to a family; a family has
  * SB_FG_NR_SHADES shades, one of which a hash of the name chooses. So a colour is one CSS class,
- * and the viewer, which gets the rules, colours frames in the same way. Once made, a palette is
- * only read, by any thread, until it is released. A class is two characters and NUL, such as "a7".
- * Pointers are not NULL unless it says so. Functions that append to @out return 0 or -ENOMEM; on
- * error a part may have been appended, and the text is to be discarded.
+ * and the viewer, which gets the rules, colours frames in the same way. Order:
+ * sb_fg_palette_init(), then any of the others, by any thread because they only read, then
+ * sb_fg_palette_release(). A class is two characters and NUL, such as "a7". Pointers are not NULL
+ * unless it says so. Functions that append to @out return 0 or -ENOMEM; on error a part may have
+ * been appended, and the text is to be discarded.
  */
 #ifndef SB_FLAMEGRAPH_PALETTE_H
 #define SB_FLAMEGRAPH_PALETTE_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Input formats; inside the library only. To add a format, write a file read_<name>.c and add a row
- * to the table in fg.c. Readers get one line at a time, cleaned (text.h) and without its end. They
+ * to the table in fg.c. For each input the first reader whose sniff() says so gets one line at a
+ * time by feed(), cleaned (text.h) and without its end, and at last finish(). Readers add stacks by
+ * sb_fg_take_stack(), or frame by frame by sb_fg_pending_add() and sb_fg_pending_take(). They
  * report lines that are not valid with sb_fg_complain(), and leave them out. Names of frames that
  * are given to the functions below are copied. -E2BIG means that the tree would have more than
  * SB_TREE_NODES_MAX nodes or 2^31 bytes of names: no weight is added, and a reader returns it,

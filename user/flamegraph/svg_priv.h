@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A picture while it is made, for svg.c (the frames and the data), svg_head.c and svg_texts.c.
- * svg.c fills in struct sb_svg, lays out the boxes, calls the functions below, and releases all.
- * The functions append text that is ready for XML to @out, or to picture->out where there is no
- * @out, and return 0; -ENOMEM; or -EINVAL for a colour that cannot be read. After an error a part
- * may have been appended, and the picture can only be released. Pointers are not NULL. Not
- * thread-safe.
+ * svg.c zeroes struct sb_svg and fills it in, lays out the boxes, and draws them to
+ * picture->frames; then it calls sb_svg_add_subtitle() and sb_svg_add_front(), writes the rest, and
+ * releases all. Without weight it calls only sb_svg_add_nothing(), without a layout. The functions
+ * append text that is ready for XML to @out, or to picture->out where there is no @out, and return
+ * 0; -ENOMEM; or -EINVAL for a colour that cannot be read. After an error a part may have been
+ * appended, and the picture can only be released. Pointers are not NULL. Not thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_SVG_PRIV_H
 #define SB_FLAMEGRAPH_SVG_PRIV_H
@@ -52,7 +53,8 @@ struct sb_svg {
 	struct sb_str frames, out;
 };
 
-/* Append text, escaped. Bytes that XML cannot represent are replaced and counted. */
+/* Append text, escaped. Bytes that XML cannot represent are replaced, and counted in nr_repaired.
+ */
 int sb_svg_add_xml(struct sb_svg *picture, struct sb_str *out, const char *s);
 /* Append a weight of the tree, multiplied by picture->factor, with its unit. */
 int sb_svg_add_weight(const struct sb_svg *picture, struct sb_str *out, double weight);
@@ -77,7 +79,7 @@ int sb_svg_add_px_attr(struct sb_str *out, const char *name, double px);
 
 /*
  * Append everything before the frames to picture->out. @subtitle: of sb_svg_add_subtitle(); copied.
- * It is made after the frames, when it is known what they contain.
+ * It is called after the frames were drawn, when it is known what they contain.
  */
 int sb_svg_add_front(struct sb_svg *picture, const struct sb_str *subtitle);
 /* Append a whole picture that says that there are no samples. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Cleans text of others for the tree, and tells from a frame's name what it is. Texts are @len
- * bytes and need no NUL at their end. Pointers are not NULL, and none is kept, but by what is
- * returned where it says so. Thread: any. */
+/* Cleans text of others for the tree, and tells from a frame's name what it is. For each stack,
+ * root first: sb_fg_frame_parse(), or sb_fg_kind_by_name() if the kind is known, and then
+ * sb_fg_frame_place(). Texts are @len bytes and need no NUL at their end. Pointers are not NULL,
+ * and none is kept, but by what is returned where it says so. @out is initialized and released by
+ * the caller. Thread: any. */
 #ifndef SB_FLAMEGRAPH_TEXT_H
 #define SB_FLAMEGRAPH_TEXT_H
 
@@ -75,8 +77,8 @@ void sb_fg_frame_place_typed(struct sb_tree_frame *frame, bool is_root, enum sb_
  * @is_root: whether it is the first frame of the stack
  * @above: what the frames above imply; SB_FG_PLAIN before the first frame; updated for the next
  *
- * Call it for each frame of a stack, root first. Plain frames after the delimiter "-" become
- * SB_FG_KERNEL, after "--" SB_FG_WAKER. All code below a root frame "[idle]" becomes SB_FG_IDLE.
+ * Plain frames after the delimiter "-" become SB_FG_KERNEL, after "--" SB_FG_WAKER. All code below
+ * a root frame "[idle]" becomes SB_FG_IDLE.
  */
 static inline void sb_fg_frame_place(struct sb_tree_frame *frame, bool is_root,
 				     enum sb_fg_kind *above)

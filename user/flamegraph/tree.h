@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the flame graph adds to a tree (tree/tree.h): kinds of frames, bounds, and output as folded
- * text. Readers (read_*.c) and typed stacks (fg.h) build the tree, svg.c draws it. Not thread-safe;
- * several threads may read a sealed tree. Pointers are not NULL unless it says so.
+ * text. Order: sb_tree_init(), stacks by sb_fg_tree_add(), sb_tree_seal(), then sb_fg_tree_fold()
+ * and whatever else reads it, sb_tree_release(). Readers (read_*.c) and typed stacks (fg.h) build
+ * the tree, svg.c draws it. Not thread-safe; several threads may read a sealed tree. Pointers are
+ * not NULL unless it says so.
  */
 #ifndef SB_FLAMEGRAPH_TREE_H
 #define SB_FLAMEGRAPH_TREE_H
