@@ -2,8 +2,9 @@
 /*
  * Formats for a comparison of two profiles, A and B: the one before, and the one in question. To
  * add one, write a file with a struct sb_comparison_output and add a row to comparison.c. Called by
- * the diff command. Not thread-safe. The strings that come back are static or borrowed from the
- * comparison; those that are given are not kept. Pointers are not NULL.
+ * the diff command. Not thread-safe. The strings that come back are static, or borrowed from the
+ * profiles of the comparison; those that are given are not kept. To write one: fill a struct
+ * sb_comparison, find the output, and call its write(). Pointers are not NULL.
  */
 #ifndef SB_OUTPUT_COMPARISON_H
 #define SB_OUTPUT_COMPARISON_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Numbers the functions of a profile. Frames that differ only by line or offset are one function.
- * Used by formats that have a table of functions. IDs and numbers that are given are not checked.
- * Pointers are not NULL. Not thread-safe.
+ * Used by formats that have a table of functions: sb_functions_init(), read it,
+ * sb_functions_release(). IDs and numbers that are given are not checked. Pointers are not NULL.
+ * Not thread-safe.
  */
 #ifndef SB_OUTPUT_FUNCTIONS_H
 #define SB_OUTPUT_FUNCTIONS_H
@@ -23,8 +24,8 @@ struct sb_functions {
 /*
  * Number the functions in the heaviest @nr_stacks stacks of a sealed profile, in the order in which
  * they are met. @functions: overwritten; released by the caller, also after an error. @profile:
- * borrowed until then, and not modified. @nr_stacks: at most those that the profile has. Return: 0
- * or -ENOMEM.
+ * borrowed until then, and not modified. @nr_stacks: at most those that the profile has. Return: 0;
+ * -ENOMEM, and it can only be released.
  */
 int sb_functions_init(struct sb_functions *functions, const struct sb_profile *profile,
 		      size_t nr_stacks);

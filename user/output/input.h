@@ -12,7 +12,8 @@ struct sb_fg;
 
 /**
  * sb_input_profile() - convert what a reader has read to a profile
- * @fg: stacks and metadata (flamegraph/fg.h); cannot read any more afterwards; stays the caller's
+ * @fg: stacks and metadata (flamegraph/fg.h); its tree is sealed, so that nothing can be added any
+ *	more, but it can be drawn; stays the caller's
  * @ret_profile: sealed, owned by the caller; borrows nothing from @fg
  * @ret_nr_rounded: how many weights had fractions and were rounded to the nearest whole number
  *

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Writes JSON (RFC 8259) with strings that others chose. Commas, quotes and brackets are placed by
- * the writer: each call adds one element to the innermost open object or array. Texts are copied at
- * once, so that nothing is borrowed. Functions without a return value keep the first error, do
- * nothing after it, and leave it to sb_json_end() to return it. @key is NULL for an element of an
- * array and for the outermost object; it may have any bytes, and is cleaned and escaped as the text
- * of sb_json_string(). Other pointers are not NULL unless it says so. Not thread-safe.
+ * Writes JSON (RFC 8259) with strings that others chose. Order: a zeroed struct sb_json with `put`
+ * set, one outermost object or array with what is in it, sb_json_end(). Commas, quotes and brackets
+ * are placed by the writer: each call adds one element to the innermost open object or array. Texts
+ * are copied at once, so that nothing is borrowed. Functions without a return value keep the first
+ * error, do nothing after it, and leave it to sb_json_end() to return it. @key is NULL for an
+ * element of an array and for the outermost object; it may have any bytes, and is cleaned and
+ * escaped as the text of sb_json_string(). Other pointers are not NULL unless it says so. Not
+ * thread-safe.
  */
 #ifndef SB_OUTPUT_JSONTEXT_H
 #define SB_OUTPUT_JSONTEXT_H
@@ -17,7 +19,7 @@
 #include "model/profile.h"
 #include "tree/tree.h"
 
-/* Zero-initialize, then set @put and @arg; end with sb_json_end(). */
+/* Zero-initialize, then set `put` and `arg`. */
 struct sb_json {
 	/* Take the next bytes, which are valid during the call. Return: 0 or a negative errno. */
 	int (*put)(void *arg, const void *data, size_t len);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers strings in the order in which they are met, for formats with a table of strings. Not
- * thread-safe. Pointers are not NULL unless it says so.
+ * Numbers strings in the order in which they are met, for formats with a table of strings:
+ * sb_numbers_of() for each string, then read `at`, then sb_numbers_release(). Not thread-safe.
+ * Pointers are not NULL unless it says so.
  */
 #ifndef SB_OUTPUT_NUMBERS_H
 #define SB_OUTPUT_NUMBERS_H

@@ -10,8 +10,8 @@
 #include "model/profile.h"
 
 /*
- * Sort the indexes of the first @nr stacks of a profile, which has at least as many and whose first
- * are the heaviest if it is sealed, by their frames' IDs from the root on. *@ret_order has @nr
+ * Sort the indexes of the first @nr stacks of a profile by their frames' IDs from the root on. It
+ * has at least @nr stacks; if it is sealed, the first are the heaviest. *@ret_order has @nr
  * indexes, and is freed by the caller with free(), also if @nr is 0. Return: 0; -ENOMEM, and it is
  * untouched.
  */

@@ -4,10 +4,11 @@
  * of ProfilesData. A request holds several profiles and one set of tables for all of them. Used by
  * the file format and by the exporter. Not thread-safe.
  *
- * For each profile: sb_otlp_begin(), its stacks and tags in any order, sb_otlp_end(). When the
- * request is large enough: sb_otlp_take(). Functions that return int return 0, -ENOMEM, or -E2BIG
- * for more than 2^31 bytes of strings; after an error the encoder can only be freed. Pointers are
- * not NULL unless it says so.
+ * Order: sb_otlp_new(); for each profile sb_otlp_begin(), its stacks and tags in any order,
+ * sb_otlp_end(); when the request is large enough, and at the end, sb_otlp_take() between profiles;
+ * sb_otlp_free(). Functions that return int return 0, -ENOMEM, or -E2BIG for more than 2^31 bytes
+ * of strings; after an error the encoder can only be freed. Pointers are not NULL unless it says
+ * so.
  */
 #ifndef SB_OUTPUT_OTLP_H
 #define SB_OUTPUT_OTLP_H
@@ -54,7 +55,8 @@ int sb_otlp_add_stack(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint
 int sb_otlp_tag(struct sb_otlp *otlp, const char *tag, const char *value);
 /* End the profile: it becomes a part of the request. */
 int sb_otlp_end(struct sb_otlp *otlp);
-/* Return: the approximate length of the request so far, in bytes. */
+/* Return: the approximate length of the request so far, with the profile that was begun, in bytes.
+ */
 size_t sb_otlp_nr_bytes(const struct sb_otlp *otlp);
 /* Replace the contents of @out by the finished request, and begin the next one. @out: the caller's;
  * borrows nothing; after an error it may hold a part. */

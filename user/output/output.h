@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Formats that a profile can be written in. To add one, write a file with a struct sb_output and
- * add a row to outputs.def; see docs/adding-an-output.md. Thread: any, one for each stream, while
- * nobody modifies the profile. Pointers are not NULL unless it says so.
+ * Formats that a profile can be written in: seal it, find the output, and call its write(). To add
+ * one, write a file with a struct sb_output and add a row to outputs.def; see
+ * docs/adding-an-output.md. Thread: any, one for each stream, while nobody modifies the profile.
+ * Pointers are not NULL unless it says so.
  */
 #ifndef SB_OUTPUT_OUTPUT_H
 #define SB_OUTPUT_OUTPUT_H

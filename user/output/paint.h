@@ -2,8 +2,9 @@
 /*
  * Chooses the colours of a call tree for programs that draw it themselves, such as the page of
  * `serve`: those of the flame graph (flamegraph/palette.h, flamegraph/diff.h). Each node gets the
- * number of a colour; the colours are written as JSON. Pointers are not NULL unless it says so. Not
- * thread-safe.
+ * number of a colour; the colours are written as JSON. Order: sb_paint_init(), the others in any
+ * order, sb_paint_release(). After an error it can be used further. Pointers are not NULL unless it
+ * says so. Not thread-safe.
  */
 #ifndef SB_OUTPUT_PAINT_H
 #define SB_OUTPUT_PAINT_H
@@ -55,7 +56,8 @@ int sb_paint_tree(struct sb_paint *paint, const struct sb_tree *tree, uint8_t **
 
 /*
  * Return: the colour of a node of a comparison, by its total: 1 to 4 for more, 5 to 8 for less, 0
- * if the change can be chance. These are numbers of colours of sb_paint_put() without @paint.
+ * if the change can be chance. These are numbers of colours of sb_paint_put() without @paint. No
+ * struct sb_paint is needed.
  */
 uint32_t sb_paint_change(const struct sb_diff *diff, const struct sb_tree_pair *total);
 

@@ -14,9 +14,9 @@
 /* sb_fg_render() or sb_fg_render_inline() */
 typedef int (*sb_picture_render_fn)(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 
-/* Draw a sealed profile with @render, to @out. Return: 0; -ENOMEM; -E2BIG for more nodes than a
- * call tree can have; -EINVAL for a title of more than 4096 bytes; or what @render returned, such
- * as -ENODATA without weight. */
+/* Draw the stacks of a sealed profile, the heaviest opts->fold.limit (0: all), with @render, to
+ * @out. Return: 0; -ENOMEM; -E2BIG for more nodes than a call tree can have; -EINVAL for a title of
+ * more than 4096 bytes; or what @render returned, such as -ENODATA without weight. */
 int sb_picture_write(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     sb_picture_render_fn render, FILE *out);
 
@@ -26,7 +26,8 @@ enum sb_fg_kind sb_picture_kind(enum sb_frame_kind kind);
 
 /**
  * sb_picture_frame() - convert a frame of a profile to a frame of a picture
- * @names: gets a copy of the name, and must live as long as *@ret_frame
+ * @names: of the caller, zeroed or in use; gets a copy of the name, and must live as long as
+ *	*@ret_frame
  * @opts: what the name shows beside the function; `annotate` is ignored
  *
  * Return: 0; -ENOMEM, and *ret_frame is not to be used.

@@ -2,7 +2,8 @@
 /*
  * The wire format of protocol buffers (protobuf.dev/programming-guides/encoding), as far as it is
  * written here. A message is a byte string; a nested one is built first and added as bytes. All
- * functions append to @message, and return 0 or -ENOMEM, and then a part may have been appended.
+ * functions append to @message, which the caller initialized and releases, and return 0 or -ENOMEM,
+ * and then a part may have been appended.
  * @field: number of the field. Thread: any, one for each message. Pointers are not NULL, but @data
  *	may be if @len is 0; what is given is copied.
  */
