@@ -7,7 +7,13 @@
  *
  * A destination sends a period in pieces: the same pieces in the same order each time, so that
  * those that were sent before a failure are not sent again. A piece is what one request carries.
- * Not thread-safe: one thread for each export. Pointers are not NULL unless it says so.
+ *
+ * Order: open(); for each kind in each period, sb_export_period_new(), send(),
+ * sb_export_period_free(); close(). send() asks sb_export_is_sent() for each piece, and calls
+ * sb_export_post(), or what else sends it and then sb_export_done(), if it was not. It returns the
+ * first error; after -EAGAIN and, unless the export is to end, -EPERM the caller waits and sends
+ * the whole period again. Not thread-safe: one thread for each export. Pointers are not NULL unless
+ * it says so.
  */
 #ifndef SB_EXPORT_EXPORT_H
 #define SB_EXPORT_EXPORT_H
@@ -86,7 +92,7 @@ int sb_export_series_profile(const struct sb_export_period *period,
 
 /* The connection to a destination, and what became of the last request. Whoever makes one sets
  * http, state, save and arg, and zeroes the rest; it releases reply, why and notes. nr_pieces is
- * set to 0 for each period. */
+ * set to 0 for each attempt at a period. */
 struct sb_export_link {
 	struct sb_http *http; /* NULL if the destination needs none */
 	struct sb_http_reply reply;
@@ -101,8 +107,8 @@ struct sb_export_link {
 };
 
 /*
- * Ask before each piece is made. Return: whether it was sent before, in an earlier run. Then it is
- * counted as done, and the caller goes on to the next piece.
+ * Ask before each piece is sent. Return: whether it was sent before, in an earlier attempt or an
+ * earlier run. Then it is counted as done, and the caller goes on to the next piece.
  */
 bool sb_export_is_sent(struct sb_export_link *link);
 /*
@@ -111,8 +117,9 @@ bool sb_export_is_sent(struct sb_export_link *link);
  * link->notes; -EAGAIN to try again later (408, 425, 429, 5xx, or no reply); -EPERM if the
  * destination refuses everything: any other status, a bad address or certificate, or a refusal
  * before the destination has accepted anything in this run; link->why explains both; -ECANCELED if
- * http.stop_fd became readable; -ENOMEM; other errors of saving the state: the piece counts as sent
- * in this run, but the next run may send it again.
+ * http.stop_fd became readable; after these three the piece is not counted as sent; -ENOMEM; other
+ * errors of saving the state: the piece counts as sent in this run, but the next run may send it
+ * again.
  */
 int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request);
 /* Count a piece of @nr_bytes that was sent without HTTP, and save the state. Return: what

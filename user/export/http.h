@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An HTTP client for requests with a body, one at a time. It uses libcurl, which is loaded when it
- * is needed, so that other commands do not have it in memory. Only HTTP and HTTPS; certificates are
- * checked; redirections are not followed, because requests carry tokens. Replies are truncated to a
- * limit. Proxies come from the environment (http_proxy, ...), as for curl(1). Pointers are not NULL
- * unless it says so. Not thread-safe: one thread at a time for each client; functions without one
- * may be called on any thread.
+ * An HTTP client for requests with a body, one at a time. Order: sb_http_new(), sb_http_send() for
+ * each request, sb_http_free(), and sb_http_reply_release() for the reply. It uses libcurl, which
+ * is loaded when it is needed, so that other commands do not have it in memory. Only HTTP and
+ * HTTPS; certificates are checked; redirections are not followed, because requests carry tokens.
+ * Replies are truncated to a limit. Proxies come from the environment (http_proxy, ...), as for
+ * curl(1). Pointers are not NULL unless it says so. Not thread-safe: one thread at a time for each
+ * client; functions without one may be called on any thread.
  */
 #ifndef SB_EXPORT_HTTP_H
 #define SB_EXPORT_HTTP_H
@@ -60,10 +61,9 @@ struct sb_http_reply {
 /* Free what the reply holds, also of a zero-initialized one; zero it before it is used again. */
 void sb_http_reply_release(struct sb_http_reply *reply);
 
-/* Make a client, owned by the caller. @opts is copied, except for the strings and headers that it
- * points to: they and stop_fd are borrowed until sb_http_free(). Not while another thread makes
- * one: loading libcurl is not thread-safe. Return: 0; -ELIBACC if libcurl is not installed, or the
- * program is static; -ENOMEM. *ret_http is untouched on error. */
+/* Make a client, owned by the caller. Not while another thread makes one: loading libcurl is not
+ * thread-safe. Return: 0; -ELIBACC if libcurl is not installed, or the program is static; -ENOMEM.
+ * *ret_http is untouched on error. */
 int sb_http_new(const struct sb_http_opts *opts, struct sb_http **ret_http);
 /* Free a client and close its connections; NULL is allowed. */
 void sb_http_free(struct sb_http *http);

@@ -38,7 +38,7 @@ struct sb_export_plan {
 	 */
 	int64_t from_s;
 	int64_t to_s; /* 0: up to the end of the store */
-	int dir_fd;   /* directory of the state files */
+	int dir_fd;   /* directory of the state files; not used if no position is saved */
 	/* Report a sentence, valid during the call, to the user; @is_bad if something went
 	 * wrong. */
 	void (*say)(void *arg, bool is_bad, const char *sentence);

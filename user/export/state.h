@@ -4,7 +4,8 @@
  * one small file DIR/export/NAME.state, which is replaced as a whole: text, "stackbpf-export 1" and
  * then lines "KEY VALUE"; unknown keys are skipped. Files may be hostile: they are bounded and
  * checked. Thread: any, one at a time for each file. Pointers are not NULL, and nothing that is
- * given is kept. A state holds its texts itself, so that there is nothing to free.
+ * given is kept. A state holds its texts itself, so that there is nothing to free; a zeroed one is
+ * that of an export that has not begun.
  */
 #ifndef SB_EXPORT_STATE_H
 #define SB_EXPORT_STATE_H
