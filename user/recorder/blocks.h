@@ -6,8 +6,11 @@
  *
  * The duration of a block is measured with CLOCK_MONOTONIC; its begin is the wall-clock time at
  * that moment. When the clock is set, the block ends at once: samples before it keep their time,
- * later ones have the new time. Blocks of the same time add up. One thread: that of the run.
- * Pointers are not NULL unless it says so.
+ * later ones have the new time. Blocks of the same time add up.
+ *
+ * Order: sb_blocks_new(), sb_run_go() with sb_blocks_sink(), sb_blocks_flush() if the run has begun
+ * to sample, sb_run_release(), sb_blocks_free(). One thread: that of the run. Pointers are not NULL
+ * unless it says so.
  */
 #ifndef SB_RECORDER_BLOCKS_H
 #define SB_RECORDER_BLOCKS_H
@@ -21,7 +24,7 @@ struct sb_blocks;
  * well. */
 enum sb_blocks_order {
 	SB_BLOCKS_END,
-	SB_BLOCKS_TAKE, /* send the block as far as it is, and continue with it */
+	SB_BLOCKS_TAKE, /* send what the block has by now; a further block has the rest of it */
 };
 
 struct sb_blocks_opts {
@@ -40,15 +43,14 @@ struct sb_blocks_opts {
  * sb_blocks_free(), which does not close the descriptors in it. Return: 0 and *ret_blocks, owned by
  * the caller; -ENOMEM or a negative errno of making descriptors, and it is untouched. */
 int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_blocks);
-/* Free the sink, after the run was released; NULL is allowed. Blocks that were not sent are
- * lost. */
+/* Free the sink; NULL is allowed. Blocks that were not sent are lost. */
 void sb_blocks_free(struct sb_blocks *blocks);
 
 /* Return: the sink for sb_run_go(), valid as long as @blocks. */
 struct sb_run_sink *sb_blocks_sink(struct sb_blocks *blocks);
-/* After the run: wait until the socket has taken all blocks, at most 10 s; whether the writer has
- * read them is not known. Return: 0; -ETIMEDOUT; -ECHILD when the writer has ended; after an error
- * blocks are lost. */
+/* Wait until the socket has taken all blocks, at most 10 s; whether the writer has read them is not
+ * known. Return: 0; -ETIMEDOUT; -ECHILD when the writer has ended; after an error blocks are lost.
+ */
 int sb_blocks_flush(struct sb_blocks *blocks);
 
 #endif

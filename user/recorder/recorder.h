@@ -112,8 +112,8 @@ struct sb_recorder_config {
 /**
  * sb_recorder_run() - record until the time is up, a signal comes, or the store writer dies
  * @config: borrowed; with one kind at least, and SB_RECORDER_KINDS_MAX at most: not checked
- * @run: what samplers do; their views are chosen here, and members that are 0 get defaults for long
- *	runs
+ * @run: what samplers do; modified: their views, `modules` and symbol_bytes_max are set here, and
+ *	other members that are 0 get defaults for long runs
  * @reason: zeroed by the caller; why the recorder process failed, if it did, for the caller to tell
  *
  * Forks, and does not return in the child processes. Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1,

@@ -8,15 +8,15 @@
  *	cgroup unit container	of the process, from /proc/PID/cgroup
  *	service			OTEL_SERVICE_NAME, service.name of OTEL_RESOURCE_ATTRIBUTES,
  *				or the unit, the container, the name of the program
- *	runtime			sb_interp_runtime_of(), or "kernel"; none if it was not looked at in time
+ *	runtime			sb_interp_runtime_of(), or "kernel"; none if nobody looked in time
  *	comm			of the thread
  *	uid			the real user ID of the process
  *	pid tid			wide tags: tid only if asked for; of processes that began before the
  *				block or outlive it
  *
  * One thread. Pointers are not NULL unless it says so; @text and @env below are not kept. Order of
- * calls: sb_series_new(), sb_series_begin(); for each block sb_series_of() for its samples,
- * sb_series_all(), and sb_series_next_block(); at last sb_series_free().
+ * calls: sb_series_new(), sb_series_begin(); for each block sb_series_next_block(), sb_series_of()
+ * for its samples, and sb_series_all(); at last sb_series_free().
  */
 #ifndef SB_RECORDER_SERIES_H
 #define SB_RECORDER_SERIES_H
@@ -75,9 +75,9 @@ int sb_series_of(void *table, const struct sb_sample_key *key, const char *const
 /*
  * Get the tags of all series of the block, at its end: an array that is indexed by what
  * sb_series_of() gave. What is known of a process by now is in the tags of all of its samples. The
- * array and its strings are the table's, valid until the next call for it or sb_series_free(); it
- * has no elements, and may be NULL, if the block has no samples. Return: 0; -ENOMEM, and the array
- * is not to be used.
+ * array and its strings are the table's, valid until the next sb_series_all() or sb_series_free();
+ * it has no elements, and may be NULL, if the block has no samples. Return: 0; -ENOMEM, and the
+ * array is not to be used.
  */
 int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
 		  size_t *ret_nr);

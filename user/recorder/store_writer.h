@@ -8,8 +8,10 @@
  * A block that cannot be written is kept, up to a bound, and tried again with the next one, so that
  * a full disk does not end the recording. The store writer ends when all samplers have ended.
  *
- * The functions are called by the recorder process, which has one thread; struct sb_peer is its
- * connection to the writer. -ECHILD means that the writer has ended. Pointers are not NULL.
+ * Order: sb_store_writer_new(), sb_store_writer_add() for each sampler when it starts, also for one
+ * that is started again, and sb_store_writer_end(). The functions are called by the recorder
+ * process, which has one thread; struct sb_peer is its connection to the writer. -ECHILD means that
+ * the writer has ended; sb_store_writer_end() is due all the same. Pointers are not NULL.
  */
 #ifndef SB_RECORDER_STORE_WRITER_H
 #define SB_RECORDER_STORE_WRITER_H
@@ -22,12 +24,11 @@
 #include "store/store.h"
 
 /* Fork the process and wait until it has opened the store. @opts and @watch are borrowed until it
- * returns; the child process has copies. *ret_peer is owned by the caller, who ends it with
- * sb_store_writer_end(). Return: 0; -EBUSY if another process writes; -ENOTEMPTY if the directory
- * is not a store, but has files; -EPROTO if the store is of another version; -ECHILD; -ENOMEM;
- * other negative errnos of making or opening the store, dropping privileges, or fork(2). On error
- * the process has ended, and *ret_peer, which is untouched or zeroed, needs no
- * sb_store_writer_end(). */
+ * returns; the child process has copies. *ret_peer is owned by the caller. Return: 0; -EBUSY if
+ * another process writes; -ENOTEMPTY if the directory is not a store, but has files; -EPROTO if the
+ * store is of another version; -ECHILD; -ENOMEM; other negative errnos of making or opening the
+ * store, dropping privileges, or fork(2). On error the process has ended, and *ret_peer, which is
+ * untouched or zeroed, needs no sb_store_writer_end(). */
 int sb_store_writer_new(const struct sb_recorder_config *opts, const struct sb_watch *watch,
 			struct sb_peer *ret_peer);
 /* The kinds of profiles of one sampler, indexed by sb_block_head.kind. */

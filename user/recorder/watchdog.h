@@ -2,9 +2,13 @@
 /*
  * Talks to a service manager, if there is one: sd_notify(3), sd_watchdog_enabled(3). The manager is
  * told that all is well only while each process of the recorder goes round its loop. Each process
- * writes the time of its last round to shared memory, and the recorder process reads it. Any
- * process of the recorder, one thread in each. @part: an index below SB_WATCH_PARTS_MAX, which is
- * not checked. Pointers are not NULL unless it says so.
+ * writes the time of its last round to shared memory, and the recorder process reads it. Order: the
+ * recorder process calls sb_watch_init(), and sb_watch_beat() for each part that it starts; the
+ * part calls sb_watch_keep(), and sb_watch_beat() in each round; in each round of its own the
+ * recorder process calls, if sb_watch_is_due(), sb_watch_is_stuck() for all parts and
+ * sb_watch_tell(); at last sb_watch_release(). Any process of the recorder, one thread in each.
+ * @part: an index below SB_WATCH_PARTS_MAX, which is not checked. Pointers are not NULL unless it
+ * says so.
  */
 #ifndef SB_RECORDER_WATCHDOG_H
 #define SB_RECORDER_WATCHDOG_H
@@ -49,16 +53,15 @@ void sb_watch_beat(const struct sb_watch *watch, size_t part);
  * not. */
 int sb_watch_beat_ms(const struct sb_watch *watch);
 /* Return: whether a part has not called sb_watch_beat() for more than half of the period, and 3 s
- * at least; true if it never did, so the recorder process calls it when it starts a part; false
- * without a watchdog. */
+ * at least; true if it never did; false without a watchdog. */
 bool sb_watch_is_stuck(const struct sb_watch *watch, size_t part);
 
 /* Return: whether it is time to call sb_watch_tell(). */
 bool sb_watch_is_due(const struct sb_watch *watch);
-/* Called by the recorder process when sb_watch_is_due() says so, which without a watchdog it never
- * does: tell the manager that all is well (@stuck NULL), or once that the part with the name
- * @stuck, which is not kept, is stuck. Return: whether it was told now that @stuck is; false if it
- * was told before, and for NULL. */
+/* Called only when sb_watch_is_due() says so, which without a watchdog it never does: tell the
+ * manager that all is well (@stuck NULL), or once that the part with the name @stuck, which is not
+ * kept, is stuck. Return: whether it was told now that @stuck is; false if it was told before, and
+ * for NULL. */
 bool sb_watch_tell(struct sb_watch *watch, const char *stuck);
 
 #endif
