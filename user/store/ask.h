@@ -8,8 +8,10 @@
  * errnos, and -E2BIG if the range has more than 4,096 files; on error *ret_... is untouched, unless
  * it says so, and the call may be repeated.
  *
- * A query: zero a struct sb_ask, set it by sb_ask_range(), sb_ask_rule() and sb_ask_set_kind(), ask
- * sb_ask_profile(), sb_store_timeline() or sb_store_tags(), and end it by sb_ask_release().
+ * A query: zero a struct sb_ask, set it by sb_ask_range(), sb_ask_rule() and sb_ask_set_kind(), and
+ * its other members directly; check `by` with sb_ask_check_by(); ask sb_ask_profile(),
+ * sb_store_timeline() or sb_store_tags(), any number of times; and end it by sb_ask_release(), also
+ * after an error.
  */
 #ifndef SB_STORE_ASK_H
 #define SB_STORE_ASK_H
@@ -44,7 +46,7 @@ struct sb_ask {
 	 */
 	bool is_compared;
 };
-/* Free what the query owns and zero it; it can be used again. A query starts zero-initialized. */
+/* Free what the query owns and zero it; it can be used again. */
 void sb_ask_release(struct sb_ask *ask);
 
 /**
@@ -130,14 +132,11 @@ const char *sb_ask_kind(const struct sb_ask *ask);
 int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 		   struct sb_profile **ret_profile, struct sb_store_answer *ret_answer);
 
-/* Return: mean sampling rate of a CPU in Hz; 0 if the kind is not sampled by a clock, or nothing
- * was recorded. Only computes from @answer: any thread. */
+/* The functions about @answer only compute from it: any thread. Return: mean sampling rate of a CPU
+ * in Hz; 0 if the kind is not sampled by a clock, or nothing was recorded. */
 uint64_t sb_store_answer_hz(const struct sb_store_answer *answer);
-/*
- * Return: how many samples, waits or calls make up the weight of the answer. Where weights are not
- * counts, this is estimated from the share of the total weight. Only computes from @answer: any
- * thread.
- */
+/* Return: how many samples, waits or calls make up the weight of the answer. Where weights are not
+ * counts, this is estimated from the share of the total weight. Any thread. */
 uint64_t sb_store_answer_samples(const struct sb_store_answer *answer);
 /* Return: how many of the samples of sb_store_answer_samples() have a truncated stack; where
  * weights are not counts, this is estimated from their share of the total weight. Any thread. */
@@ -171,7 +170,7 @@ struct sb_timeline {
 /**
  * sb_store_timeline() - weights over time, one series for each value of the tags ask->by
  * @ask: nr_nodes_max and is_compared are ignored; not kept, like @opts
- * @ret_timeline: owned by the caller, freed by sb_timeline_free()
+ * @ret_timeline: owned by the caller, freed by sb_timeline_free(); independent of store and query
  *
  * The timeline consists of whole steps, so it may begin before ask->from_s. If opts->step_s is 0, a
  * round number between 10 s and a year is chosen so that there are about nr_steps_max. Steps become
@@ -213,7 +212,7 @@ struct sb_tags {
  * Of at most 256 keys and 200,000 values, in the order in which files have them; has_more of a key
  * and of the tags says that there were more.
  *
- * @ret_tags: owned by the caller, freed by sb_tags_free()
+ * @ret_tags: owned by the caller, freed by sb_tags_free(); independent of store and query
  *
  * Return: 0; -EINVAL if the range is empty; -ENOMEM; other errors of I/O.
  */

@@ -4,8 +4,12 @@
  * other users, so the writer does not trust it: messages are bounded, and every field is checked
  * when it is read. Thread: any; nothing that is given is kept. Pointers are not NULL.
  *
- *	 0  4  magic, with the version		then varints, and strings with their lengths:
- *	 4  4  bytes that follow		kind, begin, lead, figures, strings, frames, series, stacks
+ *	 0  4  magic, with the version	then varints, and strings with their lengths: kind,
+ *	 4  4  bytes that follow	begin, lead, figures, strings, frames, series, stacks
+ *
+ * Order: the sampler calls sb_block_encode() and sends the message. The writer collects bytes until
+ * it has as many as sb_block_scan() says, then calls sb_block_decode(), sb_store_put() and
+ * sb_block_release(). After -EPROTO nothing more of that sampler is to be believed.
  */
 #ifndef SB_STORE_BLOCK_H
 #define SB_STORE_BLOCK_H

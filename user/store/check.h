@@ -28,8 +28,8 @@ struct sb_store_sums_check {
 	void (*on_wrong)(void *arg, const struct sb_store_wrong_sum *sum);
 	void *arg; /* may be NULL */
 	/*
-	 * The present. Aggregates of periods that end later may differ: they were made while the
-	 * clock was ahead, and are updated block by block.
+	 * The present, seconds since the epoch. Aggregates of periods that end later may differ:
+	 * they were made while the clock was ahead, and are updated block by block.
 	 */
 	int64_t now_s;
 	/* Results: numbers of aggregates, one for each period and kind. */
@@ -45,7 +45,8 @@ struct sb_store_sums_check {
  * While the store has a writer, an aggregate that seems wrong is read again. Files that cannot be
  * read are skipped. Memory: two files, and 32 bytes for each of their rows.
  *
- * Return: 0, also if aggregates are wrong; -ENOMEM; other errors of I/O.
+ * Return: 0, also if aggregates are wrong; -ENOMEM; other errors of I/O, and then only a part was
+ * compared, and the call may be repeated.
  */
 int sb_store_check_sums(struct sb_store *store, struct sb_store_sums_check *check);
 

@@ -6,7 +6,13 @@
  * that frequent ones have small numbers. New entries are written before the first block that uses
  * them, so that any beginning of a file is complete. IDs are indexes of the arrays in struct
  * sb_dict, and are not checked where nothing else is said. Pointers are not NULL unless it says
- * so, or is of no elements. *ret_... is not to be used after an error. Not thread-safe.
+ * so, or is of no elements. Not thread-safe.
+ *
+ * Order: sb_dict_init(). To read a file, sb_dict_decode() for each of its records. To write one,
+ * for each series sb_dict_set_owner(), and its frames, nodes, tags and rows, in this order; then
+ * sb_dict_encode(), and sb_dict_mark() when that is written. At the end sb_dict_release(). After an
+ * error *ret_... is not to be used; the dictionary is valid, IDs stay as they are, and it can be
+ * used on.
  */
 #ifndef SB_STORE_DICT_H
 #define SB_STORE_DICT_H
@@ -154,7 +160,7 @@ int sb_dict_may_add_other(struct sb_dict *dict);
  * unbounded, and a name of a frame with is_unnamed loses the address in it: "[anon+0x7f0102030405]"
  * becomes "[anon]". Return: 0; -E2BIG if it is new and there is no room, or the owner that is
  * charged (sb_dict_set_owner()) has used its share, or for more than SB_DICT_TAGS_MAX tags;
- * -ENOMEM. After an error, parts of the entry may be there.
+ * -ENOMEM. After an error, parts of the entry may be there, which does no harm.
  */
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id);
 int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id);
@@ -185,7 +191,8 @@ void sb_dict_mark(struct sb_dict *dict);
  * their numbers. The entries do not count as written: to go on writing the same file, call
  * sb_dict_mark() when all its records are decoded. @cursor is left behind the entries; whether
  * bytes follow is not checked. Return: 0; -EBADMSG if the bytes are not valid; -E2BIG at a bound;
- * -ENOMEM. On error the entries before the failing one stay, and @cursor may be anywhere.
+ * -ENOMEM. On error the entries before the failing one stay, @cursor may be anywhere, and the next
+ * record can be decoded.
  */
 int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor);
 

@@ -4,7 +4,8 @@
  * much of its hash as the remaining bits hold. In exchange, look-ups find wrong candidates more
  * often (one in 2,000 with a million elements), and the table asks its owner for the hashes again
  * when it grows. Not thread-safe; several threads may iterate while nobody adds. Pointers are not
- * NULL, and none is kept.
+ * NULL, and none is kept. To find or add an element: sb_ids_first() and sb_ids_next() until the
+ * caller finds it equal, else sb_ids_add().
  */
 #ifndef SB_STORE_IDS_H
 #define SB_STORE_IDS_H

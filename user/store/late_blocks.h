@@ -3,6 +3,9 @@
  * Finds late blocks: those that were added to a store for a time that a reader has already passed,
  * because a disk was full or a clock was set back. Called by the exporter. Not thread-safe: one
  * thread at a time for a store. Pointers are not NULL, and nothing that is given is kept.
+ *
+ * Order: zero a place, or set it by sb_read_place_parse(); then call sb_store_late_blocks() with it
+ * again and again, and sb_read_place_print() to keep it for the next start.
  */
 #ifndef SB_STORE_LATE_BLOCKS_H
 #define SB_STORE_LATE_BLOCKS_H

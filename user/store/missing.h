@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Marks for each row of a file, which is a stack with the tags of its series (dict.h): is its stack
- * truncated, which a frame of the kind SB_FRAME_MARK tells, and how many of its frames have no
- * name. From them every answer says how complete the stacks in it are. Called by query.c. Not
+ * truncated or lost, which a frame of the kind SB_FRAME_MARK tells, and how many of its frames have
+ * no name. From them every answer says how complete the stacks in it are. Called by query.c. Not
  * thread-safe. Pointers are not NULL; the dictionary is borrowed for the call.
  */
 #ifndef SB_STORE_MISSING_H
@@ -12,7 +12,7 @@
 
 /* Zero-initialize. */
 struct sb_missing {
-	/* SB_MARKS_CUT: truncated; lower bits: frames without a name, at most SB_MARKS_UNNAMED. */
+	/* SB_MARKS_CUT: truncated, lost; lower bits: unnamed frames, at most SB_MARKS_UNNAMED. */
 	SB_VEC(uint16_t) of_row;
 };
 #define SB_MARKS_CUT	 0x8000u

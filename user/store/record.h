@@ -20,6 +20,10 @@
  * Aggregates, and blocks of older versions, have length 0, which means that of their period.
  * Thread: any, one for each struct sb_codec. Pointers are not NULL, and nothing that is given is
  * kept.
+ *
+ * To write: zero a struct sb_record and set it, sb_record_pack(), write @out. To read, at each
+ * place: sb_record_header(), or if that fails, sb_record_resync() for the next place; then
+ * sb_record_unpack(). A struct sb_codec can be used on after an error.
  */
 #ifndef SB_STORE_RECORD_H
 #define SB_STORE_RECORD_H

@@ -7,7 +7,9 @@
  * 4,096 files in a search, or one of I/O. Pointers are not NULL unless it says so; *ret_... is not
  * to be used after an error.
  *
- * A search: sb_search_begin(), any of the functions that take a struct sb_search, sb_search_end().
+ * A search: sb_search_begin(), perhaps sb_search_tags(), then sb_search_sums(), or any number of
+ * sb_search_cover() and sb_search_kept_file(), then sb_search_end(). After an error only
+ * sb_search_end() may follow. One store has one search at a time; a struct is used for one search.
  */
 #ifndef SB_STORE_SEARCH_H
 #define SB_STORE_SEARCH_H
@@ -70,7 +72,8 @@ void sb_search_end(struct sb_search *search);
 /*
  * Search a range, rounded outward to 10 s, and sum its blocks, file by file, into resum.result of
  * each of search->kept_files, NULL if no block of the file was summed; valid until sb_search_end().
- * Replaces search->visit. Return: 0; -EINVAL if the range is empty; or a negative errno.
+ * Once in a search. Replaces search->visit. Return: 0; -EINVAL if the range is empty; or a negative
+ * errno.
  */
 int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 

@@ -8,6 +8,12 @@
  * the next refresh or append. Errors of I/O are negative errnos of system calls, and -ENODATA if
  * the file ends too early.
  *
+ * Order: sb_segment_read(), sb_segment_list() or sb_segment_open(); after it the caller may set
+ * `unpacked`, which must live until the release. To read: sb_segment_find(), and for each block
+ * sb_segment_rows() or sb_segment_add(); sb_segment_refresh() when the file may have grown. To
+ * write: add rows to segment->dict, then sb_segment_append(). At the end sb_segment_release().
+ * After an error of reading a block or appending, the segment can be used on.
+ *
  * The payload of a block consists of varints: the number of figures, the figures, the number of
  * rows, the bytes that the row numbers take, these as ascending differences (the first from -1)
  * minus 1, and the weights minus 1.
@@ -75,15 +81,15 @@ struct sb_segment {
 int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name);
 /*
  * Open a file as sb_segment_read() does, but do not read its dictionary: to see which blocks there
- * are. Their rows and figures can be read, but not added to sums or appended to. *@segment is
- * overwritten; it needs no release after an error. Return: 0; -ENOENT; -EFBIG beyond
+ * are. Their rows and figures can be read, but not added to sums, and none can be appended.
+ * *@segment is overwritten; it needs no release after an error. Return: 0; -ENOENT; -EFBIG beyond
  * SB_SEGMENT_BYTES_MAX or SB_SEGMENT_BLOCKS_MAX; -EINVAL if it is not a regular file; -ENOMEM;
  * other errors of I/O.
  */
 int sb_segment_list(struct sb_segment *segment, int dir_fd, const char *name);
-/* Read what was appended since. Blocks may get other indexes (nr_sorts). Return: 0; -ESTALE if the
- * file got shorter; -EFBIG; -ENOMEM; other errors of I/O. After an error the segment has what was
- * read until then. */
+/* Read what was appended since, of a file that is open for reading. Blocks may get other indexes
+ * (nr_sorts). Return: 0; -ESTALE if the file got shorter; -EFBIG; -ENOMEM; other errors of I/O.
+ * After an error a record may be missing for good: release the segment, and read the file anew. */
 int sb_segment_refresh(struct sb_segment *segment);
 /*
  * Open a file for reading and writing, and create it if it does not exist. An incomplete record and
@@ -103,8 +109,8 @@ size_t sb_segment_find(const struct sb_segment *segment, int64_t time_s);
 
 /* The rows of a block and their weights. */
 struct sb_block_rows {
-	const uint32_t *
-		row; /* ascending; if a record of the dictionary is damaged, it lacks some of them */
+	/* Ascending; if a record of the dictionary is damaged, it lacks some of them. */
+	const uint32_t *row;
 	const uint64_t *weight;
 	size_t nr;
 };

@@ -11,6 +11,9 @@
  * tree, with all cgroups that the user may make below it; or a service, a scope or a container
  * together with the user ID. Thread: any, one for each struct sb_share_owners. Pointers are not
  * NULL, but an array of no tags may be; there is nothing to free.
+ *
+ * For each new entry: sb_share_owner() tells whose it is, and sb_share_allows() whether it may be
+ * added; if so, the caller counts it for this owner, else adds it under sb_share_tags().
  */
 #ifndef SB_STORE_SHARE_H
 #define SB_STORE_SHARE_H

@@ -16,10 +16,17 @@
  * unless it says so. Levels and interned stacks are modelled after the storage of Pyroscope (2021);
  * see docs/continuous.md.
  *
- * Times are seconds since the epoch. Errors of I/O are negative errnos of system calls. A series is
- * the samples with the same tags; a wide tag has many values, like pids, and is only in 10-second
- * blocks. "Figures" are the counts of enum sb_block_figure (segment.h): sampled time, samples, lost
- * samples, and so on.
+ * Order: a writer calls sb_store_open_to_write(), sb_store_put() and sb_store_put_status() for each
+ * block, sb_store_expire() every few minutes, and sb_store_close(). A reader calls
+ * sb_store_open(), any functions that read, and sb_store_close(). Structs that are passed begin
+ * zeroed, and are borrowed for the call. After an error the handle is valid, and the call may be
+ * repeated unless it says otherwise.
+ *
+ * Times are seconds since the epoch. Errors of I/O are negative errnos of system calls, and -EFBIG
+ * for a file that is too large (segment.h) or a level of more than SB_STORE_FILES_MAX files. A
+ * series is the samples with the same tags; a wide tag has many values, like pids, and is only in
+ * 10-second blocks. "Figures" are the counts of enum sb_block_figure (segment.h): sampled time,
+ * samples, lost samples, and so on.
  */
 #ifndef SB_STORE_STORE_H
 #define SB_STORE_STORE_H
@@ -59,13 +66,13 @@ struct sb_store_opts {
 int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 			   struct sb_store **ret_store);
 /*
- * Open a store for reading; @path is used during the call only. Return: 0 and *ret_store, owned by the caller, closed by
+ * Open a store for reading. Return: 0 and *ret_store, owned by the caller, closed by
  * sb_store_close(); -ENOENT if the directory does not exist; -ENOTEMPTY if it is not a store;
  * -EPROTO if it is of another version; -ENOMEM; other errors of I/O. On error *ret_store is
  * untouched.
  */
 int sb_store_open(const char *path, struct sb_store **ret_store);
-/* Close the store and free it. NULL is allowed. */
+/* Close the store and free it; nothing is left to be written. NULL is allowed. */
 void sb_store_close(struct sb_store *store);
 
 /* Samples with the same tags, sorted by key, SB_DICT_TAGS_MAX at most: neither is checked. The kind
@@ -75,7 +82,7 @@ struct sb_store_series {
 	size_t nr_tags;
 	const struct sb_profile *profile; /* sealed */
 };
-/* 10 s of one kind. Everything is borrowed for the call. */
+/* 10 s of one kind. */
 struct sb_store_block {
 	int64_t begin_s; /* a multiple of 10 */
 	/* "oncpu" and "samples", at most 11 bytes each; or a kind of at most 22 and a unit of
@@ -105,9 +112,9 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
  * negative errno: readers see the block all the same, and it is not to be put again.
  */
 int sb_store_put_status(const struct sb_store *store);
-/* Remove the files that the store's options keep_s and bytes_max no longer allow at @now_s (seconds
- * since the epoch), as sb_store_prune() does. Return: 0; -ENOMEM; or the first error of reading a
- * directory or removing a file, which ends it: it may be called again. */
+/* Remove the files that the store's options keep_s and bytes_max no longer allow at @now_s, as
+ * sb_store_prune() does; none of a store that is open for reading only. Return: 0; -ENOMEM; or the
+ * first error of reading a directory or removing a file, which ends it. */
 int sb_store_expire(struct sb_store *store, int64_t now_s);
 
 struct sb_store_prune {
@@ -123,22 +130,20 @@ struct sb_store_prune {
  * Remove files whose time ended longer than keep_s ago; then, while the store is larger than
  * bytes_max, the oldest files of the finest level, then those of the next. Files that may be being
  * written stay. The store may be open for reading only. Return: 0; -ENOMEM; or the first error of
- * reading a directory or removing a file, which ends it: files removed before are gone, and it may
- * be called again.
+ * reading a directory or removing a file, which ends it.
  */
 int sb_store_prune(struct sb_store *store, const struct sb_store_prune *prune, int64_t now_s);
 
 /**
  * sb_store_merge() - add all blocks of @from to @store, level by level
  *
- * Both must be open for writing. Aggregates of periods that have ended are made first in both.
- * There is no record of earlier merges: what is merged twice counts twice. Damaged blocks are left
- * out.
- *
- * @now_s: the present, seconds since the epoch
+ * Both must be open for writing. Aggregates of periods that have ended before @now_s, the present,
+ * are made first in both. There is no record of earlier merges: what is merged twice counts twice.
+ * Damaged blocks are left out.
  *
  * Return: 0; -EINVAL if one of them is open for reading only, and nothing is added; -ENOMEM or an
- * error of I/O, and then a part may have been added, which cannot be taken out again.
+ * error of I/O, and then a part may have been added, which cannot be taken out again: do not repeat
+ * the call.
  */
 int sb_store_merge(struct sb_store *store, struct sb_store *from, int64_t now_s);
 
@@ -165,8 +170,9 @@ struct sb_store_look {
 /*
  * Call look->on_file() for every file, the finest level first, and oldest first within a level, and
  * before it look->on_damaged() for each damaged block of the file, if blocks are read. What the
- * callbacks get is valid during the call. Return: 0, also if files cannot be read, which info->err
- * tells; -ENOMEM; errors of reading the directories. After an error only some files were looked at.
+ * callbacks get is valid during the call. Return: 0, also if files cannot be opened, which
+ * info->err tells; -ENOMEM; errors of reading the directories or, with reads_blocks, a block. After
+ * an error only some files were looked at.
  */
 int sb_store_look(struct sb_store *store, const struct sb_store_look *look);
 
@@ -174,14 +180,14 @@ struct sb_store_query {
 	int64_t from_s, to_s; /* end exclusive; rounded outward to 10 s */
 	const char *kind;
 	const struct sb_tag_rules *rules; /* only series that match; NULL: all */
-	const char *
-		by; /* tags "a" or "a,b", whose values become root frames of the stacks; NULL: none */
+	/* Tags "a" or "a,b", whose values become root frames of the stacks; NULL: none. */
+	const char *by;
 	uint32_t nr_nodes_max; /* not 0: only about so many of the heaviest nodes, if not `by` */
 };
 struct sb_store_answer {
 	/* The range that was summed: larger where finer blocks expired; 0: nothing. */
 	int64_t from_s, to_s;
-	struct sb_store_kind kind;	      /* its unit is that of the first block */
+	struct sb_store_kind kind; /* its unit is that of the first block; "" without blocks */
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* of all series of the kind in that range */
 	uint64_t weight;		      /* in the profile */
 	uint64_t all_weight;		      /* what it would be without rules, with lost_weight */
@@ -202,7 +208,7 @@ struct sb_store_answer {
  *
  * Return: 0, also if nothing was recorded; -EINVAL if the range is empty; -E2BIG if the profile or
  * the number of files is too large; -ENOMEM; other errors of I/O. On error a part may be in the
- * profile.
+ * profile, which then is only to be freed.
  */
 int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
 		   struct sb_profile *profile, struct sb_store_answer *ret_answer);

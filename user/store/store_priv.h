@@ -68,11 +68,13 @@ struct sb_row_key {
 	bool is_other; /* the stack already was "(other)" in the source, and is not counted again */
 };
 /*
- * Add @weight to the row of @key in @sums, which is extended, and add the row to @dict if it is
- * new. If the dictionary has no room for it, the weight goes to "(other)" of its series or of the
- * owner that is charged (sb_dict_set_owner()), and is counted in SB_BLOCK_OTHER. @key has at most
- * SB_DICT_TAGS_MAX tags, which is not checked. Return: 0; -ENOMEM; -E2BIG if there is no room for
- * "(other)" either. On error @dict may have new entries, and @sums is not to be used.
+ * Add @weight to the row of @key in @sums, which begins zeroed and is extended, and add the row to
+ * @dict if it is new. The caller has named the owner by sb_dict_set_owner() and looked up the node;
+ * if there was no room for that, it sets has_no_node. If the dictionary has no room for the row,
+ * the weight goes to "(other)" of its series or of that owner, and is counted in SB_BLOCK_OTHER.
+ * @key has at most SB_DICT_TAGS_MAX tags, which is not checked. Return: 0; -ENOMEM; -E2BIG if there
+ * is no room for "(other)" either. On error @dict may have new entries, and @sums is only to be
+ * released.
  */
 int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		     struct sb_sums *sums);

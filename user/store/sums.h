@@ -6,7 +6,7 @@
  *
  * A query: sb_resum_begin(), sb_resum_add() for each of its blocks, sb_resum_end(); then `result`
  * is read. If one of them fails with another error than -EBADMSG, the query has no result, and the
- * next one may begin.
+ * next one may begin. A struct sb_resum belongs to one segment, which is borrowed for each call.
  */
 #ifndef SB_STORE_SUMS_H
 #define SB_STORE_SUMS_H

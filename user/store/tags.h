@@ -3,6 +3,8 @@
  * Rules that select series by their tags: "service=nginx,php", "region!=eu", "pod=~^web-",
  * "pod!~canary". Thread: any; several threads may use rules and tags that nobody changes. Pointers
  * are not NULL, but an array of no tags may be. A struct sb_tag is a key and a value (share.h).
+ * Order: zero the rules, sb_tag_rules_add() for each, sb_tag_rules_match() for each series, and
+ * sb_tag_rules_release().
  */
 #ifndef SB_STORE_TAGS_H
 #define SB_STORE_TAGS_H
