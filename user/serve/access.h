@@ -2,7 +2,8 @@
 /*
  * Access control of the HTTP server: addresses to listen on, Host headers, requests from other
  * sites, tokens. Called by server.c. Thread: any. Pointers are not NULL unless it says so, and
- * nothing that is given is kept.
+ * nothing that is given is kept. For each request: sb_access_check_host() alone for what needs no
+ * token, else sb_access_check(), and then the reply.
  */
 #ifndef SB_SERVE_ACCESS_H
 #define SB_SERVE_ACCESS_H

@@ -2,8 +2,11 @@
 /*
  * Shared by the api_*.c: turns parameters into queries to the store, and writes pieces of JSON.
  * Runs in a worker process, which has one thread. -EINVAL means that sb_asked_fail() (routes.h) has
- * set the reply: the caller only returns it. Other errors are -ENOMEM and those of I/O. Pointers
- * are not NULL unless it says so.
+ * set the reply. Other errors are -ENOMEM and those of I/O. After an error the caller releases what
+ * it has, and returns it. Pointers are not NULL unless it says so.
+ *
+ * Order: sb_api_ask() for each query, sb_api_number() for each number, sb_asked_all(), then
+ * sb_api_tree() or a function of ask.h, JSON to asked->json, and sb_ask_release().
  */
 #ifndef SB_SERVE_API_H
 #define SB_SERVE_API_H
@@ -19,9 +22,9 @@
 
 /*
  * Make a query from the parameters PREFIXfrom, PREFIXto and PREFIXtag, and from kind and by, which
- * have no prefix. @prefix is "" or "vs_". @ret_ask: zero-initialized by the caller; it borrows from
- * the parameters, and must be released with sb_ask_release(), also after an error. Return: 0;
- * -EINVAL; another negative errno.
+ * have no prefix, and check in the store that the tags of `by` occur. @prefix is "" or "vs_".
+ * @ret_ask: zero-initialized by the caller; it borrows from the parameters, and must be released
+ * with sb_ask_release(), also after an error. Return: 0; -EINVAL; another negative errno.
  */
 int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_ask);
 /*

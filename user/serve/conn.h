@@ -3,6 +3,10 @@
  * One connection: reads requests, sends replies. It does not block, and makes no decisions:
  * server.c does, which sets the state. Single-threaded, as the whole front. Pointers are not NULL.
  * After -ECONNRESET the connection is only to be released.
+ *
+ * Order: sb_conn_init(); for each request sb_conn_read() until it returns 1, a reply (reply.h),
+ * sb_conn_send() until it returns 1, and sb_conn_next(); after the last reply, shutdown(2) for
+ * writing and sb_conn_drain() until it fails; sb_conn_release().
  */
 #ifndef SB_SERVE_CONN_H
 #define SB_SERVE_CONN_H

@@ -2,7 +2,8 @@
 /*
  * Parses the head of an HTTP/1.1 request (RFC 9110, RFC 9112), strictly: what is ambiguous is
  * refused, so that no proxy can read it differently. Requests with a body are refused, too. Called
- * by server.c. Thread: any. Pointers are not NULL, but sb_http_text.s may be.
+ * by server.c. Thread: any. Pointers are not NULL, but sb_http_text.s may be. sb_http_head_len() is
+ * called until the head is there, then sb_http_parse() once.
  *
  * Why not libmicrohttpd: its time limit is for silence, not for a request, and it accepts no
  * connection when it has its maximum. 1,000 clients that send a byte a second shut out all others
@@ -42,10 +43,11 @@ struct sb_http_request {
 size_t sb_http_head_len(const char *bytes, size_t len, size_t *from);
 
 /*
- * Parse a head of @len bytes, as sb_http_head_len() says. @ret borrows from @bytes. Return: 0; or
- * the HTTP status to refuse it with: 400 if it is not valid or has no Host, 405 for other methods
- * than GET and HEAD, 413 for a body, 414 for a first line beyond SB_HTTP_LINE_MAX, 431 for more
- * than 100 headers, 505 for other versions than 1.0 and 1.1; then only ret->is_head is to be used.
+ * Parse a head of @len bytes, as sb_http_head_len() says. @ret is overwritten, and borrows from
+ * @bytes. Return: 0; or the HTTP status to refuse it with: 400 if it is not valid or has no Host,
+ * 405 for other methods than GET and HEAD, 413 for a body, 414 for a first line beyond
+ * SB_HTTP_LINE_MAX, 431 for more than 100 headers, 505 for other versions than 1.0 and 1.1; then
+ * only ret->is_head is to be used.
  */
 int sb_http_parse(const char *bytes, size_t len, struct sb_http_request *ret);
 

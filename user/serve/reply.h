@@ -4,7 +4,7 @@
  * replaced. The caller sends it with sb_conn_send(), and has set conn->closes and conn->has_no_body
  * before. Arguments are not kept, but for a struct sb_asset. Single-threaded. Pointers are not NULL
  * unless it says so. The functions return 0; or -ENOMEM, and then the connection can only be
- * closed.
+ * closed. A connection has one reply at a time: sb_conn_next() removes it before the next.
  */
 #ifndef SB_SERVE_REPLY_H
 #define SB_SERVE_REPLY_H

@@ -2,7 +2,8 @@
 /*
  * Serves a store over HTTP: a web page, JSON for it and for others, profiles as files, metrics.
  * Read-only. Thread: the main thread of a process that has no other. No pointer may be NULL unless
- * a contract says so.
+ * a contract says so. Order: sb_serve_new(), sb_serve_run() once, sb_serve_free(); then the caller
+ * closes the store.
  *
  * Processes:
  *	front	this process: connections, heads of requests, access control. A single-threaded
@@ -38,8 +39,8 @@ struct sb_serve_opts {
 	const char *listen; /* "127.0.0.1:4040", "[::1]:0", "unix:PATH"; port 0: any free one */
 	gid_t group;	    /* may connect to a Unix socket, mode 0660; used only by root */
 	const char *token;  /* that requests must have; NULL: none */
-	const char *const *
-		hosts; /* further names of this machine that a Host header may have, besides known ones */
+	/* Further names of this machine that a Host header may have, besides known ones. */
+	const char *const *hosts;
 	size_t nr_hosts;
 	const char *store_path; /* its directory: shown, and read for sizes and exports */
 	struct sb_store *store; /* open for reading; used by workers only */
@@ -56,7 +57,8 @@ struct sb_serve;
  * SIGTERM, for sb_serve_run(), ignores SIGPIPE, and has its limit of open files raised. @opts and
  * everything in it is borrowed until sb_serve_free(). Return: 0; -EINVAL if the address is not
  * valid; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES and others of bind(2); -ENOMEM; other negative errnos
- * of making descriptors. On error *ret_serve is untouched, and nothing listens.
+ * of making descriptors. On error *ret_serve is untouched, and nothing listens; signals and limit
+ * may be changed.
  */
 int sb_serve_new(const struct sb_serve_opts *opts, struct sb_serve **ret_serve);
 /* Return: "http://127.0.0.1:4040/", with the port that was bound, or "unix:PATH"; borrowed from the

@@ -4,7 +4,11 @@
  * Single-threaded: all functions are called on the thread of the server, with pointers that are not
  * NULL and seats that are not checked. A seat is a place for one worker process, by index below
  * SB_SERVE_WORKERS. A question is a request that a worker has to answer. A connection that is
- * closed stays in serve->conns, with the state SB_CONN_FREE.
+ * closed stays in serve->conns, with the state SB_CONN_FREE: after each function that may close
+ * connections, check the state before another use.
+ *
+ * A question: sb_pool_add(), and in each round of the loop sb_pool_on_worker() for workers that
+ * epoll reports, sb_pool_expire(), sb_pool_go_on().
  */
 #ifndef SB_SERVE_SERVER_PRIV_H
 #define SB_SERVE_SERVER_PRIV_H
@@ -77,9 +81,8 @@ void sb_pool_forget(struct sb_serve *serve, struct sb_conn *conn);
  * fails gets status 503, and its connection may be closed. */
 void sb_pool_go_on(struct sb_serve *serve);
 /* The worker of seat @i has answered or died; else nothing is done. Sends the answer, if its
- * connection is still there; a question whose worker died is queued once more, then gets status 503.
- * The seat is free then, and empty after a death, so call sb_pool_go_on() afterwards. May close
- * connections. */
+ * connection is still there; a question whose worker died is queued once more, then gets status
+ * 503. The seat is free then, and empty after a death. May close connections. */
 void sb_pool_on_worker(struct sb_serve *serve, size_t i);
 /* Kill workers whose question takes longer than SB_SERVE_QUESTION_S, which gets status 503. May
  * close connections. @now_ns: CLOCK_MONOTONIC. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a store contains, as JSON: the same in answers of the server and in output of commands. The
- * functions write to @json (jsontext.h), which keeps the first error until sb_json_end() returns
- * it; nothing else is kept. Pointers are not NULL. Not thread-safe. */
+ * functions write to @json (jsontext.h), which keeps the first error, after which nothing more is
+ * written, until sb_json_end() returns it; nothing else is kept. Pointers are not NULL. Not
+ * thread-safe. */
 #ifndef SB_SERVE_STORE_JSON_H
 #define SB_SERVE_STORE_JSON_H
 

@@ -35,16 +35,18 @@ struct sb_answer {
 struct sb_route;
 
 /*
- * Main function of a worker, in a process that was forked for it: set limits, drop privileges,
- * answer questions from the socket @fd until it is closed or fails. Returns, too, if it cannot
- * begin; the caller then exits. The process is killed when its parent ends.
+ * Main function of a worker, in a process that was forked for it and has closed the front's
+ * descriptors: set limits, drop privileges, answer questions from the socket @fd, which stays the
+ * caller's, until it is closed or fails. Returns, too, if it cannot begin; the caller then exits.
+ * The process is killed when its parent ends.
  */
 void sb_worker_run(const struct sb_serve_opts *opts, int fd);
 
 /*
- * Answer one question in this process, for sb_worker_run(), tests and fuzzers. Errors become
- * ret_answer->status and its message. Both results are always set; *@ret_fd is the body, owned by
- * the caller, or -1.
+ * Answer one question in this process, for sb_worker_run(), tests and fuzzers. @question need not
+ * be valid. Errors become ret_answer->status and its message. Both results are always set; *@ret_fd
+ * is the body, a file in memory whose offset may be anywhere, owned by the caller; -1 after an
+ * error.
  */
 void sb_worker_answer(const struct sb_serve_opts *opts, const struct sb_question *question,
 		      struct sb_answer *ret_answer, int *ret_fd);
