@@ -7,9 +7,9 @@
  *
  * Text is untrusted (names of processes and functions): bytes that are not printable in the locale
  * (setlocale(LC_CTYPE)) are shown as '?', so that they cannot control the terminal. One thread.
- * Pointers are not NULL unless it says so, and texts are copied. A canvas is drawn with
- * sb_canvas_text() and sb_canvas_fill(), and shown by sb_term_show() (term.h) or turned into bytes
- * by sb_canvas_render().
+ * Pointers are not NULL unless it says so, and texts are copied. For each picture:
+ * sb_canvas_resize(), sb_canvas_text() and sb_canvas_fill(), then sb_term_show() (term.h), or
+ * sb_canvas_render() for the bytes; at the end sb_canvas_release().
  */
 #ifndef SB_CLI_CANVAS_H
 #define SB_CLI_CANVAS_H
@@ -43,12 +43,12 @@ enum sb_ink {
 };
 
 struct sb_cell {
-	char text
-		[8]; /* one character, in the locale's encoding; "": covered by the wide character before it */
+	/* One character in the locale's encoding; "": covered by the wide character before it. */
+	char text[8];
 	uint8_t ink;
 };
 
-/* Zero-initialise it, then call sb_canvas_resize(). */
+/* Zero-initialize. */
 struct sb_canvas {
 	struct sb_cell *cells;
 	int nr_cols, nr_rows;

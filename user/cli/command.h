@@ -2,8 +2,9 @@
 /*
  * The commands of stackbpf. Each is a row in cmd_table.c, or a view, for which sb_cmd_view()
  * (record.c) is called. A new command is one file and one row; a new view needs no change here.
- * main.c finds the command and runs it. Exit statuses are enum sb_exit (exit.h). Thread: the main
- * thread. Pointers are not NULL unless it says so.
+ * main.c finds the command by sb_command_find() and calls its run(), which begins with
+ * sb_command_parse() or what contains it (record.h, store_opts.h). Exit statuses are enum sb_exit
+ * (exit.h). Thread: the main thread. Pointers are not NULL unless it says so.
  */
 #ifndef SB_CLI_COMMAND_H
 #define SB_CLI_COMMAND_H

@@ -2,8 +2,9 @@
 /* Shared by the parts of `stackbpf doctor`: cmd_doctor.c is the command and prints,
  * doctor_kernel.c, doctor_process.c and doctor_runtime.c check. They print to doctor->out; the
  * caller checks it for errors with ferror(). Texts are not kept; @fmt is as for printf().
- * Without memory a text is shorter or missing. Pointers are not NULL unless it says so. One
- * thread. */
+ * Without memory a text is shorter or missing. For each check: a title, then for each finding
+ * sb_doctor_say(), and perhaps sb_doctor_more() and sb_doctor_advise(). Pointers are not NULL
+ * unless it says so. One thread. */
 #ifndef SB_CLI_DOCTOR_H
 #define SB_CLI_DOCTOR_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Half a second of trial samples of one process, for `doctor -p`. One thread. Pointers are not NULL
+/* Half a second of trial samples of one process, for `doctor -p`: zero a struct sb_trial, set its
+ * mappings, sb_trial_run(), read the numbers, sb_trial_release(). One thread. Pointers are not NULL
  * unless it says so. */
 #ifndef SB_CLI_DOCTOR_TRIAL_H
 #define SB_CLI_DOCTOR_TRIAL_H
@@ -17,7 +18,6 @@ struct sb_trial_mapping {
 
 struct sb_parser;
 
-/* Zero-initialize, and set the mappings. */
 struct sb_trial {
 	SB_VEC(struct sb_trial_mapping) mappings; /* set by the caller before the trial */
 	struct sb_trial_mapping elsewhere;	  /* frames in none of them */
@@ -28,11 +28,12 @@ struct sb_trial {
 };
 
 /*
- * Sample the process @tgid for half a second, and count into @trial. @parser: the process that
- * parses its files, used during the call only; NULL: this process does. Return: 0, also when the
- * process did not run; -ESRCH when there is no such process; -EPERM, -EACCES without privilege;
- * -EOPNOTSUPP when the kernel cannot do it; -ENOMEM; or another negative errno of a system call:
- * some samples may have been counted, and if there is a reason beyond the errno, it was logged.
+ * Sample the process @tgid for half a second, and add to the numbers in @trial. @parser: the
+ * process that parses its files, used during the call only; NULL: this process does. Return: 0,
+ * also when the process did not run; -ESRCH when there is no such process; -EPERM, -EACCES without
+ * privilege; -EOPNOTSUPP when the kernel cannot do it; -ENOMEM; or another negative errno of a
+ * system call: some samples may have been counted, and if there is a reason beyond the errno, it
+ * was logged.
  */
 int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser);
 /* Free the list of mappings, also after an error or without a trial. */

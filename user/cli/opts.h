@@ -7,7 +7,11 @@
  * command. A value that begins with '-' must be attached to its option; otherwise a forgotten value
  * would swallow the next option. Names cannot be abbreviated; the nearest one is suggested. Nothing
  * is logged here. Thread: any, one for each struct sb_opts. Pointers are not NULL unless it says
- * so.
+ * so. Rows that come back are parts of the table that was passed.
+ *
+ * Order: set a struct sb_opts, and its fields to their defaults; sb_opts_parse(), once; on -EINVAL
+ * log opts->error; use the fields; sb_opts_release(). For commands, sb_command_parse() (command.h)
+ * parses and logs.
  */
 #ifndef SB_CLI_OPTS_H
 #define SB_CLI_OPTS_H
@@ -142,8 +146,7 @@ bool sb_opt_takes_value(const struct sb_opt *row);
  * an option that takes no value gives false, too. */
 bool sb_opt_takes_next(const struct sb_opt *row);
 /* Find an option of @command by name (without dashes, @len bytes, in full) or by a letter of
- * `letters` or `synonyms`. Return: its row, a part of @rows, not to be freed; NULL: there is
- * none. */
+ * `letters` or `synonyms`. Return: its row; NULL: there is none. */
 const struct sb_opt *sb_opt_find(const struct sb_opt *rows, const char *command, const char *name,
 				 size_t len);
 const struct sb_opt *sb_opt_find_letter(const struct sb_opt *rows, const char *command,

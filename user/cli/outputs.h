@@ -3,8 +3,9 @@
  * The output files of a run, and the sink that writes the result to them: at the end, and on
  * SIGUSR1 what there is so far. When stackbpf runs as root, a separate process creates the files,
  * because the run itself has dropped that right. One thread: that of the run. Pointers are not NULL
- * unless it says so. The order: sb_outputs_choose(), sb_outputs_prepare(), sb_outputs_write() once
- * or several times, sb_outputs_release().
+ * unless it says so. Order: sb_outputs_choose() or sb_outputs_add(), sb_outputs_prepare(),
+ * sb_outputs_write() once or several times, sb_outputs_release(), which is all that is left after
+ * an error, except one of sb_outputs_write(), which may be repeated.
  */
 #ifndef SB_CLI_OUTPUTS_H
 #define SB_CLI_OUTPUTS_H

@@ -8,11 +8,12 @@
  * the user, and sb_record_explain_events() takes both. Such an errno is -EINVAL for what the user
  * said wrong, -ENOENT for a file or event that does not exist, -ENOEXEC for a file that is not ELF,
  * -ESRCH for a process, -EACCES or -EPERM without privilege, -EOPNOTSUPP for what the kernel cannot
- * do, -ENOMEM, or of reading a file.
+ * do, -ENOMEM, or of reading a file. After an exit status in place of -1, only the release is left.
  *
  * Functions that append lines for the closing report append to @list, whose lines are separated by
  * '\n' without one at the end, and nothing if there is nothing to report. They return no error:
- * without memory the lines are shorter or missing.
+ * without memory the lines are shorter or missing. @figures is what sb_run_figures() gave for a
+ * view of @run.
  */
 #ifndef SB_CLI_RECORD_H
 #define SB_CLI_RECORD_H
@@ -42,9 +43,11 @@ int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *comm
  * SB_EXIT_EMPTY if a pattern matches nothing; otherwise that of sb_record_explain_events(). Errors
  * were logged. */
 int sb_record_find_events(struct sb_record_opts *opts);
-/* In record_kinds.c, for `stackbpf record`: find the definitions that --kinds names, keep them in
- * opts->definitions, and check that their events can be traced now. Return: -1 to go on, or the
- * exit status (exit.h), and the error was logged. */
+/* In record_kinds.c, for `stackbpf record`, in place of sb_record_find_events(): find the
+ * definitions that --kinds names, keep them in opts->definitions, and check that their events can
+ * be traced now. A kind of allocations that no program samples now is left out after a warning, if
+ * there are others. opts->recorder borrows @opts from then on. Return: -1 to go on, or the exit
+ * status (exit.h), and the error was logged. */
 int sb_record_find_kinds(struct sb_record_opts *opts);
 
 struct sb_record_event_list {
@@ -93,10 +96,10 @@ int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const c
  * error; and log what they will cost. @is_recorded: by `stackbpf record`, which takes only programs
  * that sample by themselves, and for which nothing is logged. If no allocator is found, or it costs
  * too much to follow its calls on the whole machine, the view of the run becomes its
- * sb_view.by_pages, if it has one. If it may cost too much for some processes, by_pages is added as a
- * second view, and view_opts->fallback says when calls are given up. Other members of *view_opts that
- * depend on what was found are set, too. Return: 0; a negative errno with @reason: -EINVAL if the
- * allocators are not to be probed, such as for the cost. */
+ * sb_view.by_pages, if it has one. If it may cost too much for some processes, by_pages is added as
+ * a second view, and view_opts->fallback says when calls are given up. Other members of *view_opts
+ * that depend on what was found are set, too. Return: 0; a negative errno with @reason: -EINVAL if
+ * the allocators are not to be probed, such as for the cost. */
 int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     bool is_recorded, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);
@@ -169,8 +172,8 @@ void sb_report_own_profiles(const struct sb_run *run, const struct sb_run_figure
  * accounted for; nothing for views that do not follow pages. Return: 0 or -ENOMEM. */
 int sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_profile *profile);
-/* In report_memory.c: say why a run has nothing to show, if its first view has sb_view_kind.empty. Return:
- * a constant string. */
+/* In report_memory.c: say why a run has nothing to show, if its first view has sb_view_kind.empty.
+ * Return: a constant string. */
 const char *sb_report_memory_empty(const struct sb_run *run);
 /* In report_memory.c: append to @list a line on processes that could not be read, and a line on
  * mappings that were not read, so that the kind of their memory is not known; nothing if there are

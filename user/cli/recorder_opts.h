@@ -3,7 +3,8 @@
  *
  * sb_recorder_parse_*() are for sb_opt.parse: they add to the field @opts what @value says.
  * @ret_why: points to NULL before the call. Return: 0; -EINVAL if the value is wrong, and *ret_why
- * is the end of a sentence about it, static, valid until the next call; -ENOMEM.
+ * is the end of a sentence about it, static, valid until the next call; -ENOMEM. @opts begins with
+ * its defaults; after an error it is only to be released.
  * One thread. Pointers are not NULL. */
 #ifndef SB_CLI_RECORDER_OPTS_H
 #define SB_CLI_RECORDER_OPTS_H

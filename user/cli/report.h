@@ -23,7 +23,8 @@ static inline double sb_report_percent(uint64_t part, uint64_t whole)
 const char *sb_report_every(const struct sb_run_unit *unit, uint64_t weight,
 			    char text[SB_REPORT_EVERY_BYTES]);
 /* In report_stats.c: write the lowest rate or longest period to which sampling was lowered into
- * @text: "24.75 Hz", "one sample per 4000 us", "one of 4 allocations". It is cut to @nr_bytes with its NUL. */
+ * @text: "24.75 Hz", "one sample per 4000 us", "one of 4 allocations". It is truncated to @nr_bytes
+ * with its NUL. */
 void sb_report_lowest(const struct sb_run *run, const struct sb_run_figures *figures, char *text,
 		      size_t nr_bytes);
 /* In report_stats.c: log all figures of a view. The time of the first sample in @figures is changed

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by the parts of `snap`: cmd_snap.c finds a stack for each thread, snap_write.c writes
- * them. One thread. Pointers are not NULL unless it says so. */
+/* Shared by the parts of `snap`: cmd_snap.c finds a stack for each thread, fills a struct sb_snap,
+ * and gives it to the write() of a format, which is in snap_write.c. One thread. Pointers are not
+ * NULL unless it says so. */
 #ifndef SB_CLI_SNAP_H
 #define SB_CLI_SNAP_H
 

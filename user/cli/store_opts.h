@@ -4,6 +4,10 @@
  * they have in common. Functions return -1 for the command to go on, or the exit status (exit.h)
  * with which it ends; then the error was logged. @command: its name, for messages. Pointers are not
  * NULL unless it says so. One thread.
+ *
+ * Order: sb_store_command_run() does all. A command with operands calls sb_command_parse(),
+ * sb_store_args_ask(), sb_store_args_open(), a query of store/ask.h, sb_store_say_answer() or
+ * sb_store_args_failed(), and then releases query, store and options.
  */
 #ifndef SB_CLI_STORE_OPTS_H
 #define SB_CLI_STORE_OPTS_H

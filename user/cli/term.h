@@ -2,8 +2,10 @@
 /*
  * The terminal: its size, its keys, and its settings (termios(3)). The settings are restored by
  * sb_term_leave(), and by sb_term_restore() when a signal ends the program. One struct sb_term at a
- * time, one thread. Pointers are not NULL unless it says so. Loop: poll sb_term_fd(),
- * sb_term_read(), sb_term_key() until there is none, sb_term_show().
+ * time, one thread. Pointers are not NULL unless it says so. Order: sb_term_new(), sb_term_show();
+ * loop: poll sb_term_fd(), sb_term_read(), sb_term_key() until there is none, sb_term_show(). At
+ * the end, or after an error of sb_term_show() or sb_term_read(), sb_term_leave() before anything
+ * is printed, and sb_term_free().
  */
 #ifndef SB_CLI_TERM_H
 #define SB_CLI_TERM_H

@@ -2,8 +2,9 @@
 /*
  * Shared by the parts of `top`: cmd_top.c runs it, top_keys.c handles keys, top_draw.c draws the
  * screen. One thread. Pointers are not NULL. Zero a struct sb_top, set data.nr_slots and the facts,
- * and for each period: sb_top_data_add(), sb_top_update(), then sb_top_draw() and sb_term_show(),
- * or sb_top_print(). After -ENOMEM or -E2BIG only sb_top_release() may follow.
+ * and for each period: sb_top_data_add(), sb_top_update() unless is_paused, then sb_top_draw() and
+ * sb_term_show(), or sb_top_print(). For each key: sb_top_press(), which may update, and after the
+ * last one sb_top_draw(). After -ENOMEM or -E2BIG only sb_top_release() may follow.
  */
 #ifndef SB_CLI_TOP_H
 #define SB_CLI_TOP_H
@@ -56,7 +57,7 @@ struct sb_top {
 void sb_top_release(struct sb_top *top);
 
 /* Make tree, functions and their order from top->data, and find the chosen node again by its path.
- * Call it before the first draw, and after sb_top_data_add(). Return: 0; -ENOMEM; -E2BIG. */
+ * Also before the first draw, when there are no data. Return: 0; -ENOMEM; -E2BIG. */
 int sb_top_update(struct sb_top *top);
 /* Handle a key of sb_term_key(). Return: 0, -ENOMEM or -E2BIG; top->is_over is set when the user
  * quits. */
@@ -72,7 +73,7 @@ void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out);
 
 /* Return: whether @name contains top->filter; true if that is empty. */
 bool sb_top_is_found(const struct sb_top *top, const char *name);
-/* Return: the name of one of top->data.funcs, valid until the next sb_top_update(). */
+/* Return: the name of one of top->data.funcs, valid until the next update. */
 const char *sb_top_name(const struct sb_top *top, const struct sb_top_func *func);
 
 #endif

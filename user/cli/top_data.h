@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The data of `top`: weights of the last periods and since the start, by call path and by function.
- * A period is one refresh of the screen. One thread. Pointers are not NULL. */
+ * A period is one refresh of the screen. For each one: sb_top_data_add(), then sb_top_data_sum(),
+ * whose results are valid until it is called again. After an error only sb_top_data_reset() may
+ * follow. One thread. Pointers are not NULL. */
 #ifndef SB_CLI_TOP_DATA_H
 #define SB_CLI_TOP_DATA_H
 
@@ -42,11 +44,10 @@ struct sb_top_data {
 
 /* Add the samples of a period of @ns nanoseconds; @profile, sealed or not, is copied, and replaces
  * that of the oldest period of nr_slots. Return: 0; -ENOMEM; -E2BIG if they do not fit into a
- * profile. After an error only sb_top_data_reset() may follow. */
+ * profile. */
 int sb_top_data_add(struct sb_top_data *data, const struct sb_profile *profile, uint64_t ns);
 /* Make the tree and the functions anew from what was added, which may be nothing; the old ones are
- * freed. Return: 0; -ENOMEM; -E2BIG if the data do not fit into a tree. After an error only
- * sb_top_data_reset() may follow. */
+ * freed. Return: 0; -ENOMEM; -E2BIG if the data do not fit into a tree. */
 int sb_top_data_sum(struct sb_top_data *data);
 /* Free all data; nr_slots and stacks_max stay, and it can be used again. */
 void sb_top_data_reset(struct sb_top_data *data);
