@@ -576,9 +576,9 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "state", .metavar = "LIST", SPLIT_WAITS,
 	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view_opts.states),
 	  .words = state_words,
-	  .help = "only waits in these thread states: R (runnable, waiting for a CPU), S "
-		  "(interruptible sleep), D (uninterruptible sleep), T (stopped or frozen), "
-		  "I (idle kernel threads)" },
+	  .help = "only waits in these thread states (default: all): R (runnable, waiting for a "
+		  "CPU), S (interruptible sleep), D (uninterruptible sleep), T (stopped or "
+		  "frozen), I (idle kernel threads)" },
 	{ .name = "every", .metavar = "DUR", .views = SB_VIEW_EVERY,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.every_ns),
 	  .parse = parse_micros,
