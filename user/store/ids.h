@@ -42,7 +42,8 @@ struct sb_ids_owner {
 /* Add element @id, less than INT32_MAX, without looking for a duplicate. Return: 0; -ENOMEM, and
  * the table is unchanged. */
 int sb_ids_add(struct sb_ids *ids, uint32_t id, const struct sb_ids_owner *owner);
-/* Make room for @nr elements in all, with IDs below @nr. Return: 0; -ENOMEM, unchanged. */
+/* Make room for @nr elements in all, with IDs below @nr: to add them cannot fail then. Return: 0;
+ * -ENOMEM, and the table is unchanged. */
 int sb_ids_reserve(struct sb_ids *ids, uint32_t nr, const struct sb_ids_owner *owner);
 /* Free the table, and empty it: it can be used again. */
 void sb_ids_release(struct sb_ids *ids);

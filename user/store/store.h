@@ -75,8 +75,8 @@ int sb_store_open(const char *path, struct sb_store **ret_store);
 /* Close the store and free it; nothing is left to be written. NULL is allowed. */
 void sb_store_close(struct sb_store *store);
 
-/* Samples with the same tags, sorted by key, SB_DICT_TAGS_MAX at most: neither is checked. The kind
- * is not a tag: it belongs to the block. */
+/* Samples with the same tags, SB_DICT_TAGS_MAX at most, sorted by key, which is not checked. The
+ * kind is not a tag: it belongs to the block. */
 struct sb_store_series {
 	const struct sb_tag *tags;
 	size_t nr_tags;
@@ -100,10 +100,10 @@ struct sb_store_block {
  * First makes the aggregates of periods that have ended. A block that comes late is added to the
  * aggregates of its period.
  *
- * Return: 0, and then ask sb_store_put_status(); -EINVAL if the time, kind or unit is not valid or
- * the store is not open for writing; -EFBIG or -E2BIG if the block is too large for its file;
- * -ENOSPC and other errors of I/O; -ENOMEM. On error the file has nothing of the block, and it can
- * be put again.
+ * Return: 0, and then ask sb_store_put_status(); -EINVAL if the time, kind or unit is not valid, a
+ * series has too many tags, or the store is not open for writing; -EFBIG or -E2BIG if the block is
+ * too large for its file; -ENOSPC and other errors of I/O; -ENOMEM. On error the file has nothing
+ * of the block, and it can be put again.
  */
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
 /*

@@ -13,7 +13,8 @@
  * sb_store_query_unevenness() - replace a profile by one that knows the variance of each stack
  * @query: what @profile answers
  * @answer: what sb_store_query() said of it
- * @profile: in and out: not sealed, owned by the caller; freed if it is replaced
+ * @profile: in and out: not sealed, owned by the caller; freed if it is replaced by a new one,
+ *	which is not sealed, either
  *
  * The profile is replaced only if its weights are not counts, and the profiles of the parts add up
  * to it. It stays as it is if the range is too short, or if old aggregates cannot be divided, or
