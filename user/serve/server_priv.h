@@ -73,7 +73,8 @@ void sb_serve_close_all(struct sb_serve *serve);
 
 /* pool.c */
 
-/* Queue the question of a connection: conn->route and conn->query. The caller checks nr_queued. */
+/* Queue the question of a connection, of which the caller has set route, query, accepts_gzip,
+ * is_asked_again and state (SB_CONN_ASKING). It checks nr_queued before (SB_SERVE_QUEUE_MAX). */
 void sb_pool_add(struct sb_serve *serve, struct sb_conn *conn);
 /* Take a connection out of the queue, or discard the answer it was to get, if it waits for one. */
 void sb_pool_forget(struct sb_serve *serve, struct sb_conn *conn);
