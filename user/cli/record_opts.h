@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The options of the sampling commands: views, record, run, snap, top. One thread. Pointers are not
- * NULL unless it says so. */
+/* The options of the sampling commands: views, record, run, snap, top. sb_record_parse() (record.h)
+ * parses them, and calls sb_record_opts_finish(). One thread. Pointers are not NULL unless it says
+ * so. */
 #ifndef SB_CLI_RECORD_OPTS_H
 #define SB_CLI_RECORD_OPTS_H
 

@@ -23,7 +23,7 @@ enum sb_top_screen { SB_TOP_LIST, SB_TOP_TREE, SB_TOP_HELP, SB_TOP_SCREEN_MAX };
 
 /* Facts about the run for the screen. */
 struct sb_top_facts {
-	const char *kind, *unit, *targets; /* borrowed */
+	const char *kind, *unit, *targets; /* borrowed until the last draw */
 	uint64_t divisor;		   /* weight / divisor = units */
 	double hz;			   /* of the timer; 0: the view has none */
 	uint32_t nr_cpus;
