@@ -8,7 +8,9 @@
  *
  * On arm64, x29 still leads to the caller after those switches only that are made for a call of the
  * vDSO. The others load the x29 of the system stack (asm_arm64.s of Go 1.19), so the walk ends there
- * and says that there is no rule.
+ * and says that there is no rule. A handler of signals that lets a goroutine call one of the
+ * runtime's functions pushes the goroutine's x30 first, in 16 bytes that belong to no function's
+ * frame: signal_arm64.go.
  */
 #include <elf.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 
 #define RA_BYTES   8
 #define PAIR_BYTES 16 /* of the return address and the caller's rbp below it */
+#define PUSHED	   16 /* by a handler of signals, on arm64 */
 #define ABI_SUFFIX ".abi0"
 
 /* What is special about a function; its first row begins so many bytes before it. */
@@ -28,6 +31,8 @@ struct special {
 	uint8_t cfa; /* enum sb_uw_cfa */
 	uint8_t before;
 	uint8_t cfa_arm64; /* if it is another one there */
+	uint8_t pushed_arm64; /* bytes between its frame and that of the function that it interrupted */
+	bool is_own_arm64; /* it moves sp itself, and saves {x29, x30} right below its CFA */
 };
 static const struct special specials[] = {
 	/* Where goroutines, threads and programs begin, and where a thread leaves a goroutine for good. */
@@ -43,7 +48,7 @@ static const struct special specials[] = {
 	{ "runtime.systemstack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
 	{ "runtime.morestack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
 	{ "runtime.asmcgocall", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
-	{ "runtime.asmcgocall_no_g", SB_UW_CFA_SWITCH },
+	{ "runtime.asmcgocall_no_g", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
 	{ "runtime.cgocallback", SB_UW_CFA_SWITCH },
 	{ "runtime.cgocallback_gofunc", SB_UW_CFA_SWITCH },
 	{ "runtime.nanotime", SB_UW_CFA_SWITCH },
@@ -56,6 +61,12 @@ static const struct special specials[] = {
 	 * arm64 it returns to the vDSO. */
 	{ "runtime.sigreturn", SB_UW_CFA_SIGNAL, 1, SB_UW_CFA_SP },
 	{ "runtime.sigreturn__sigaction", SB_UW_CFA_SIGNAL, 1 },
+	{ "runtime.asyncPreempt", SB_UW_CFA_SP, 0, 0, PUSHED },
+	{ "runtime.sigpanic", SB_UW_CFA_SP, 0, 0, PUSHED },
+	{ "runtime.debugCallV2", SB_UW_CFA_SP, 0, 0, PUSHED },
+	/* From C into Go, and from a detector of races. */
+	{ "crosscall2", SB_UW_CFA_SP, 0, 0, 0, true },
+	{ "runtime.racecallbackthunk", SB_UW_CFA_SP, 0, SB_UW_CFA_UNSUP },
 };
 static const struct special plain = { "", SB_UW_CFA_SP };
 
@@ -95,7 +106,8 @@ int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries)
 
 struct emitter {
 	const struct sb_cfi_sink *sink;
-	uint8_t cfa; /* of struct special */
+	const struct special *special;
+	uint8_t cfa; /* of *special, on this machine */
 	bool has_frame, is_arm64;
 };
 
@@ -123,14 +135,14 @@ static struct sb_uw_rule rule_of_x86(uint8_t cfa, int32_t depth)
 }
 
 /* With a frame {x29, x30} is at sp - 8, and after a switch of stacks x29 points to it. */
-static struct sb_uw_rule rule_of_arm64(uint8_t cfa, int32_t depth)
+static struct sb_uw_rule rule_of_arm64(const struct special *special, uint8_t cfa, int32_t depth)
 {
-	struct sb_uw_rule rule = { .cfa = cfa, .cfa_off = depth };
+	struct sb_uw_rule rule = { .cfa = cfa, .cfa_off = depth + special->pushed_arm64 };
 
 	if (!depth)
 		return rule; /* the return address is in x30 */
-	rule.fp = SB_UW_FP_AT_FP;
-	rule.fp_off = -1;
+	rule.fp = special->is_own_arm64 ? SB_UW_FP_AT_CFA : SB_UW_FP_AT_FP;
+	rule.fp_off = special->is_own_arm64 ? -2 : -1;
 	rule.bx = SB_UW_RA_PAIR;
 	if (cfa == SB_UW_CFA_SWITCH) {
 		rule.fp_off = 0;
@@ -148,8 +160,9 @@ static int emit(void *arg, uint64_t addr, int32_t depth)
 	/* Before it has its frame, one that gets one has not switched. */
 	if (!depth && emitter->has_frame && (cfa == SB_UW_CFA_SWITCH || cfa == SB_UW_CFA_UNSUP))
 		cfa = SB_UW_CFA_SP;
-	if (depth >= 0 && depth <= INT32_MAX - RA_BYTES)
-		rule = emitter->is_arm64 ? rule_of_arm64(cfa, depth) : rule_of_x86(cfa, depth);
+	if (depth >= 0 && depth <= INT32_MAX - PUSHED)
+		rule = emitter->is_arm64 ? rule_of_arm64(emitter->special, cfa, depth)
+					 : rule_of_x86(cfa, depth);
 	return emitter->sink->row(emitter->sink->arg, addr, &rule);
 }
 
@@ -164,7 +177,7 @@ int sb_cfi_go_exec(const struct sb_gopcln *go, uint16_t machine, const struct sb
 
 	if (err)
 		return err;
-	special = find_special(func.name);
+	special = emitter.special = find_special(func.name);
 	emitter.cfa = emitter.is_arm64 && special->cfa_arm64 ? special->cfa_arm64 : special->cfa;
 	if (emitter.cfa == SB_UW_CFA_STOP || emitter.cfa == SB_UW_CFA_SIGNAL) {
 		rule.cfa = emitter.cfa;
