@@ -176,6 +176,8 @@ static int take_neighbour(struct sb_addup *addup, const struct block *block, uin
 	page.number = addup->first + i;
 	page.is_seen = true;
 	err = sb_pagetab_put(addup->pages, &page, &old);
+	if (!err)
+		addup->gain(addup->arg, &page);
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -50,6 +50,8 @@ struct sb_addup {
 	bool (*is_followed)(void *arg, uint64_t number);
 	/* Called for each page that a fault has brought: @fault is the one whose fault it was. */
 	void (*take)(void *arg, const struct sb_page *fault, bool is_swapped);
+	/* Called for each page that is put into `pages`, for a fault whose own page is gone. */
+	void (*gain)(void *arg, const struct sb_page *page);
 	void *arg;
 	struct sb_sums sums; /* out: begin with zeros */
 	/* Of the pages from @first on, SB_PAGE_* or 0. Begin with zeros. */

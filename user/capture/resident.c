@@ -187,8 +187,7 @@ int sb_resident_expect(struct sb_resident *resident, uint32_t tgid)
 
 /* Pages. */
 
-/* A page has come into the table. */
-static void add_page(struct sb_resident *resident, const struct sb_page *page)
+void sb_resident_gain_page(struct sb_resident *resident, const struct sb_page *page)
 {
 	resident->owners.at[page->owner].nr_pages++;
 	resident->spaces.at[page->space].nr_pages++;
@@ -360,7 +359,7 @@ static int put(struct sb_resident *resident, const struct sb_page *page, bool wa
 	}
 	if (ret < 0)
 		return ret;
-	add_page(resident, page);
+	sb_resident_gain_page(resident, page);
 	if (ret == 1 && was_there)
 		remove_page(resident, &old);
 	else if (ret == 1)

@@ -42,6 +42,13 @@ static void take(void *arg, const struct sb_page *fault, bool is_swapped)
 		of->old += nr;
 }
 
+static void gain(void *arg, const struct sb_page *page)
+{
+	const struct adding *adding = arg;
+
+	sb_resident_gain_page(adding->resident, page);
+}
+
 static bool is_followed(void *arg, uint64_t number)
 {
 	const struct adding *adding = arg;
@@ -62,6 +69,7 @@ static int add_up_space(struct sb_resident *resident, uint32_t number)
 		.shift = resident->shift_worst,
 		.is_followed = is_followed,
 		.take = take,
+		.gain = gain,
 		.arg = &adding,
 	};
 	size_t i;

@@ -89,6 +89,8 @@ bool sb_resident_counts_ended(const struct sb_resident *resident);
  * false if that is in doubt. */
 bool sb_resident_is_old(const struct sb_resident *resident, const struct sb_page *page,
 			uint64_t end_ns);
+/* A page has been put into the table of pages: count it for its owner and its address space. */
+void sb_resident_gain_page(struct sb_resident *resident, const struct sb_page *page);
 /*
  * Count a page that is not resident any more as churn of its owner and of the run, and no longer as
  * held. @is_end: it went because its address space has ended. The run counts that, too, and so does

@@ -16,7 +16,7 @@ struct fixture {
 	struct sb_pagetab pages;
 	struct sb_pageset before;
 	struct sb_addup addup;
-	uint64_t held[OWNERS], swapped[OWNERS];
+	uint64_t held[OWNERS], swapped[OWNERS], gained[OWNERS];
 };
 
 static void take(void *arg, const struct sb_page *fault, bool is_swapped)
@@ -25,6 +25,13 @@ static void take(void *arg, const struct sb_page *fault, bool is_swapped)
 
 	assert_in_range(fault->owner, 0, OWNERS - 1);
 	*(is_swapped ? &f->swapped[fault->owner] : &f->held[fault->owner]) += 1ull << fault->shift;
+}
+
+static void gain(void *arg, const struct sb_page *page)
+{
+	struct fixture *f = arg;
+
+	f->gained[page->owner]++;
 }
 
 static bool is_followed(void *arg, uint64_t number)
@@ -37,6 +44,7 @@ static void begin(struct fixture *f)
 {
 	memset(f->held, 0, sizeof(f->held));
 	memset(f->swapped, 0, sizeof(f->swapped));
+	memset(f->gained, 0, sizeof(f->gained));
 	f->addup = (struct sb_addup){
 		.pages = &f->pages,
 		.before = &f->before,
@@ -44,6 +52,7 @@ static void begin(struct fixture *f)
 		.page_shift = PAGE_SHIFT,
 		.is_followed = is_followed,
 		.take = take,
+		.gain = gain,
 		.arg = f,
 	};
 }
@@ -194,6 +203,8 @@ static void test_huge(void **state)
 	/* The page of the second fault is gone: another one stands for it from now on. */
 	assert_true(sb_pagetab_find(&f->pages, 1, 512 + 9, false, &page));
 	assert_int_equal(page.owner, 2);
+	assert_true(f->gained[2]);
+	assert_int_equal(f->gained[1], 0);
 }
 
 /* The page of zeros is no memory. */
