@@ -223,6 +223,7 @@ static bool start_sample(struct sb_scratch *s, __u32 slot, __u64 now_ns)
 {
 	s->capture.now_ns = now_ns;
 	__builtin_memset(&s->capture.key, 0, sizeof(s->capture.key));
+	s->capture.is_brief = 0;
 	if (slot < SB_SCRATCH_MAX)
 		s->capture.key.view = cfg_slot_view[slot];
 	return !end_ns || s->capture.now_ns <= end_ns;
@@ -305,7 +306,8 @@ __hidden int sb_take_stacks(void *ctx, __u32 slot, __u32 sides)
 	sides &= cfg_sides;
 	if ((sides & SB_SIDE_KERNEL) && !sb_regs_are_user(&s->regs))
 		capture_kernel(ctx, s, slot);
-	if (sb_has_user_side(task)) {
+	/* Without a process it is an interrupt, and the task is whom it stopped. */
+	if (sb_has_user_side(task) && s->capture.key.tgid) {
 		if (sides & SB_SIDE_USER)
 			capture_user(task, s, slot);
 		else if (sb_labels_are_on())

@@ -76,6 +76,9 @@ static bool is_in_syscall(struct task_struct *task)
 #endif
 }
 
+/* ID of the cgroup that the idle task is in: kernfs_create_root() numbers from 1. */
+#define ROOT_CGROUP 1
+
 /* Make @key that of an interrupt, which belongs to no process: replace the name and the IDs. */
 static void become_interrupt(struct sb_sample_key *key)
 {
@@ -86,6 +89,8 @@ static void become_interrupt(struct sb_sample_key *key)
 	key->tid = 0;
 	key->exec_id = 0;
 	key->start_ns = 0;
+	if (key->cgroup_id)
+		key->cgroup_id = ROOT_CGROUP;
 }
 
 /*

@@ -284,7 +284,8 @@ static void serve_needs(struct sb_interpwatch *watch)
 		if (needs.at[i].space.start_ns)
 			continue;
 		pthread_mutex_lock(&watch->ring_lock);
-		watch->nr_expected--;
+		/* Process 0, of which a program cannot know more, was not expected. */
+		watch->nr_expected -= watch->nr_expected > 0;
 		pthread_cond_signal(&watch->is_looked_at);
 		pthread_mutex_unlock(&watch->ring_lock);
 	}

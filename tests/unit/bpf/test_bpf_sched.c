@@ -663,8 +663,11 @@ static void test_woken_by_interrupt(void **state)
 
 	cfg_sched_waker = SCHED_WAKER_WEIGHS;
 	cfg_sides = SB_SIDE_USER | SB_SIDE_KERNEL;
+	cfg_by = SB_BY_CGROUP;
+	shim.cgroup_id = 77;
 	tasks[1].mm = (void *)&tasks[1];
 	hard = wake_from(0x00010001, true);
+	assert_int_equal(hard.cgroup_id, 1);
 	assert_string_equal(hard.comm, "[interrupt]");
 	assert_int_equal(hard.tgid, 0);
 	assert_false(hard.ustack.lo | hard.ustack.hi);
@@ -678,6 +681,7 @@ static void test_woken_by_interrupt(void **state)
 	assert_true(is_same_user_stack(wake_from(0x00000101, true), call));
 	/* Softirqs are disabled, and none runs. */
 	assert_true(is_same_user_stack(wake_from(0x00000201, false), fault));
+	cfg_by = 0;
 }
 
 /* The waker is the object of the blocked part, not of the time in the queue. */
