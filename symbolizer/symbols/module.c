@@ -489,8 +489,6 @@ size_t sb_module_light_bytes(const struct sb_module *mod)
 
 	if (mod->symtab)
 		bytes += sb_symtab_bytes(mod->symtab);
-	if (mod->symbol_label_ids)
-		bytes += sb_symtab_nr(mod->symtab) * sizeof(*mod->symbol_label_ids);
 	if (mod->plt)
 		bytes += sb_plt_bytes(mod->plt);
 	return bytes + sb_funcs_bytes(&mod->funcs);

@@ -158,6 +158,8 @@ size_t sb_symtab_bytes(const struct sb_symtab *tab)
 	bytes += sb_addrs_bytes(&tab->starts) + tab->starts.nr * sizeof(*tab->owners);
 	bytes += sb_addrs_bytes(&tab->addrs) + tab->nr_symbols * sizeof(*tab->symbol_names) +
 		 tab->nr_symbols / 8;
+	/* The module's IDs of labels (module_priv.h), also before they are allocated. */
+	bytes += tab->nr_symbols * sizeof(uint32_t);
 	for (i = 0; i < tab->nr_names; i++)
 		bytes += tab->names[i].mem ? tab->names[i].len + 1 : 0;
 	return bytes;
