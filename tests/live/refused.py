@@ -28,7 +28,8 @@ SAMPLED = 12
 VIEWS = (('oncpu',), ('offcpu',), ('offcpu', '--every', '1ms'), ('wakeup',), ('offwake',), ('wall',), ('io',),
          ('io', '--layer', 'cache'), ('io', '--layer', 'block'), ('io', '--layer', 'fault'))
 # Programs that a run goes on without, and what it says then.
-OPTIONAL = {'proc_mapped': 'noticed later', 'io_uring_': 'io_uring is not recorded', 'io_kernel_': 'is not recorded'}
+OPTIONAL = {'proc_mapped': 'noticed later', 'kernel_name': 'are read from /proc/kallsyms',
+            'io_uring_': 'io_uring is not recorded', 'io_kernel_': 'is not recorded'}
 PRIVILEGE = 4
 TIME = ('-t', '0.2')
 FILES_LIMIT = 256  # of which a part is for files that are new

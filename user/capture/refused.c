@@ -109,8 +109,7 @@ int sb_explain(struct sb_reason *reason, int err, const char *what)
 	}
 	if (err <= -__LIBBPF_ERRNO__START) {
 		libbpf_strerror(err, text, sizeof(text));
-		sb_reason_set(reason, 0, "cannot %s: %s; -v shows what libbpf says of it", what,
-			      text);
+		sb_reason_set(reason, 0, "cannot %s: %s; -v shows the details", what, text);
 		return -EIO;
 	}
 	if (err == -EAGAIN) {
@@ -124,7 +123,7 @@ int sb_explain(struct sb_reason *reason, int err, const char *what)
 		return sb_reason_set(reason, err, "cannot %s", what);
 	return sb_reason_set(reason, err,
 			     "cannot %s; 'stackbpf doctor' shows what this kernel lacks, and -v "
-			     "what libbpf says of it",
+			     "the details",
 			     what);
 }
 
