@@ -524,9 +524,18 @@ int BPF_PROG(latency_exec, struct task_struct *task)
 }
 
 /* For bpf_for_each_map_elem(). Return: 0: go on. */
-static long settle_call(const void *map, const void *key, struct latency_record *call, void *now_ns)
+static long settle_call(void *map, struct sb_latency_call *key, struct latency_record *call,
+			__u64 *now_ns)
 {
-	account(call, SB_SCRATCH_ITER, *(__u64 *)now_ns, SB_LATENCY_OP_OPEN);
+	__u64 id = key->caller.id, begin_ns = call->begin_ns;
+	const struct sb_trace_place *place = sb_event_place(call->idx);
+
+	/* A call that may still be inside of malloc() holds nothing yet. */
+	if (id && place && is_held(place))
+		return 0;
+	if (account(call, SB_SCRATCH_ITER, *now_ns, SB_LATENCY_OP_OPEN) && latency_sliced_ns &&
+	    begin_ns >= latency_sliced_ns)
+		latency_nr_sliced++;
 	return 0;
 }
 

@@ -32,6 +32,10 @@ const volatile __u32 cfg_latency_half = 0;
 /* What a process holds when it ends counts as held until the end of the run. */
 const volatile bool cfg_latency_keeps_ended = false;
 
+/* When calls began to be traced in slices; 0: they are not. How many pieces of memory that began since
+ * were accounted. */
+__u64 latency_sliced_ns = 0, latency_nr_sliced = 0;
+
 /* --slowest: how many; how long the slowest calls took so far, in no order. */
 const volatile __u32 cfg_latency_slowest = 0;
 __u64 latency_slowest[SB_LATENCY_SLOWEST_MAX] = {};
@@ -288,18 +292,19 @@ static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_n
  * which concern the whole call, or if another program accounts it at the same time. Overwrites the
  * capture of @slot. @op: 0: it has ended, and the caller removes the record next;
  * SB_LATENCY_OP_OPEN: it is open. from_ns becomes @now_ns also if --min or --max leaves it out.
+ * Return: whether it was accounted.
  */
-static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
+static bool account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
 {
 	struct sb_capture *capture = sb_capture_of(slot);
 	__u64 from_ns = call->from_ns, all_ns = now_ns - call->begin_ns;
 
 	if (op == SB_LATENCY_OP_OPEN && is_for_its_end(call, now_ns, all_ns))
-		return;
+		return false;
 	if (!capture || from_ns >= now_ns || (call->weight && from_ns != call->begin_ns) ||
 	    __sync_val_compare_and_swap(&call->from_ns, from_ns, now_ns) != from_ns ||
 	    is_out_of_bounds(all_ns))
-		return;
+		return false;
 	*capture = call->capture;
 	capture->now_ns = now_ns;
 	if (op)
@@ -309,6 +314,7 @@ static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32
 	if (cfg_latency_slowest && (!op || has_run_ended(now_ns)) && sb_latency_is_slow(all_ns))
 		capture->key.object = describe(call, slot, now_ns);
 	sb_account(capture, (call->weight ? call->weight : now_ns - from_ns) * call->nr);
+	return true;
 }
 
 #endif

@@ -150,7 +150,7 @@ def of(result, name):
 def are_shares(parts):
     """Of bytes. Those that a busy machine leaves a program to allocate are few samples."""
     total = sum(parts.values())
-    return total and all(abs(parts[name] / total - share) < max(0.02, 5 * math.sqrt(share * (1 - share) / (total / RATE)))
+    return total >= 200 * RATE and all(abs(parts[name] / total - share) < max(0.02, 5 * math.sqrt(share * (1 - share) / (total / RATE)))
                          for name, share in SHARES.items())
 
 

@@ -362,18 +362,15 @@ int sb_drain_add_count(struct sb_drain *drain, const struct sb_batch_count *coun
 	return sb_vec_push(&drain->taken.counts, *count);
 }
 
-uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view, uint64_t *nr_samples)
+uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view)
 {
 	const struct sb_intake *taken = &drain->taken;
 	uint64_t weight = 0;
 	size_t i;
 
-	for (i = 0; i < taken->counts.nr; i++) {
-		if (taken->counts.at[i].key.view != view)
-			continue;
-		weight += taken->counts.at[i].count.weight;
-		*nr_samples += taken->counts.at[i].count.nr_samples;
-	}
+	for (i = 0; i < taken->counts.nr; i++)
+		if (taken->counts.at[i].key.view == view)
+			weight += taken->counts.at[i].count.weight;
 	return weight;
 }
 

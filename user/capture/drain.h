@@ -84,9 +84,8 @@ int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
 int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident);
 /* Add a count to the last run's, before sb_drain_batch(). Return: 0; -ENOMEM: it was not added. */
 int sb_drain_add_count(struct sb_drain *drain, const struct sb_batch_count *count);
-/* Return: the sum of the weights of the last run's counts that are of the view with index @view; the number of
- * their samples is added to *@nr_samples. */
-uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view, uint64_t *nr_samples);
+/* Return: the sum of the weights of the last run's counts that are of the view with index @view. */
+uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view);
 /* Remove the counts of all other views from the batch, before sb_drain_batch(). */
 void sb_drain_keep(struct sb_drain *drain, uint32_t view);
 /* Get the batch: counts, stacks and objects of the last run, and what sb_drain_add() added to it.

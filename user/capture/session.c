@@ -318,7 +318,7 @@ int sb_session_poll_fd(const struct sb_session *session)
 	return sb_drain_poll_fd(session->drain);
 }
 
-/* Fewer slices, or fewer samples in them, say too little of what is held. */
+/* Fewer slices say too little of what is held, and so do fewer samples of memory that was allocated in them. */
 #define SLICES_MIN  4u
 #define SAMPLES_MIN 100u
 
@@ -326,13 +326,14 @@ int sb_session_poll_fd(const struct sb_session *session)
 static void choose_source(struct sb_session *session)
 {
 	struct sb_tracing *tracing = &session->slices.tracing;
-	uint64_t *weights = session->weights, *nr = session->nr_samples;
+	uint64_t *weights = session->weights;
 	uint32_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(session->weights); i++)
-		weights[i] += sb_drain_weight(session->drain, i, &nr[i]);
-	if (tracing->is_sampled &&
-	    (session->slices.slicer.stats.nr < SLICES_MIN || nr[0] < SAMPLES_MIN))
+		weights[i] += sb_drain_weight(session->drain, i);
+	if (tracing->is_sampled && !tracing->end &&
+	    (session->slices.slicer.stats.nr < SLICES_MIN ||
+	     session->skel->bss->latency_nr_sliced < SAMPLES_MIN))
 		sb_tracing_give_up(tracing, SB_TRACING_COST);
 	if (!tracing->end && session->opts.view_opts.fallback == SB_FALLBACK_IF_BLIND &&
 	    weights[0] < weights[1] / 2)
@@ -634,6 +635,11 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 	sb_thinning_stats(&session->thinning, view, &ret_stats->thinning);
 	if (sb_session_is_sliced(session, of))
 		sb_slicer_stats(&session->slices.slicer, &ret_stats->slices);
+	/* Before slices, the probes were attached all the time. */
+	if (ret_stats->tracing.is_sampled) {
+		ret_stats->slices.attached_ns += ret_stats->tracing.traced_ns;
+		ret_stats->slices.covered_ns += ret_stats->tracing.traced_ns;
+	}
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 	ret_stats->nr_sideband_skipped = watch.nr_skipped;

@@ -61,8 +61,8 @@ struct sb_session {
 	sb_vec_stack_id pending;
 	uint64_t began_ns;
 	uint64_t *stats; /* buffer for reading the counters of each CPU, allocated in advance */
-	/* With view_opts.fallback: what each of the two views has when it has ended, in bytes and in samples. */
-	uint64_t weights[2], nr_samples[2];
+	/* With view_opts.fallback: what each of the two views has when it has ended, in bytes. */
+	uint64_t weights[2];
 	bool has_ended;
 	struct sb_batch batch;
 };

@@ -120,8 +120,19 @@ static int go_over_to_slices(struct sb_session *session, const struct sb_slicer_
 	sb_slicer_init(&slices->slicer, PART_OF_LIMIT * allowed_cpus(session),
 		       session->skel->rodata->cfg_hash_seed[0], now);
 	sb_tracing_sample(&slices->tracing);
+	session->skel->bss->latency_sliced_ns = now->now_ns;
 	sb_thinning_start(&session->thinning, now->run_ns);
 	return set_timer(slices, PAUSE_NS);
+}
+
+/* The other view has the result. */
+static void give_up(struct sb_session *session, enum sb_tracing_end why)
+{
+	struct sb_slices *slices = &session->slices;
+
+	sb_tracing_give_up(&slices->tracing, why);
+	detach(slices);
+	slices->view = NULL;
 }
 
 /* While calls are traced, look at what that costs. */
@@ -139,10 +150,7 @@ static int look_at_tracing(struct sb_session *session)
 	if (!now.nr_full && session->opts.view_opts.fallback == SB_FALLBACK_IF_COSTLY &&
 	    slices->view->is_sliced && slices->view->is_sliced(session->skel))
 		return go_over_to_slices(session, &now);
-	if (!slices->tracing.end)
-		sb_tracing_give_up(&slices->tracing, SB_TRACING_FULL);
-	detach(slices);
-	slices->view = NULL;
+	give_up(session, slices->tracing.end ?: SB_TRACING_FULL);
 	sb_thinning_start(&session->thinning, now.run_ns);
 	return 0;
 }
@@ -215,6 +223,11 @@ int sb_session_slice(struct sb_session *session)
 	err = read_cost(session, slices->own_ns, &now);
 	if (err)
 		return err;
+	/* What could not be kept is missing from the sums, so that shares would be wrong. */
+	if (slices->tracing.is_sampled && now.nr_full) {
+		give_up(session, SB_TRACING_FULL);
+		return 0;
+	}
 	if (sb_slicer_stays(&slices->slicer, &now))
 		return begin_slice(session);
 	detach(slices);

@@ -54,8 +54,8 @@ bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_readi
  * is the slicer's matter (slicer.h). */
 void sb_tracing_sample(struct sb_tracing *tracing);
 
-/* Give up, after sb_tracing_goes_on() has returned true. @why: SB_TRACING_FULL or
- * SB_TRACING_BLIND. */
+/* Give up: the other view has the result. @why: any value but SB_TRACING_NOT_ENDED; a reason that was
+ * set before is replaced. */
 void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why);
 
 /* Return: the time to wait before the next look. */

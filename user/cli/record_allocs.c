@@ -15,6 +15,7 @@
 #include "cli/record.h"
 #include "events/allocator.h"
 #include "kinds/view_kind.h"
+#include "views/views.h"
 
 #define PRODUCER    "stackbpf-alloc" /* libstackbpf-alloc.so, as events name a library */
 
@@ -231,7 +232,8 @@ static void trace_first(const struct sb_record_opts *opts, const struct sb_alloc
 	sb_info("each call of the functions of '%s' is traced, which costs programs about " COST_FOLLOW
 		", as long as that is less than %.4g %% of all CPUs (--max-overhead); after that, %s",
 		found->file, opts->run.overhead_max_ppm / 1e4,
-		opts->run.views.at[0]->is_sliced && !found->own_heaps
+		opts->run.views.at[0]->is_sliced && !found->own_heaps &&
+				sb_probe_multi_is_there(SB_PROBE_USER)
 			? "calls are traced in slices of time, or the source is pages"
 			: "the source is pages");
 	tell_own_heaps(found, CALLS_OR_PAGES, view_opts->has_own_profiles);

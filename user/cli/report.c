@@ -386,7 +386,8 @@ static void add_slices(const struct sb_run *run, const struct sb_run_figures *fi
 		"to stay below %.4g %% of all CPUs (--max-overhead); samples stand for the rest",
 		100 * sb_slicer_attached(stats, figures->wall_ns), (unsigned long long)stats->nr,
 		100 * figures->session.thinning.limit);
-	if (stats->error > 0)
+	/* It is that of the number of calls, and says nothing of how many of them were never taken back. */
+	if (stats->error > 0 && !run->config->view_opts.fallback)
 		(void)sb_str_addf(list, ", with a standard error of the sum of %.1f %%",
 				  100 * stats->error);
 	if (stats->ended_ns > run->start_ns)

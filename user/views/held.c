@@ -90,10 +90,20 @@ int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return err;
 }
 
+static size_t nr_left_out(const struct sb_attaching *job)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < job->probes->places.nr; i++)
+		nr += job->is_left_out[i];
+	return nr;
+}
+
 /* What ends a pair before what begins it, so that none is without its end. */
 int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		   struct sb_reason *reason)
 {
+	const size_t nr_events = nr_left_out(&events), nr_begins = nr_left_out(&begins);
 	int err = sb_places_write(skel, opts->probes, reason);
 
 	err = err ?: sb_attach(&events, links, reason);
@@ -104,6 +114,10 @@ int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 	err = err ?: sb_attach(&begins, links, reason);
 	err = err ?: sb_attach_tell(&events, reason);
 	err = err ?: sb_attach_tell(&begins, reason);
+	/* Nothing is left, or there is a beginning without its end, which would count as held. */
+	if (!err && returns.is_again &&
+	    (!links->nr || (nr_left_out(&events) > nr_events && nr_left_out(&begins) == nr_begins)))
+		err = -ENODATA;
 	returns.is_again = begins.is_again = events.is_again = true;
 	return err;
 }
