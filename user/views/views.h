@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the views share: their definitions, and helpers for the functions of struct sb_view. Used in
- * this folder only. Thread: the session's, for all that take a skel, a program, a list of links or
- * a struct sb_attaching; any for the others. Pointers are not NULL unless it says so. "A negative
- * errno" is -ENOMEM, or what libbpf or bpf(2) returned; after it the caller destroys the BPF
- * object, with all links. What is for prepare() is called after the BPF object was opened and
- * before it is loaded; what is for attach(), after it was loaded. "Implements" a function of struct
- * sb_view: view.h says when the session calls it. To "switch on" a program is to let libbpf load
- * it. Links that were appended belong to the list, also after an error. @opts and @probes are
- * borrowed until the run's results are written. A @reason is set unless it has one already.
+ * this folder; capture and cli ask only what the kernel can do, and what a run lacks without a
+ * program. Thread: the session's, for all that take a skel, a program, a list of links or a struct
+ * sb_attaching; any for the others. Pointers are not NULL unless it says so. "A negative errno" is
+ * -ENOMEM, or what libbpf or bpf(2) returned; after it the caller destroys the BPF object, with all
+ * links. What is for prepare() is called after the BPF object was opened and before it is loaded;
+ * what is for attach(), after it was loaded. "Implements" a function of struct sb_view: view.h says
+ * when the session calls it. To "switch on" a program is to let libbpf load it. Links that were
+ * appended belong to the list, also after an error. @opts and @probes are borrowed until the run's
+ * results are written. A @reason is set unless it has one already.
  */
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
