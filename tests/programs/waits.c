@@ -471,6 +471,9 @@ static NOINLINE void let_guests_in(void)
 		start("guest", guest);
 		last = &threads[nr_threads - 1];
 		pthread_join(last->thread, NULL);
+		/* It is joined before it has ended, and may have to wait for a CPU once more. */
+		while (!syscall(SYS_tgkill, getpid(), last->tid, 0))
+			doze(100);
 		last->thread = 0;
 		last->ending_ns =
 			read_clock(CLOCK_MONOTONIC) - last->created_ns - last->life.wall_ns;
