@@ -7,7 +7,7 @@
  * sys_linux_*.s, time_linux_amd64.s.
  *
  * On arm64, x29 still leads to the caller after those switches only that are made for a call of the
- * vDSO. The others load the x29 of the system stack (asm_arm64.s of Go 1.19), so the walk ends there
+ * vDSO, and by cgocallback. The others load the x29 of the system stack (asm_arm64.s of Go 1.19), so the walk ends there
  * and says that there is no rule. A handler of signals that lets a goroutine call one of the
  * runtime's functions pushes the goroutine's x30 first, in 16 bytes that belong to no function's
  * frame: signal_arm64.go.
@@ -32,7 +32,7 @@ struct special {
 	uint8_t before;
 	uint8_t cfa_arm64; /* if it is another one there */
 	uint8_t pushed_arm64; /* bytes between its frame and that of the function that it interrupted */
-	bool is_own_arm64; /* it moves sp itself, and saves {x29, x30} right below its CFA */
+	int8_t fp_off_arm64; /* it moves sp itself, and saves {x29, x30} so many words from its CFA */
 };
 static const struct special specials[] = {
 	/* Where goroutines, threads and programs begin, and where a thread leaves a goroutine for good. */
@@ -48,7 +48,7 @@ static const struct special specials[] = {
 	{ "runtime.systemstack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
 	{ "runtime.morestack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
 	{ "runtime.asmcgocall", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
-	{ "runtime.asmcgocall_no_g", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
+	{ "runtime.asmcgocall_no_g", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_SP, 0, -3 },
 	{ "runtime.cgocallback", SB_UW_CFA_SWITCH },
 	{ "runtime.cgocallback_gofunc", SB_UW_CFA_SWITCH },
 	{ "runtime.nanotime", SB_UW_CFA_SWITCH },
@@ -65,7 +65,7 @@ static const struct special specials[] = {
 	{ "runtime.sigpanic", SB_UW_CFA_SP, 0, 0, PUSHED },
 	{ "runtime.debugCallV2", SB_UW_CFA_SP, 0, 0, PUSHED },
 	/* From C into Go, and from a detector of races. */
-	{ "crosscall2", SB_UW_CFA_SP, 0, 0, 0, true },
+	{ "crosscall2", SB_UW_CFA_SP, 0, 0, 0, -2 },
 	{ "runtime.racecallbackthunk", SB_UW_CFA_SP, 0, SB_UW_CFA_UNSUP },
 };
 static const struct special plain = { "", SB_UW_CFA_SP };
@@ -141,8 +141,8 @@ static struct sb_uw_rule rule_of_arm64(const struct special *special, uint8_t cf
 
 	if (!depth)
 		return rule; /* the return address is in x30 */
-	rule.fp = special->is_own_arm64 ? SB_UW_FP_AT_CFA : SB_UW_FP_AT_FP;
-	rule.fp_off = special->is_own_arm64 ? -2 : -1;
+	rule.fp = special->fp_off_arm64 ? SB_UW_FP_AT_CFA : SB_UW_FP_AT_FP;
+	rule.fp_off = special->fp_off_arm64 ? special->fp_off_arm64 : -1;
 	rule.bx = SB_UW_RA_PAIR;
 	if (cfa == SB_UW_CFA_SWITCH) {
 		rule.fp_off = 0;
