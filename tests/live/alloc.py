@@ -249,10 +249,10 @@ def leak_sliced():
     not in the result."""
     with leaking(C, nr=40) as target:
         with sampling(BINARY, 'leak', '-p', target.pid, f'--max-overhead={4 / os.cpu_count()}') as run:
-            end = time.monotonic() + 12
+            end = time.monotonic() + 15
             while time.monotonic() < end:
                 target.work()
-                time.sleep(0.05)
+                time.sleep(0.02)
     result = run.result
     said = ' '.join(line.removeprefix('stackbpf:').strip() for line in result.err.splitlines())
     if 'slices' not in said:

@@ -320,17 +320,20 @@ int sb_session_poll_fd(const struct sb_session *session)
 
 /* Fewer slices say too little of what is held, and so do fewer samples of memory that was allocated in them. */
 #define SLICES_MIN  4u
-#define SAMPLES_MIN 100u
+#define SAMPLES_MIN 50u
 
 /* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of the pages. */
 static void choose_source(struct sb_session *session)
 {
 	struct sb_tracing *tracing = &session->slices.tracing;
-	uint64_t *weights = session->weights;
+	uint64_t *weights = session->weights, stat[SB_STAT_MAX] = {};
 	uint32_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(session->weights); i++)
 		weights[i] += sb_drain_weight(session->drain, i);
+	/* What had no room since the last look. */
+	if (!tracing->end && !sb_session_sum_stats(session, stat) && stat[SB_STAT_CALLS_FULL])
+		sb_tracing_give_up(tracing, SB_TRACING_FULL);
 	if (tracing->is_sampled && !tracing->end &&
 	    (session->slices.slicer.stats.nr < SLICES_MIN ||
 	     session->skel->bss->latency_nr_sliced < SAMPLES_MIN))

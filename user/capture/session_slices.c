@@ -211,6 +211,10 @@ int sb_session_slice(struct sb_session *session)
 		return look_at_tracing(session);
 	if (!slices->links.nr) {
 		err = attach(session);
+		if (err == -ENODATA && slices->tracing.is_sampled) {
+			give_up(session, SB_TRACING_UNHOOKED);
+			return 0;
+		}
 		/* Nothing is left to attach to: the closing report says since when there are no slices. */
 		if (err == -ESRCH || err == -ENODATA) {
 			detach(slices);

@@ -18,19 +18,21 @@
 /* Why the traced calls are not the result. */
 enum sb_tracing_end {
 	SB_TRACING_NOT_ENDED,
-	SB_TRACING_COST,  /* they cost too much */
-	SB_TRACING_FULL,  /* there was no room for all that is held */
-	SB_TRACING_BLIND, /* they explain less than half of what came by pages */
+	SB_TRACING_COST,     /* they cost too much */
+	SB_TRACING_FULL,     /* there was no room for all that is held */
+	SB_TRACING_BLIND,    /* they explain less than half of what came by pages */
+	SB_TRACING_UNHOOKED, /* what gives memory back cannot be probed any more */
 };
 
 struct sb_tracing_stats {
 	bool is_on;	 /* the run is one that may give up */
 	bool is_sampled; /* from `traced_ns` on, calls were traced in slices */
 	enum sb_tracing_end end;
-	uint64_t traced_ns; /* from the beginning of the run until it gave up, or so far */
-	double hits_per_s;  /* probes that programs came to; of SB_TRACING_COST: when it gave up */
-	double each_ns;	    /* CPU time for each, in the same time */
-	double cost;	    /* CPUs, in the same time */
+	uint64_t
+		traced_ns; /* from the beginning of the run until it gave up or went over to slices, or so far */
+	double hits_per_s; /* probes that programs came to; of SB_TRACING_COST: when it gave up */
+	double each_ns;	   /* CPU time for each, in the same time */
+	double cost;	   /* CPUs, in the same time */
 	uint64_t calls, pages; /* bytes in the result by calls and by pages, at the end; 0 */
 };
 

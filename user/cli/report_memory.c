@@ -192,6 +192,18 @@ static void add_why_pages(const struct sb_run *run, const struct sb_run_figures 
 				  (double)tracing->calls / 1e6, (double)tracing->pages / 1e6);
 		return;
 	}
+	if (tracing->end == SB_TRACING_UNHOOKED) {
+		(void)sb_str_add(list, "because functions that give memory back cannot be probed "
+				       "any more");
+		return;
+	}
+	if (tracing->end == SB_TRACING_FULL && tracing->is_sampled) {
+		(void)sb_str_addf(list,
+				  "because tracing each call cost too much, and in slices of time "
+				  "there were more than %u pieces of memory to follow",
+				  SB_HELD_MAX);
+		return;
+	}
 	(void)sb_str_addf(list, "because tracing each call ended after %.1f s: ",
 			  (double)tracing->traced_ns / 1e9);
 	if (tracing->end == SB_TRACING_FULL)

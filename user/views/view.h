@@ -103,7 +103,7 @@ enum sb_fallback {
 	SB_FALLBACK_IF_BLIND,  /* the same, or at the end that pages have more than twice as much */
 };
 
-/* Return: whether samples are restricted to spans. */
+/* Return: whether samples are restricted to spans (--in). */
 static inline bool sb_view_has_spans(const struct sb_view_opts *opts)
 {
 	return opts->in || opts->in_label;
@@ -175,8 +175,8 @@ struct sb_view {
 	 * Attach programs whose section does not say to what, e.g. one program to many tracepoints.
 	 * Links are appended to @links, on failure too; the caller owns them. All other programs
 	 * that prepare() switched on are attached by the session. Return: 0 or a negative errno,
-	 * with @reason; when it is called again (is_sliced()) also -ESRCH and -ENODATA: there is
-	 * nothing left to attach to. NULL: nothing to attach.
+	 * with @reason; when it is called again (is_sliced()) also -ESRCH: the process has ended,
+	 * and -ENODATA: nothing is left to attach to, or what begins would have no end. NULL: nothing to attach.
 	 */
 	int (*attach)(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		      struct sb_reason *reason);

@@ -675,6 +675,10 @@ static void test_held(void **state)
 	assert_int_equal(stat_of(SB_STAT_CALLS_REPLACED), 0);
 	settle_at(7000); /* a snapshot */
 	assert_int_equal(shim_map_nr(&generation), 0);
+	/* Still inside of malloc(). */
+	place.roles = SB_EVENT_BEGINS | SB_EVENT_HELD;
+	place.begin_key = 9;
+	begin_at(8000, 1);
 	end_ns = 10000;
 	settle_at(10000);
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4200);
