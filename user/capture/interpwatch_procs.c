@@ -280,12 +280,14 @@ static void serve_needs(struct sb_interpwatch *watch)
 	memset(&watch->needs, 0, sizeof(watch->needs));
 	pthread_mutex_unlock(&watch->ring_lock);
 	for (i = 0; i < needs.nr; i++) {
+		/* An interrupt is no process, and was not expected. */
+		if (!needs.at[i].space.tgid)
+			continue;
 		serve_need(watch, &needs.at[i].space, needs.at[i].since_ns);
 		if (needs.at[i].space.start_ns)
 			continue;
 		pthread_mutex_lock(&watch->ring_lock);
-		/* Process 0, of which a program cannot know more, was not expected. */
-		watch->nr_expected -= watch->nr_expected > 0;
+		watch->nr_expected--;
 		pthread_cond_signal(&watch->is_looked_at);
 		pthread_mutex_unlock(&watch->ring_lock);
 	}
