@@ -426,9 +426,10 @@ static int say_error(struct export *export, int err, const struct sb_export_stat
 		break;
 	case -EBADMSG:
 		sb_err(0,
-		       "export: the state file in '%s/%s' is damaged: delete it, and the "
+		       "export: a state file (*.state) in '%s%s' is damaged: delete it, and the "
 		       "export starts over",
-		       store_dir(export), SB_EXPORT_DIR);
+		       export->opts->state_dir ? export->opts->state_dir : store_dir(export),
+		       export->opts->state_dir ? "" : "/" SB_EXPORT_DIR);
 		break;
 	default:
 		sb_err(err, "export: cannot send to '%s'", state->to);

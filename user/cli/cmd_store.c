@@ -47,7 +47,7 @@ const struct sb_opt sb_store_rows[] = {
 		  "1y, 2026-01-01" },
 	{ .name = "retain", .metavar = "LIST", .type = SB_OPT_PARSED, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, retain), .parse = sb_recorder_parse_retain,
-	  .help = "prune: how long to keep blocks of each resolution: "
+	  .help = "prune: how long to keep blocks of each resolution, such as "
 		  "10s=7d,10min=30d,1h=1y,1d=0 (0: forever)" },
 	{ .name = "max-size", .metavar = "BYTES", .type = SB_OPT_BYTES, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, bytes_max), .min = 1,

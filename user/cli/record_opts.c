@@ -460,7 +460,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "subprocesses", .letters = "s", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(run.targets.follow_children),
 	  .help = "also the child processes, present and future, of the processes of -p, and of a "
-		  "command that stackbpf starts (those of -c and of run are always sampled)" },
+		  "command after '--' (those of -c and of run are always sampled)" },
 	{ .name = "command", .letters = "c", .metavar = "CMD", SHOWN,
 	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
 	  .complete = sb_complete_program,
@@ -839,7 +839,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "output", .letters = "o", .metavar = "FILE", .commands = "snap",
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
 	  .complete = sb_complete_file,
-	  .help = "write to FILE instead of stdout, in the format of --format; can be repeated" },
+	  .help = "write to FILE instead of stdout; can be repeated; --format holds for all" },
 
 	{ .name = "every", .metavar = "DUR", .commands = "top",
 	  .type = SB_OPT_DURATION, .group = SB_OPT_OUTPUT, FIELD(every_ns),

@@ -383,7 +383,7 @@ static void expire(struct sb_serve *serve, struct sb_conn *conn)
 		}
 		conn->closes = true;
 		conn->has_no_body = false;
-		sb_serve_refuse(serve, conn, 408, "the request took too long");
+		sb_serve_refuse(serve, conn, 408, "the request took too long to arrive");
 		break;
 	case SB_CONN_ASKING:
 		sb_pool_forget(serve, conn);
