@@ -118,9 +118,9 @@ static __always_inline void sb_io_account(struct sb_capture *capture,
 }
 
 /*
- * Return: whether a duration of @ns is within --min and --max, both included. If not, a sample left
- * out is counted (SB_STAT_UNDER_MIN, SB_STAT_OVER_MAX); so call it once per call, after sb_begin()
- * accepted it.
+ * Return: whether a duration of @ns is within --min and --max, both included, as far as they were
+ * given. If not, the caller takes no sample, and that is counted here (SB_STAT_UNDER_MIN,
+ * SB_STAT_OVER_MAX); so call it once per call, after sb_begin() accepted it.
  */
 bool sb_io_lasts(__u64 ns);
 

@@ -43,9 +43,10 @@ __u64 sb_labels_span(__u32 slot);
  */
 int sb_labels_find_goroutine(__u32 slot);
 /*
- * Write an ID for the set of labels into the key of a thread that sleeps, derived from
- * @key->ustack, which must be set; user space reads the labels, and stores them under this ID. Does
- * nothing if the run asks for no labels. @key is not NULL, and is not kept.
+ * Write an ID for the set of labels of a thread that sleeps into @key->labels. It is derived from
+ * @key->ustack, which must be set: sb_take_asleep() sets it, and calls this. User space reads the
+ * labels, and stores them under this ID. Does nothing if the run asks for no labels. @key is not
+ * NULL, and is not kept.
  */
 void sb_labels_name_asleep(struct sb_sample_key *key);
 

@@ -220,8 +220,8 @@ int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_
 /*
  * After sb_begin(): take the stacks of @sides (SB_SIDE_*) that the run asks for, from the registers
  * in sb_start_regs(), and write their IDs into the key; with a user stack that of its interpreter
- * frames. If the run asks for labels, their ID is written, too, also without a user stack. A side
- * that the task does not have stays 0, and so does a kernel stack that cannot be read, which is
+ * frames. If the run asks for labels, their ID is written, too, also without a user stack. With
+ * key.tgid 0, an interrupt, there is neither a user stack nor labels. A side that the task does not have stays 0, and so does a kernel stack that cannot be read, which is
  * counted (SB_STAT_KSTACK_ERR). @ctx: the program's context, for bpf_get_stack(). Return: 0;
  * -ENOENT: no such slot.
  */
@@ -265,14 +265,15 @@ int sb_account(const struct sb_capture *capture, __u64 weight);
 
 /*
  * Add @weight, in the unit of the view, to the count of a key that sb_account() has counted a
- * sample of, without counting another sample. If user space has drained the counts meanwhile, the
- * key is added again; if there is no room for it, the weight is lost, and counted as a lost sample.
+ * sample of, without counting another sample, at any time after that: @capture may be a kept copy.
+ * If user space has drained the counts meanwhile, the key is added again, with 0 samples; if there
+ * is no room for it, the weight is lost, and counted as a lost sample. sb_spent() comes later.
  */
 void sb_account_more(const struct sb_capture *capture, __u64 weight);
 /*
- * sb_account() of the capture in @slot; for programs that account in several places, since the
- * verifier examines it once. Return: 0; the negative errno of sb_account(), which has counted the
- * lost sample; -ENOENT: no such slot.
+ * sb_account() of the capture in @slot, of whichever task it is; for programs that account in
+ * several places, since the verifier examines it once. Return: 0; the negative errno of
+ * sb_account(), which has counted the lost sample; -ENOENT: no such slot, and nothing is counted.
  */
 int sb_account_slot(__u32 slot, __u64 weight);
 /*

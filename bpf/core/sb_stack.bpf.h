@@ -211,8 +211,9 @@ int sb_stack_claim(const struct sb_stack_id *id);
 void sb_stack_unclaim(const struct sb_stack_id *id);
 /* Return: half @i (0 or 1) of the random seed that makes IDs differ from run to run. */
 __u64 sb_stack_seed(__u32 i);
-/* Return: 1 if the stack @id is in the table of seen stacks, which it is also while it is being
- * shipped; 0: not, or not any more: user space evicts old ones. */
+/* Return: 1 if the stack @id, which was found earlier, is in the table of seen stacks, which it is
+ * also while it is being shipped; 0: not, or not any more: user space evicts old ones, so the stack
+ * has to be walked again. */
 int sb_stack_is_shipped(const struct sb_stack_id *id);
 
 /*

@@ -5,9 +5,9 @@
  *
  * @slot: enum sb_scratch_slot of the calling program. State is in its struct sb_scratch ("the
  * record"), whose key, time (capture.now_ns) and user registers are set before; for a slot that
- * does not exist nothing is done, and 0 or SB_STEP_END is returned. Results of a step, enum
- * sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has ended. No pointer may be
- * NULL, and none is kept.
+ * does not exist nothing is done, and 0 or SB_STEP_END is returned, unless something else is said.
+ * Results of a step, enum sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has
+ * ended. No pointer may be NULL, and none is kept.
  *
  * Order: the caller sets stack.flags, stack.list to 0 and map.exec_vm, calls sb_interp_start(), and
  * then sb_unwind_user(), which does the rest but for two things: an ID for a stack that has frames
@@ -45,8 +45,9 @@ int sb_memo_is_on(__u32 slot);
  * The parts of sb_unwind_user(): it works in rounds because the verifier follows each iteration of
  * a loop, and is inlined because calls may be eight deep. begin() starts at the registers in the
  * record, which it corrects if they are in the trampoline of a return probe, and pushes the leaf;
- * round() takes up to SB_UNWIND_ROUND steps; end() sets the status of the record's stack, or ships
- * it raw after all (map.is_raw) if its list of mappings may be wrong.
+ * round() takes up to SB_UNWIND_ROUND steps; end(), also called when the last round has said
+ * SB_STEP_GO_ON, sets the status of the record's stack; or, if its list of mappings may be wrong
+ * and the stack can be shipped raw, it does that instead (map.is_raw).
  * Return: begin(): SB_STEP_GO_ON; SB_STEP_END: the walk is known (map.is_known), or there is no
  * such slot: call neither of the others;
  * round(): SB_STEP_GO_ON; SB_STEP_END: walk.status says why, or map.is_raw is set: call end();
@@ -89,8 +90,8 @@ extern const volatile __u32 cfg_ustack_depth_max;
  * and write its ID to stack.id. Nothing else of the record is changed: after 0 the caller sets
  * map.is_raw, and after an error it decides how to go on (map.is_cut_off: by frame pointers).
  * Return: 0; -EBUSY when it was not shipped: over the budget of this CPU and slot, or no room in
- * the ring (SB_STAT_RAW_LIMIT, SB_STAT_RAW_FULL); -ENOENT: programs of this slot take no pieces.
- * stack.id is unchanged on error.
+ * the ring (SB_STAT_RAW_LIMIT, SB_STAT_RAW_FULL); -ENOENT: programs of this slot take no pieces, or
+ * there is no such slot. stack.id is unchanged on error.
  */
 int sb_raw_capture(__u32 slot);
 /*

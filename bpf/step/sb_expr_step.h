@@ -97,8 +97,9 @@ static __always_inline void sb_expr_begin(struct sb_expr_run *run)
 }
 
 /*
- * Return: the place of the integer that is @below elements below the top; 0: the top itself. push()
- * and pop() do not check the height: a forged program can only overwrite its own values.
+ * Return: the place of the integer that is @below elements below the top; 0: the top itself. Once
+ * an element is pushed or popped, the place is that of another @below. push() and pop() do not
+ * check the height: a forged program can only overwrite its own values.
  */
 static __always_inline __u64 *sb_expr_int(struct sb_expr_run *run, __u32 below)
 {

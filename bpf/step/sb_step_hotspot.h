@@ -23,12 +23,12 @@
  *
  * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
  * sb_hotspot_conf, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies
- * from the process; there is no other state, so they run in any thread and BPF program. No pointer
- * may be NULL but @mem. Addresses are those of the process; memory that cannot be read counts as 0
- * unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON: @walk was moved to the caller;
- * SB_STEP_END: the native walk has ended, and walk->status (SB_STACK_*) says why; SB_STEP_FP_CHAIN:
- * nothing was found or moved. Functions that return __u64 conditions return 1 or 0, so that they
- * can be combined as numbers.
+ * from the process; there is no other state, so they run in any thread and BPF program, one at a
+ * time for each walk. No pointer may be NULL but @mem. Addresses are those of the process; memory
+ * that cannot be read counts as 0 unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON:
+ * @walk was moved to the caller; SB_STEP_END: the native walk has ended, and walk->status
+ * (SB_STACK_*) says why; SB_STEP_FP_CHAIN: nothing was found or moved. Functions that return __u64
+ * conditions return 1 or 0, so that they can be combined as numbers.
  *
  * Order: sb_hotspot_native() for each native frame in the code cache or without a rule, from the
  * leaf on, as sb_interp_step.h says. The other functions are parts of it. They read to w->at and
@@ -135,7 +135,7 @@ static __always_inline const struct sb_hotspot_conf *sb_hotspot_conf(const struc
 }
 
 /* Return: the field of 8 bytes at byte @off, a multiple of 8 below 128, of the blob that hs_find()
- * read to w->at[]. */
+ * read to w->at[]. For an @off beyond, another word, but nothing outside of w->at[]. */
 static __always_inline __u64 hs_u64(const struct sb_interp_walk *w, __u32 off)
 {
 	__u32 at = off / 8;
@@ -620,8 +620,8 @@ static __always_inline enum sb_step hs_leave_interp(struct sb_interp_walk *w, st
 
 /*
  * Step out of a stub or an adapter by rbp, on which its frame is based: if it has no frame size, or
- * in a leaf for which hs_between() found nothing. Return: SB_STEP_GO_ON; SB_STEP_END: BAD_FP, FAULT
- * or BAD_PC.
+ * in a leaf for which hs_between() found nothing. Its frame has been pushed before. Return:
+ * SB_STEP_GO_ON; SB_STEP_END: BAD_FP, FAULT or BAD_PC, and the registers of @walk are unchanged.
  */
 static __always_inline enum sb_step hs_leave_stub(struct sb_interp_walk *w, struct sb_walk *walk,
 						  void *mem)

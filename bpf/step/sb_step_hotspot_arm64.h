@@ -192,9 +192,10 @@ static __always_inline __u64 hs_a64_interp_sp(struct sb_interp_walk *w, const st
 }
 
 /*
- * Return: the sp of the caller of the leaf @walk in a stub, which has no frame. Adapters from
- * compiled to interpreted code move sp, after they have copied it to a register. hs_find() has left
- * the blob's bytes in w->at[], which are overwritten.
+ * Return: the sp of the caller of the leaf @walk in a stub, which has no frame: sp itself. Adapters
+ * from compiled to interpreted code move sp, after they have copied it to a register: from then on
+ * it is that copy, or sp if the register cannot hold one. It goes with x30 as the return address.
+ * hs_find() has left the blob's bytes in w->at[], which are overwritten.
  */
 static __always_inline __u64 hs_a64_stub_sp(struct sb_interp_walk *w, const struct sb_walk *walk,
 					    void *mem)

@@ -303,9 +303,11 @@ static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void
 }
 
 /*
- * Append the head of a label to w->data: @key and @len, the bytes of its value, each below 256, and
- * count the value in w->nr_bytes. Return: where the caller copies the value to, in w->data; NULL:
- * there is no room, which is counted in w->nr_cut, and nothing was appended.
+ * Append the head of a label to w->data: the number @key, which is one of the process's table
+ * (OTEL) or an index in w->conf.key_hash, and @len, the bytes of its value, each below 256; head
+ * and value are counted in w->nr_bytes. Return: where the caller copies the value to, in w->data;
+ * if it cannot, it takes 2 + @len bytes off w->nr_bytes again. NULL: there is no room, which is
+ * counted in w->nr_cut, and nothing was appended.
  */
 static __always_inline __u8 *sb_label_put(struct sb_label_walk *w, __u64 key, __u64 len)
 {

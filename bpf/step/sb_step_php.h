@@ -165,7 +165,8 @@ static __always_inline __u64 sb_php_check(__u64 name, __u64 scope, __u64 file, _
 	return (name >> 3) ^ (scope >> 5) ^ (file >> 3) ^ lines << 2;
 }
 
-/* Return: whether @line lies in the function whose lines are in w->at[SB_PHP_LINES]. */
+/* Return: whether @line is not 0 and lies in the function whose first and last line, both included,
+ * sb_php_user() has read into the low and the high half of w->at[SB_PHP_LINES]. */
 static __always_inline int sb_php_is_line(const struct sb_interp_walk *w, __u32 line)
 {
 	return line && line >= (__u32)w->at[SB_PHP_LINES] && line <= w->at[SB_PHP_LINES] >> 32;

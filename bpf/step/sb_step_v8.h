@@ -174,7 +174,8 @@ static __always_inline enum sb_step sb_v8_push(struct sb_interp_walk *w, __u64 s
 
 /*
  * Push the function of a complete frame. @shared: what sb_v8_function() returned last. @frame: the
- * five words from fp - 40 on.
+ * five words from fp - 40 on, which say where an interpreted function stands; of compiled code that
+ * is the pc. Return: SB_STEP_GO_ON or SB_STEP_END.
  */
 static __always_inline enum sb_step sb_v8_push_frame(struct sb_interp_walk *w,
 						     const struct sb_walk *walk, __u64 shared,

@@ -178,9 +178,9 @@ static __always_inline int sb_is_new_thread(struct sb_walk *walk, const struct s
 }
 
 /*
- * End the walk at a frame pointer of 0, which the root frame has: with SB_STACK_COMPLETE; but with
- * SB_STACK_BAD_FP in a leaf, or in generated code, where the register may hold anything and no
- * thread begins, so that 0 proves nothing. Return: SB_STEP_END.
+ * End the walk at a frame pointer or a return address of 0, one of which the root frame has: with
+ * SB_STACK_COMPLETE; but with SB_STACK_BAD_FP in a leaf, or in generated code, where the register
+ * may hold anything and no thread begins, so that 0 proves nothing. Return: SB_STEP_END.
  */
 static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
 {
@@ -241,8 +241,10 @@ static __always_inline int sb_ends_in_call(__u64 code)
 	       (code >> 16 & 0xffff) == 0x15ff;	  /* *disp32(%rip) */
 }
 
-/* The step from a leaf whose frame is not set up. @at: 0 or -8, from sb_fp_pair_at(). Return:
- * SB_STEP_GO_ON; SB_STEP_END with SB_STACK_FAULT or BAD_PC in walk->status. */
+/* The step from a leaf whose frame is not set up. x86-64 only. @at: where sb_fp_pair_at() says the
+ * pair {frame pointer, return address} lies, in bytes from sp: 0; or -8: only the return address is
+ * there, and the frame pointer stays. Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_FAULT (the
+ * stack cannot be read) or BAD_PC (as of sb_step_to()) in walk->status. */
 static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *mem, int at)
 {
 	__u64 frame[2] = {};

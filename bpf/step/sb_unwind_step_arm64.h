@@ -74,7 +74,8 @@ static __always_inline int sb_a64_is_push(__u32 insn)
 	return (insn & 0xffc07fff) == 0xa9807bfd;
 }
 
-/* Return: whether the instruction @insn is "stp x29, x30, [sp, #n]" with any n. */
+/* Return: whether the instruction @insn is "stp x29, x30, [sp, #n]" with any n. It leaves sp as it
+ * is, so the function has taken its stack, an unknown amount, before it. */
 static __always_inline int sb_a64_is_save(__u32 insn)
 {
 	return (insn & 0xffc07fff) == 0xa9007bfd;
@@ -88,8 +89,8 @@ static __always_inline int sb_a64_is_return(__u32 insn)
 	       insn == 0xd50323bf || insn == 0xd50323ff;
 }
 
-/* Return: whether the instruction @insn is one of a PLT stub: adrp x16; ldr x17, [x16, #n]; add
- * x16, x16, #n; br x17. */
+/* Return: 1 if the instruction @insn is one of a PLT stub: adrp x16; ldr x17, [x16, #n]; add x16,
+ * x16, #n; br x17; otherwise 0. A stub leaves sp, x29 and x30 as they were after the call. */
 static __always_inline int sb_a64_is_stub(__u32 insn)
 {
 	return (insn & 0x9f00001f) == 0x90000010 || (insn & 0xffc003ff) == 0xf9400211 ||

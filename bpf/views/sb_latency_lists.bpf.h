@@ -110,7 +110,8 @@ static __always_inline int find_goroutine(const struct sb_regs *regs, __u64 sp, 
  * function of Go. @slot: SB_SCRATCH_TRACE for functions of the kernel, any other for those of
  * programs. @above: how many bytes the stack pointer is below that of the caller after the return:
  * SB_RETURN_BYTES at the beginning of a function, 0 at its return; not used for functions of Go,
- * where it is always at the return address. Return: 0; -EFAULT: no goroutine runs.
+ * where it is always at the return address. Return: 0; -EFAULT: no goroutine runs, so the caller
+ * takes no sample of the call.
  */
 static __always_inline int find_list(struct pt_regs *ctx, __u32 slot, __u64 above, struct call *ret)
 {

@@ -229,7 +229,9 @@ struct parts {
 
 /*
  * Split the open wait of @st into its two parts, of which the time from @from_ns up to @until_ns,
- * which is later, is to be accounted; either part may be empty. All of *@ret is set.
+ * which is later, is to be accounted; either part may be empty. A thread that nobody has woken is
+ * blocked up to @until_ns; one whose state is not is_blocked(), such as a preempted one, is queued
+ * from the beginning. All of *@ret is set.
  */
 static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, struct parts *ret)
 {

@@ -79,7 +79,9 @@ static bool is_in_syscall(struct task_struct *task)
 /* ID of the cgroup that the idle task is in: kernfs_create_root() numbers from 1. */
 #define ROOT_CGROUP 1
 
-/* Make @key that of an interrupt, which belongs to no process: replace the name and the IDs. */
+/* For capture_waker(): make @key, which sb_begin() has filled in, that of an interrupt, which
+ * belongs to no process: replace the name by "[interrupt]", the IDs and the start time by 0, and
+ * the cgroup, if it is recorded, by the root. */
 static void become_interrupt(struct sb_sample_key *key)
 {
 	const char comm[SB_COMM_LEN] = "[interrupt]";

@@ -355,10 +355,13 @@ struct sb_die_walk {
 };
 
 /*
- * Visit all DIEs of walk->unit in the order of the file; the caller has set unit, enter and leave,
- * the rest is zero. The walk never goes back, so it ends. DIEs with ROLE_OTHER are not passed to
- * enter().
- * Return: 0, -EBADMSG, -EFBIG, -ENOMEM, or what enter() returned.
+ * Walk over the DIEs of walk->unit in the order of the file; the caller has set unit, enter and
+ * leave, the rest is zero, and nothing is to be released. The abbreviations are loaded here. The
+ * walk never goes back, so it ends. Not passed to enter() are DIEs with ROLE_OTHER, nor any that
+ * lie inside of one or of a DIE for which enter() has set level->is_skipped.
+ * Return: 0, -EBADMSG, -EFBIG, -ENOMEM, or what enter() returned; after an error leave() is not
+ * called for the levels that are open, and what the calls before have made stays. Nor is it called
+ * for levels that are open at the end of a unit whose last null DIEs are missing.
  */
 int sb_die_walk_run(struct sb_die_walk *walk);
 /* Return: whether DW_AT_language is C (up to C11) or assembler; whether it is C++ (up to C++14).

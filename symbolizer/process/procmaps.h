@@ -150,10 +150,11 @@ int sb_procmaps_skip(struct sb_procmaps *pm, uint32_t tgid, uint64_t first_ns, u
 int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
 			   struct sb_procgen **ret_gen);
 /*
- * Add mappings that were read from /proc to @gen, which sb_procmaps_seed_begin() has given; empty
- * ones are ignored. sb_procmaps_seed_end() comes next, also after an error; if there was none, it
- * makes @gen complete.
- * @maps: @nr of them, ordered by address; copied; may be NULL if @nr is 0
+ * Add the mappings that were read from /proc, all in one call, to @gen, which
+ * sb_procmaps_seed_begin() has given; empty ones are ignored. sb_procmaps_seed_end() comes next,
+ * also after an error; if there was none, it makes @gen complete.
+ * @maps: @nr of them, ordered by address; copied; may be NULL if @nr is 0. They hold nothing that
+ *	needs a release: free_priv is for generations
  * @over_ns: 0: they count as older than all events. Otherwise they repair a loss of events up to
  *	this time, and are valid from then on. Only those that differ from what is known are added,
  *	and known ones that are missing from them are dropped if they do not lie above the last of

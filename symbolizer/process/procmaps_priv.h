@@ -19,8 +19,8 @@
 int sb_procgen_add(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t time_ns, bool is_seed,
 		   const struct sb_procmaps_new *new);
 int sb_procgen_insert(struct sb_procmaps *pm, struct sb_procgen *gen, struct sb_mapping map);
-/* Put the mappings in order that came since the last lookup. Cannot fail: without memory it is
- * slower. */
+/* Put the mappings in order that came since the last lookup; pointers to mappings and indices of
+ * them are stale then. Cannot fail: without memory it is slower. */
 void sb_procgen_settle(struct sb_procgen *gen);
 /* Keep only the first @nr mappings, which are in order. A mapping holds nothing that needs a
  * release: its file is only a number. The caller corrects nr_mappings of @pm. */

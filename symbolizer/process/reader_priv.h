@@ -179,7 +179,8 @@ int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reade
 const char *sb_reader_aheads_take(struct sb_reader_aheads *aheads,
 				  const struct sb_reader_want *want, size_t *ret_len);
 
-/* Return: whether the access is to a file, not to memory or to an entry of /proc. */
+/* Return: whether the access is to a file, not to memory or to an entry of /proc. A wait for a file
+ * is blamed on its file system or directory, if they are known, and any other on the process. */
 static inline bool sb_reader_is_of_file(const struct sb_reader_request *request)
 {
 	return request->op == SB_READER_OP_OPEN || request->op == SB_READER_OP_STAT;
@@ -198,7 +199,8 @@ void sb_reader_note_local(uint64_t dev);
 void sb_reader_blame(const struct sb_reader_request *request, uint64_t dev, uint64_t ns,
 		     bool is_late);
 /* Return: whether accesses to the process or to the directory of a request are refused for a time,
- * because readers had to wait for it. */
+ * because readers had to wait for it (sb_reader_blame()): a minute, then twice as long each time.
+ * The caller does not ask a reader then; the access fails with -ETIMEDOUT. */
 bool sb_reader_is_refused(const struct sb_reader_request *request);
 /* Fill in request->devs, the file systems to which accesses are refused for a time because readers
  * had to wait for them, at most SB_READER_DEVS_MAX. */

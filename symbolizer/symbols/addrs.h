@@ -41,7 +41,8 @@ static inline uint64_t sb_addrs_get(const struct sb_addrs *addrs, size_t i)
 
 /*
  * Prepare sb_addrs_find(), after all addresses were set, in ascending order and the first one to
- * base. Return: 0; -ENOMEM: nothing can be found.
+ * base. Return: 0; -ENOMEM: sb_addrs_find() finds nothing. The caller ends it with
+ * sb_addrs_release() in both cases.
  */
 int sb_addrs_index(struct sb_addrs *addrs);
 /* Return: the index of the last address that is <= @addr; SIZE_MAX: there is none. */

@@ -33,14 +33,16 @@ struct sb_memo {
 
 /*
  * Return: the cached frames of the ELF address @addr in the module @module_id
- * (sb_cached_module.id), *@ret_nr of them, valid until the next addition; NULL: not cached,
- * *@ret_nr is untouched.
+ * (sb_cached_module.id), or of the address @addr of the kernel, for which lookup.c has numbers of
+ * its own, *@ret_nr of them, valid until the next addition; NULL: not cached, *@ret_nr is
+ * untouched.
  */
 const struct sb_sym_frame *sb_memo_find(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
 					size_t *ret_nr);
 /*
  * Add an answer, in the place of the one that has its slot; without memory it is not cached.
- * @module_id: not 0. The frames are copied, their strings are not, and must outlive the cache.
+ * @module_id: not 0; both it and @addr are as for sb_memo_find(), whose earlier results are not
+ * valid any more. The frames are copied, their strings are not, and must outlive the cache.
  */
 void sb_memo_add(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
 		 const struct sb_sym_frame *frames, size_t nr);

@@ -205,7 +205,8 @@ void sb_modcache_rest(struct sb_modcache *cache, uint64_t now_ns);
  * the disk. If begin returns true (there are many more files than after the last time), mark those
  * in use by sb_modcache_mark(), then call end; between the two no file must be added. If it returns
  * false, call neither. Modules of unmapped files stay if they were used since the last time, for
- * programs that are started again and again. Without memory nothing is forgotten.
+ * programs that are started again and again. After end the numbers of files that were not marked
+ * are not valid any more; but if it has no memory, it forgets nothing.
  */
 bool sb_modcache_forget_begin(struct sb_modcache *cache);
 void sb_modcache_mark(struct sb_modcache *cache, uint32_t file);

@@ -30,7 +30,8 @@ void sb_modcache_drop_idle(struct sb_modcache *cache);
 
 /* Close the pinned descriptor of @file, if it has one. */
 void sb_modcache_unpin(struct sb_modcache *cache, struct sb_file *file);
-/* Return: the length of the file's path without the " (deleted)" that the kernel appends. */
+/* Return: the length of the file's path without the " (deleted)" that the kernel appends to that of
+ * a file that is gone; the whole length if it has none. */
 size_t sb_modcache_real_len(const struct sb_file *file);
 
 #endif

@@ -50,7 +50,7 @@ int sb_module_new_fd(int fd, const char *path, const struct sb_module_opts *opts
 int sb_module_new_image(const void *image, size_t len, const char *name,
 			const struct sb_module_opts *opts, struct sb_module **ret_mod);
 /* Free it and give its whole charge back to the pool. Strings that were returned live on in
- * opts.strings. Accepts NULL. */
+ * opts.strings; the unwind table and the build ID are gone. Accepts NULL. */
 void sb_module_free(struct sb_module *mod);
 
 /* Return: the base name, as frames show it; it lives as long as opts.strings. */
@@ -100,9 +100,10 @@ int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_tabl
 void sb_module_drop_table(struct sb_module *mod);
 
 /*
- * Copy @len bytes of the file's contents at virtual address @addr. Return: 0; -EFAULT: no segment
- * of the file has @addr; -EBADMSG: the file ends before; -EFBIG (the budget); others of pread(2).
- * On error @buf is undefined.
+ * Copy @len bytes of the file's contents at virtual address @addr. Beyond the end of the segment
+ * that has @addr, they are what follows in the file, and no error. It loads nothing, so no
+ * sb_module_settle() need follow. Return: 0; -EFAULT: no segment of the file has @addr; -EBADMSG:
+ * the file ends before; -EFBIG (the budget); others of pread(2). On error @buf is undefined.
  */
 int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len);
 

@@ -110,7 +110,9 @@ int sb_module_need_symtab(struct sb_module *mod);
 int sb_module_need_dwarf(struct sb_module *mod);
 /* Free the DWARF; the next sb_module_need_dwarf() loads it again, if it could be used. */
 void sb_module_drop_dwarf(struct sb_module *mod);
-/* Count what lookups in mod->dwarf, which is loaded, have found missing since the last call. */
+/* Count what lookups in mod->dwarf, which is loaded, have found missing since the last call
+ * (damaged units, .dwo files that cannot be used): in mod->lost and, unless NULL, *mod->losses. To
+ * be called after each lookup, before mod->dwarf may be dropped. */
 void sb_module_note_losses(struct sb_module *mod);
 
 #endif

@@ -54,9 +54,10 @@ struct sb_perfmap {
 void sb_perfmap_release(struct sb_perfmap *map);
 
 /*
- * Add the complete lines of @text, @len bytes; later lines win. They are copied. *@ret_used: how
- * many bytes they have, set on success only. Return: 0, also when a bound left lines out (is_cut);
- * -EFBIG (the budget), -ENOMEM: the lines that were added before the failure remain.
+ * Add the complete lines of @text, @len bytes; later lines win. They are copied; bad ones are only
+ * counted. *@ret_used: how many bytes they have, set on success only; the next call gets what
+ * follows them. Return: 0, also when a bound left lines out (is_cut); -EFBIG (the budget), -ENOMEM:
+ * the lines that were added before the failure remain.
  */
 int sb_perfmap_add(struct sb_perfmap *map, const char *text, size_t len, size_t *ret_used);
 

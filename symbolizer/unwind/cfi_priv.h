@@ -50,7 +50,8 @@ struct sb_cfi_section {
  */
 int sb_cfi_section_load(const struct sb_elf *elf, const struct sb_elf *debug,
 			enum sb_cfi_place place, struct sb_cfi_section *ret_section);
-/* Free the bytes. Accepts an object of zeroes. */
+/* Free the bytes, which are NULL then, so that it may be called again. Accepts an object of
+ * zeroes. */
 void sb_cfi_section_release(struct sb_cfi_section *section);
 
 /* cfi_read.c: parse the bytes into CIEs and FDEs. */
@@ -112,7 +113,8 @@ struct sb_cfi_machine {
 	 */
 	size_t (*find_clone)(const uint8_t *code, size_t len);
 };
-/* Return: the machine, static; NULL: there are no rules for it. */
+/* Return: the machine of that e_machine (EM_*), static; NULL: there are no rules for it, which
+ * callers report as -ENOTSUP. */
 const struct sb_cfi_machine *sb_cfi_machine_of(uint16_t elf_machine);
 /* Return: @state as a rule; SB_UW_CFA_STOP at the root, SB_UW_CFA_UNSUP if no rule expresses it. */
 struct sb_uw_rule sb_cfi_rule(const struct sb_cfi_machine *machine,

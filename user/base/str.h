@@ -20,9 +20,9 @@ struct sb_str {
  * whoever fills the room sets len and the NUL. Return: 0; -ENOMEM: nothing has changed. */
 int sb_str_reserve(struct sb_str *str, size_t more);
 
-/* Append bytes, a string, a character, formatted text, which must not lie in @str itself. Return:
- * 0, and then @str->s is not NULL; -ENOMEM, also for formatted text of 2 GiB, in which case nothing
- * was appended. */
+/* Append bytes (also NULs), a string, a character, formatted text, which must not lie in @str
+ * itself. Return: 0, and then @str->s is not NULL; -ENOMEM, also for formatted text of 2 GiB, in
+ * which case nothing was appended. */
 int sb_str_addn(struct sb_str *str, const char *s, size_t len);
 int sb_str_add(struct sb_str *str, const char *s);
 int sb_str_addc(struct sb_str *str, char c);
@@ -50,7 +50,7 @@ const char *sb_base_name(const char *path);
 bool sb_glob_matches(const char *glob, size_t glob_len, const char *text);
 
 /* Return: whether the @len bytes at @s, which need no NUL behind them, are the string @text; begin
- * with it; end with it. */
+ * with it; end with it. Thread: any. */
 static inline bool sb_text_is(const char *s, size_t len, const char *text)
 {
 	return len == __builtin_strlen(text) && !__builtin_memcmp(s, text, len);

@@ -38,8 +38,8 @@ bool sb_rune_is_shown(uint32_t rune);
  * line feeds and NULs are controls, too. */
 void sb_replace_controls(char *s, size_t len);
 
-/* Write the @len bytes at @s to @out, with '?' for each byte of what may not be shown. Errors are
- * those of @out: ferror(3). */
+/* Write the @len bytes at @s to @out, with '?' for each byte of what may not be shown
+ * (sb_rune_is_shown(): tabs and line feeds neither). Errors are those of @out: ferror(3). */
 void sb_print_clean(FILE *out, const char *s, size_t len);
 
 #endif

@@ -6,9 +6,10 @@
 
 #include "views/view.h"
 
-/* Prepare for sb_links_release(), while CAP_SYS_ADMIN is there. Return: a descriptor (of a BPF file
- * system of our own) owned by the caller; -1: the kernel does not allow it, so that
- * sb_links_release() waits for each link, which takes some 40 ms. */
+/* Prepare for sb_links_release(), while CAP_SYS_ADMIN is there. Return: what the caller passes to
+ * that: a descriptor (of a BPF file system of our own), owned by the caller, who closes it after
+ * sb_links_release(); -1: the kernel does not allow it, so that sb_links_release() waits for each
+ * link, which takes some 40 ms. */
 int sb_links_prepare(void);
 
 /* Destroy all links and empty @links, whose memory stays the caller's, as does @root, a descriptor

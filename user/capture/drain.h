@@ -67,10 +67,12 @@ struct sb_drain_stats {
 void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);
 
 /* Get the processes that are older than the session and that the last run saw sampled for the first
- * time. Return: an array of *@ret_nr tgids, valid until the next run; may be NULL if *@ret_nr is
- * 0. */
+ * time, for sb_symbolizer_seed_unknown(): no event has told of their mappings. Return: an array of
+ * *@ret_nr tgids, valid until the next run; may be NULL if *@ret_nr is 0. */
 const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr);
-/* Return: of the last run, valid until the next: stacks that have yet to be unwound; never NULL. */
+/* Return: of the last run, valid until the next: stacks that have yet to be unwound; never NULL,
+ * but there may be none, as before the first run. They are added by sb_drain_add() when they are
+ * unwound. */
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);
 /* Add a stack to the batch of the last run; its frames are copied. @arg: the drain. Return: 0;
  * -ENOMEM: nothing was added. */

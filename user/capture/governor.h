@@ -112,8 +112,9 @@ struct sb_governor {
 void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opts *opts,
 		      const struct sb_governor_reading *now);
 
-/* Return: whether the window has become a burst, for which sb_governor_step() need not wait until
- * the window is as long as it should be. Nothing changes. */
+/* Return: whether the window has become a burst at @now, for which sb_governor_step(), with the
+ * same @now, need not wait until the window is as long as it should be; false if not
+ * opts.is_exact. Nothing changes. */
 bool sb_governor_is_burst(const struct sb_governor *governor,
 			  const struct sb_governor_reading *now);
 

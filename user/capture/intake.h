@@ -51,7 +51,8 @@ void sb_intake_batch(struct sb_intake *intake, struct sb_batch *ret_batch);
 size_t sb_intake_bytes(const struct sb_intake *intake);
 /* Remove everything. Memory is kept for reuse, as by sb_vec_clear(). */
 void sb_intake_clear(struct sb_intake *intake);
-/* Free the memory; the intake is empty then. */
+/* Free the memory, also that of what sb_intake_batch() gave. The intake is empty then, and can be
+ * used again. */
 void sb_intake_release(struct sb_intake *intake);
 
 #endif

@@ -123,8 +123,9 @@ struct sb_interpwatch_stats {
 	uint64_t nr_lost;    /* stacks lost for lack of memory */
 	uint64_t nr_labels_lost; /* label sets lost for lack of memory */
 };
-/* Return: the ration that limits how much time goes into looking again at large processes. Valid as
- * long as @watch. */
+/* Return: the ration that limits how much time goes into looking again at large processes, for the
+ * governor, which may have that done less often (sb_thinning_add_ration()); the watch's thread uses
+ * it meanwhile, so sb_ration_next_ns() is not for others. Never NULL; valid as long as @watch. */
 struct sb_ration *sb_interpwatch_ration(struct sb_interpwatch *watch);
 
 /* Get the figures so far. Any thread. */

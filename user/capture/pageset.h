@@ -22,7 +22,7 @@ struct sb_pageset {
 	blocks;
 };
 
-/* Free the memory; the set is empty then. */
+/* Free the memory; the set is empty then, and can be used again. */
 void sb_pageset_release(struct sb_pageset *set);
 /* Add a page whose number is not less than any that was added, which is not checked; adding one
  * twice does no harm. Return: 0; -ENOMEM: nothing has changed. */

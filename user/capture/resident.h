@@ -60,7 +60,8 @@ struct sb_page_news {
 	SB_VEC(struct sb_page_event) events;
 };
 
-/* Remove everything. Memory is kept for reuse, as by sb_vec_clear(). */
+/* Remove the faults and the events. Memory is kept for reuse, as by sb_vec_clear(), until
+ * sb_page_news_release(). For news that nobody takes: sb_resident_add() empties them itself. */
 void sb_page_news_clear(struct sb_page_news *news);
 /* Free the memory; the news are empty then, as they are when zeroed. */
 void sb_page_news_release(struct sb_page_news *news);
@@ -85,7 +86,7 @@ struct sb_resident_opts {
 /* Make it; @opts is copied. The caller ends *ret_resident with sb_resident_free(). Return: 0;
  * -ENOMEM: *ret_resident is untouched. */
 int sb_resident_new(const struct sb_resident_opts *opts, struct sb_resident **ret_resident);
-/* Free it. Accepts NULL. */
+/* Free it, and the counts that sb_resident_counts() gave. Accepts NULL. */
 void sb_resident_free(struct sb_resident *resident);
 
 /* Look at a process before it has a fault; once for each. Return: 0, also if it cannot be read or

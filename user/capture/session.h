@@ -167,7 +167,8 @@ int sb_session_settle(struct sb_session *session);
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
 		       size_t *ret_nr);
 /* Return: the index in opts->views of the view whose samples are in the batches: 0, but with
- * view_opts.fallback 1 after the run has changed over; final after the last drain. */
+ * view_opts.fallback 1 after the run has changed over; final after the last drain, which may still
+ * change it. Can be called from new to free. */
 uint32_t sb_session_shown(const struct sb_session *session);
 /* Return: a time (CLOCK_MONOTONIC) before which no held sample is that a later drain can return, so
  * that after a drain no more than what is older is forgotten (sb_symbolizer_forget()). Held are

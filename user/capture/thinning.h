@@ -12,8 +12,8 @@
  * to BPF programs is the one that the event was opened with: hw.last_period.) Other counters
  * (--event) need no weight: of these the kernel hands over the present period.
  *
- * One thread. No privilege is needed once the timers are open. No pointer may be NULL unless a
- * comment says so.
+ * Thread: the session's. No privilege is needed once the timers are open. No pointer may be NULL
+ * unless a comment says so.
  *
  * Order: sb_view.prepare() -> sb_thinning_init() -> load -> add timers and rations ->
  * sb_thinning_start() -> sb_thinning_tick() about once a second -> sb_thinning_release(). Timers

@@ -60,10 +60,10 @@ int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
  * of libbpf, and then @skel is not to be loaded.
  */
 int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel);
-/* Start the threads, before sb_privileges_settle() (workers/privileges.h), because they drop their
- * own privileges. @skel, loaded, and @processes must outlive the unwinder. Return: 0; -ENOMEM; or a
- * negative errno of reading a map, making a descriptor or a thread, and then it can only be
- * freed. */
+/* Start the threads, between sb_privileges_begin() and sb_privileges_settle()
+ * (workers/privileges.h), because they drop their own privileges. @skel, loaded, and @processes
+ * must outlive the unwinder. Return: 0; or a negative errno: -ENOMEM, or that of reading a map,
+ * making a descriptor or a thread. After any error the unwinder can only be freed. */
 int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel,
 		      struct sb_processes *processes);
 /* End the threads, in any state, and free. Programs of the BPF object must be detached. Accepts

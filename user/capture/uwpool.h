@@ -40,7 +40,8 @@ uint32_t sb_uwpool_nr_parts(uint64_t bytes_max);
 /* Make an empty pool; only addresses are reserved. @opts is copied. The caller ends *ret_pool with
  * sb_uwpool_free(). Return: 0; -ENOMEM: *ret_pool is untouched. */
 int sb_uwpool_new(const struct sb_uwpool_opts *opts, struct sb_uwpool **ret_pool);
-/* Unmap all parts, and free. Accepts NULL. */
+/* Unmap all parts from our memory, and free. A walker in the kernel may still run: what
+ * opts.add_part() has published to it is not taken away. Accepts NULL. */
 void sb_uwpool_free(struct sb_uwpool *pool);
 
 /* Return: the address of word 0, which belongs to the pool and does not change while it grows. Only

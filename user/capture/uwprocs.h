@@ -66,11 +66,13 @@ void sb_uwprocs_free(struct sb_uwprocs *procs);
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 /*
  * Serve a request for the table of file need->bin (its number, uwtables.h), which need->tgid maps.
- * The list of the process need not be published, and the bin need not be held. It may take seconds.
+ * The list of the process need not be published, and the bin need not be held; it is not held
+ * afterwards either. It may take seconds.
  * Return: 0 when a table, or that there is none, is published, and for a number that was never
- * given out; -EAGAIN when the pool has no room for two seconds; -ESRCH when the process does not
- * map the file any more, or another file has its name; -ENOMEM, -EMFILE, -ENFILE; or what reading
- * /proc returned. After an error there is nothing to do: the BPF side asks again.
+ * given out; -EAGAIN, without waiting, when the pool has no room, and for two seconds after that;
+ * -ESRCH when the process does not map the file any more, or another file has its name; -ENOMEM,
+ * -EMFILE, -ENFILE; or what reading /proc returned. On error nothing is published, and there is
+ * nothing to do: the BPF side asks again.
  */
 int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 /* Find the number of the file (bin) that is mapped at @addr by the published list of @tgid, which

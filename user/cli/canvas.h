@@ -57,7 +57,7 @@ struct sb_canvas {
 /* Set the size, limited to 1 to SB_CANVAS_MAX each, and blank all cells. Return: 0; -ENOMEM, and
  * nothing has changed. */
 int sb_canvas_resize(struct sb_canvas *canvas, int nr_cols, int nr_rows);
-/* Free the cells, and zero it: it can be resized again. */
+/* Free the cells, and zero @canvas, which can be resized, or released, again. */
 void sb_canvas_release(struct sb_canvas *canvas);
 
 /* Where to draw: a part of one row. It is clipped to the canvas. */

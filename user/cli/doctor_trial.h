@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Half a second of trial samples of one process, for `doctor -p`: zero a struct sb_trial, set its
- * mappings, sb_trial_run(), read the numbers, sb_trial_release(). One thread. Pointers are not NULL
- * unless it says so. */
+ * mappings, whose list it then owns, sb_trial_run(), read the numbers, and sb_trial_release(), also
+ * after an error. One thread. Pointers are not NULL unless it says so. */
 #ifndef SB_CLI_DOCTOR_TRIAL_H
 #define SB_CLI_DOCTOR_TRIAL_H
 

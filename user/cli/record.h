@@ -13,7 +13,7 @@
  * Functions that append lines for the closing report append to @list, whose lines are separated by
  * '\n' without one at the end, and nothing if there is nothing to report. They return no error:
  * without memory the lines are shorter or missing. @figures is what sb_run_figures() gave for a
- * view of @run.
+ * view of @run. No function of a report keeps what it is given.
  */
 #ifndef SB_CLI_RECORD_H
 #define SB_CLI_RECORD_H
@@ -59,8 +59,10 @@ struct sb_record_events {
 	struct sb_record_event_list events, from, to;
 	const char *when, *weight, *value, *key, *to_key;
 };
-/* Return: the events (operands, --from, --to) and expressions (--when, --weight, --value, --key)
- * that the options name. Strings and lists are borrowed from @opts. */
+/* Return: the events (operands, --from, --to) and expressions (--when, --weight, --value, --key,
+ * --to-key) that the options name; a list is empty, and an expression NULL, if it was not given.
+ * Strings and lists are borrowed from @opts. It is what sb_record_check_pairs() checks during
+ * sb_record_parse(), and sb_record_resolve_events() finds in sb_record_find_events(). */
 struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts);
 /* In record_finish.c: check that the options of events go together, before any event is looked for:
  * during sb_record_parse() those of the command line (sb_record_events_of()), and for `record`
@@ -125,7 +127,8 @@ int sb_record_explain_events(const struct sb_reason *reason, int err);
  * for, if one was run and all else went well.
  */
 int sb_record_go(struct sb_record *record, struct sb_run_sink *sink);
-/* Free all, after sb_record_init() at any time, also after an error; call it once. */
+/* Free all that @record owns, after sb_record_init() at any time, also after an error; call it
+ * once. */
 void sb_record_release(struct sb_record *record);
 
 /* Log the reason of a run that failed, if it has one. @status: what sb_run_go() or another function
@@ -146,8 +149,9 @@ void sb_report_empty(const struct sb_run *run);
  * owns; nothing for a run without them. */
 void sb_report_span_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_str *list);
-/* In report_spans.c: log why a run whose samples are restricted to spans has none. @lost: why
- * samples were lost, for the message if some were. */
+/* In report_spans.c, a part of sb_report_empty(): log why a run whose samples are restricted to
+ * spans (sb_view_has_spans()) has none. @lost: why samples were lost, for the message if some
+ * were. */
 void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 			   const char *lost);
 /* In report_spans.c: call @row for each figure of spans; its strings are valid during the call. For
@@ -192,7 +196,8 @@ void sb_report_interp_lines(const struct sb_run *run, const struct sb_run_figure
  * strings are valid during the call. */
 void sb_report_interps(const struct sb_run *run, const struct sb_run_figures *figures,
 		       void (*row)(const char *name, const char *value));
-/* In report_interp.c: log for which interpreters frames are missing, and why. */
+/* In report_interp.c, after sb_run_go() and before the run is released: log for which interpreters
+ * frames are missing, and why; nothing if none are. */
 void sb_report_interp_warnings(const struct sb_run *run);
 
 #endif

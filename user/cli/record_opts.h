@@ -67,7 +67,9 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
 void sb_record_opts_release(struct sb_record_opts *fields);
 
 /* Return: whether @command has a sampling option of this name, without dashes: whether any row of
- * the name is for it. */
+ * the name is for it; false for a name without a row. @command: the name of a sampling command or
+ * of a view, which is not checked: options that are for all commands are for any other word, too.
+ * The rows are constant. */
 bool sb_record_opt_is_for(const char *name, const char *command);
 
 /* Return: whether the options say which tasks to sample, by -a, a command, or a rule that allows

@@ -28,7 +28,8 @@ int sb_recorder_parse_label(void *opts, const char *value, const char **ret_why)
  * the first a letter or '_'. */
 bool sb_recorder_is_label(const char *key);
 
-/* Free the tags of @opts; none are left, so that calling it again is harmless. */
+/* Free the tags of @opts, which owns nothing else; none are left, so that calling it again is
+ * harmless. */
 void sb_recorder_opts_release(struct sb_recorder_config *opts);
 
 #endif

@@ -6,9 +6,9 @@
 
 #include "output/output.h"
 
-/* Find an output format by @name, or if that is NULL by the extension of @path, which is not read
- * otherwise. Return: it, a constant; NULL when there is none, after that was logged with a list of
- * all formats. */
+/* Find an output format by @name, or if that is NULL by the extension of @path. With a @name, @path
+ * is not used, and may be NULL. No file is opened. Return: the format, a constant; NULL when there
+ * is none, after that was logged with a list of all formats. */
 const struct sb_output *sb_result_format(const char *path, const char *name);
 
 /* Write a sealed profile to @out and flush it; @out is not closed. Return: 0; -EPIPE when the

@@ -116,10 +116,10 @@ bool sb_export_is_sent(struct sb_export_link *link);
  * accepted (status 2xx), or refused for good (400, 413, 415, 422), which is counted and noted in
  * link->notes; -EAGAIN to try again later (408, 425, 429, 5xx, or no reply); -EPERM if the
  * destination refuses everything: any other status, a bad address or certificate, or a refusal
- * before the destination has accepted anything in this run; link->why explains both; -ECANCELED if
- * http.stop_fd became readable; after these three the piece is not counted as sent; -ENOMEM; other
- * errors of saving the state: the piece counts as sent in this run, but the next run may send it
- * again.
+ * before the destination has accepted anything in this run; link->why explains both, until the next
+ * failure; -ECANCELED if http.stop_fd became readable; after these three the piece is not counted
+ * as sent; -ENOMEM, and it may or may not be counted; other errors of saving the state: the piece
+ * counts as sent in this run, but the next run may send it again.
  */
 int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request);
 /* Count a piece of @nr_bytes that was sent without HTTP, and save the state. Return: what
@@ -158,8 +158,8 @@ const struct sb_export_kind *sb_export_find(const char *to, const char **ret_add
 const struct sb_export_kind *sb_export_at(size_t i);
 
 /*
- * Return: whether @address is "http://..." or "https://..." with a host, and has no spaces and
- * control characters.
+ * Return: whether @address is "http://..." or "https://..." with something where the host is, and
+ * has no spaces and control characters; nothing else of it is checked. Any thread.
  */
 bool sb_export_is_url(const char *address);
 /* Append @url up to '?' or '#', without slashes at its end, to @out. Return: 0; -ENOMEM, and

@@ -49,10 +49,10 @@ struct sb_export_state {
 void sb_export_text(char to[SB_EXPORT_TEXT_MAX], const char *text);
 
 /*
- * Parse the @len bytes of a state's file; or read the file @name ("NAME.state") in the directory
- * @dir_fd, which is DIR/export. Return: 0; -EBADMSG if it is not a state; -ENOMEM; for a file also
- * -ENOENT of an export that has no state yet, -EBADMSG if it is over 8 KiB, and others of I/O.
- * On error *ret_state is untouched.
+ * Parse the @len bytes of a state's file, which need not end with NUL; or read the file @name
+ * ("NAME.state") in the directory @dir_fd, which is DIR/export. Return: 0; -EBADMSG if it is not a
+ * state, or not a whole one; -ENOMEM; for a file also -ENOENT of an export that has no state yet,
+ * -EBADMSG if it is over 8 KiB, and others of I/O. On error *ret_state is untouched.
  */
 int sb_export_state_parse(const char *text, size_t len, struct sb_export_state *ret_state);
 int sb_export_state_read(int dir_fd, const char *name, struct sb_export_state *ret_state);

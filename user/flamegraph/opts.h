@@ -74,8 +74,8 @@ extern const struct sb_fg_opt sb_fg_opt_rows[];
 
 /*
  * Append what a value of the option must be to @text: "a number from 1 to 1000", "one of name,
- * weight", "no value" for a flag. Return: 0; -ENOMEM, and a part may have been appended: discard
- * it.
+ * weight", "no value" for a flag; for the message when sb_fg_opts_set() has returned -EINVAL.
+ * Return: 0; -ENOMEM, and a part may have been appended: discard it.
  */
 int sb_fg_opt_expects(const struct sb_fg_opt *row, struct sb_str *text);
 

@@ -110,8 +110,8 @@ static inline bool sb_view_kind_is_recorded(const struct sb_view_kind *kind)
  * @names. */
 const char *sb_view_kind_list(bool (*is_in)(const struct sb_view_kind *kind),
 			      char names[SB_VIEW_KIND_LIST_BYTES]);
-/* Return: the names of the views that can be recorded, in a static buffer that is filled anew by
- * each call, with the same. Thread: the main one. */
+/* Return: the names of the views that can be recorded, "oncpu, offcpu, ...", in a static buffer
+ * that is filled anew by each call, with the same. Thread: the main one. */
 const char *sb_view_kind_names(void);
 
 /* Return: what pprof, OTLP and Pyroscope call the values of profiles of the view @name, a constant.

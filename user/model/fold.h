@@ -48,7 +48,7 @@ int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame,
 		  const struct sb_fold_opts *opts);
 
 /* Append the names of the frames of a row of @profile, with what @opts adds to them, root first and
- * with ';' between; see sb_fold_frame(). */
+ * with ';' between, without the weight; see sb_fold_frame(). */
 int sb_fold_frames(struct sb_str *str, const struct sb_profile *profile, const struct sb_row *row,
 		   const struct sb_fold_opts *opts);
 

@@ -34,7 +34,7 @@ struct sb_json {
 };
 
 /* An sb_json.put whose arg is a FILE *, which stays the caller's, and which it does not flush.
- * Return: 0 or -EIO. */
+ * Return: 0; -EIO, and a part may have been written. */
 int sb_json_put_file(void *file, const void *data, size_t len);
 
 /* Open an object or an array, at most 64 in one another, which is not checked: what is written from

@@ -165,9 +165,10 @@ void *sb_processes_take(struct sb_processes *processes, const struct sb_space_ke
  */
 void *sb_processes_find(struct sb_processes *processes, const struct sb_space_key *key,
 			enum sb_space_slot slot);
-/* Return: the value in @slot of the latest address space of @tgid that has one, or NULL: of the
- * process that was made last here, the one with the highest exec_id. The module of the slot says
- * how long the value lives. */
+/* Return: the value in @slot of the latest address space of @tgid that has one there; NULL if none
+ * has. The latest is that with the highest exec_id of the process that was made last here; if that
+ * process has no value, earlier ones with the same number are asked. No reference is taken: the
+ * module of the slot says how long the value lives. */
 void *sb_processes_of(struct sb_processes *processes, uint32_t tgid, enum sb_space_slot slot);
 
 /*

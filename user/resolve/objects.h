@@ -4,9 +4,10 @@
  * a file or a waker, the thread that ended a wait. The BPF side ships each object once, so it is
  * kept for as long as a sample may reference it. A batch is what one drain of the BPF side gives
  * (capture/batch.h): in each one, clear cache->unwanted, sb_object_cache_add() for the objects in
- * it, then sb_object_cache_find() for its samples, and sb_object_cache_evict() at its end. Texts
- * (@text) are initialized and released by the caller. Internal to resolve; not thread-safe. No
- * pointer is NULL unless it says so.
+ * it, then sb_object_cache_find() for its samples, and sb_object_cache_evict() at its end. The BPF
+ * side is then told what is in cache->unwanted (sb_resolver_evicted()). Texts (@text) are
+ * initialized and released by the caller. Internal to resolve; not thread-safe. No pointer is NULL
+ * unless it says so.
  */
 #ifndef SB_RESOLVE_OBJECTS_H
 #define SB_RESOLVE_OBJECTS_H
@@ -46,17 +47,19 @@ struct sb_object_cache {
 void sb_object_cache_release(struct sb_object_cache *cache);
 
 /* Add a copy of an object; if it is an unwanted file, its ID is appended to cache->unwanted. An
- * object with a known ID is only found, and stays as it was. Return: 0; -EBADMSG when the kind is
- * not known or its data are too short, and nothing is added; -ENOMEM, and then
- * sb_object_cache_find() does not find this object; the cache can be used further. */
+ * object with a known ID is only found, and stays as it was; its ID is not appended again. Return:
+ * 0; -EBADMSG when the kind is not known or its data are too short, and nothing is added; -ENOMEM,
+ * and then sb_object_cache_find() does not find this object; the cache can be used further. */
 int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_object *from);
 /* Find an object, and note that the current batch references it. Return: the object, valid until
  * the next one is added or objects are evicted; NULL: it was never shipped, or is evicted. */
 struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id);
-/* At the end of a batch: if there are many objects, evict the wakers whose process has ended. The
- * ID of a waker contains its process, so no later sample references it, and the BPF side need not
- * be told. @ended: the batch's answers on which processes have ended, which more are added to; it
- * can be used further in any case. Return: 0; -ENOMEM, and then the cache can only be released. */
+/* At the end of a batch: if there are many objects, evict the wakers whose process has ended, and
+ * which neither this batch nor the one before has referenced. The ID of a waker contains its
+ * process, so no later sample references it, and the BPF side need not be told. Pointers from
+ * sb_object_cache_find() are not valid afterwards, also to objects that stay. @ended: the batch's
+ * answers on which processes have ended, which more are added to; it can be used further in any
+ * case. Return: 0; -ENOMEM, and then the cache can only be released. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
 /* Overwrite @text with the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]", or of one

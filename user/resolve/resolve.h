@@ -123,10 +123,11 @@ void sb_resolver_free(struct sb_resolver *resolver);
 
 /*
  * Append the samples of a batch, which is what one drain of the BPF side gives (capture/batch.h),
- * to the profile; what is still needed of the batch is copied. Before, the symbolizer must have got
- * the mmap, fork, exec and exit events up to the batch's samples. Return: 0; -ENOMEM; -E2BIG when
- * the profile is full; -EBADMSG when an object of the batch is malformed. After an error some
- * samples were added, and the resolver is only to be freed.
+ * to the profile, which the resolver borrows (sb_resolver_new(), sb_resolver_move()); what is still
+ * needed of the batch is copied. Before, the symbolizer must have got the mmap, fork, exec and exit
+ * events up to the batch's samples. Return: 0; -ENOMEM; -E2BIG when the profile is full; -EBADMSG
+ * when an object of the batch is malformed. After an error some samples were added, and the
+ * resolver is only to be freed.
  */
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
 /* Return: whether stacks are about to be evicted, so that before the next batch

@@ -253,7 +253,8 @@ bool sb_run_has_allow_rule(const struct sb_targets *targets);
 
 /*
  * For sinks, in on_readable(): drain, call take() with what was sampled since the last time, and
- * clear the profile unless the sink keeps all. struct sb_run_sink says what take() may do with it.
+ * clear run->profile, which stays the run's, unless the sink keeps all. struct sb_run_sink says
+ * what take() may do with it.
  * Return: 0; or a negative errno, which the sink returns and which ends the run: the user was told,
  * or run->reason is set, and the profile was not cleared.
  */

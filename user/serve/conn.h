@@ -62,9 +62,10 @@ void sb_conn_release(struct sb_conn *conn);
 
 /*
  * Read what has arrived, unless conn->in has a whole head already. Return: 1 if a whole head of
- * head_len bytes is at the beginning of conn->in; 0 if not yet: call again when the socket is
- * readable; -EMSGSIZE if it is longer than SB_HTTP_HEAD_MAX, and a reply can still be sent;
- * -ECONNRESET if the client is gone or sends nothing more, or without memory.
+ * head_len bytes is at the beginning of conn->in, where it stays until sb_conn_next(); 0 if not
+ * yet: call again when the socket is readable; -EMSGSIZE if it is longer than SB_HTTP_HEAD_MAX, and
+ * a last reply can still be sent; -ECONNRESET if the client is gone or sends nothing more, or
+ * without memory.
  */
 int sb_conn_read(struct sb_conn *conn);
 /*

@@ -8,9 +8,10 @@
  * Processes:
  *	front	this process: connections, heads of requests, access control. A single-threaded
  *		event loop; it opens no file.
- *	worker	SB_SERVE_WORKERS processes that it forks: they read the store, and write each answer
- *		to a file in memory that the front sends. They have no network, and limits of memory
- *		and time, so that a question or a damaged file harms only its own answer.
+ *	worker	up to SB_SERVE_WORKERS processes, which sb_serve_run() forks when there is a
+ *		question: they read the store, and write each answer to a file in memory that the
+ *		front sends. They have no network, and limits of memory and time, so that a question
+ *		or a damaged file harms only its own answer.
  *
  * Bounds: SB_SERVE_CONNS_MAX connections of SB_HTTP_HEAD_MAX bytes each, which is 16 MiB; beyond
  * that the slowest client is evicted. SB_SERVE_QUEUE_MAX questions are queued. Answers that are

@@ -5,7 +5,8 @@
  * of a cursor, or finds no valid number, returns 0 or NULL and sets is_bad, which stays set. Later
  * reads may return any numbers, but never leave the bytes, so that a parser needs to check is_bad
  * only before it relies on what it read. The caller sets a cursor to the bytes, and is_bad to
- * false; the bytes stay its own. Thread: any, one for each cursor or string. Pointers are not NULL.
+ * false; the bytes stay its own. It initializes and releases a string (@str), to which numbers are
+ * appended. Thread: any, one for each cursor or string. Pointers are not NULL.
  */
 #ifndef SB_STORE_BYTES_H
 #define SB_STORE_BYTES_H

@@ -86,8 +86,9 @@ int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, const char *by,
 		   int64_t from_s, int64_t to_s);
 
-/* Clip [*from_s, *to_s) to the times that have files; empty if there are none. Needs no search.
- * Return: 0 or a negative errno, and then the range is not to be used. */
+/* Clip [*from_s, *to_s) to the times that have files, for sb_search_cover(). If there are none, the
+ * range is empty: *from_s is not below *to_s, and their difference can overflow. Needs no search.
+ * Return: 0; -ENOMEM or an error of I/O, and then the range is not to be used. */
 int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s);
 
 /*

@@ -68,7 +68,8 @@ int sb_resum_end(struct sb_resum *resum, struct sb_segment *segment, uint64_t *r
 void sb_resum_forget(struct sb_resum *resum);
 /* Return: the memory it takes, in bytes. */
 size_t sb_resum_bytes(const struct sb_resum *resum);
-/* Return: the number of the oldest query whose sums are kept; UINT64_MAX if none are. */
+/* Return: of the kept sums that were used least recently, the number (@question) of the query that
+ * used them last, for sb_resum_drop(); UINT64_MAX if none are kept. */
 uint64_t sb_resum_oldest(const struct sb_resum *resum);
 /* Free the kept sums of query @question, if there are any; resum->result becomes NULL. Call it
  * between two queries only. */

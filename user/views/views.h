@@ -220,7 +220,8 @@ bool sb_probe_is_at_returns(const struct sb_attaching *job, const struct sb_prob
 bool sb_probe_multi_is_there(enum sb_probe_kind kind);
 /* Return: whether the program for the places of @kind may be loaded for links to many places
  * (kprobe_multi, uprobe_multi): such places are in @probes, of the kernel at least two, and each of
- * them can be in such a link. */
+ * them can be in such a link. If not, each place gets a link of its own. Asked before
+ * sb_probe_multi_prepare(), which finds out whether this kernel has such links. */
 bool sb_probe_multi_can(enum sb_probe_kind kind, const struct sb_probes *probes);
 /* Between open and load: have @program loaded for links to many places (kprobe_multi, uprobe_multi)
  * if this kernel has them. Return: 0, also if it has none; or a negative errno. */
@@ -301,7 +302,7 @@ int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, s
 
 /*
  * Implement the functions of struct sb_view (view.h) that have their names. Those that return int
- * return 0 or a negative errno, attach() with @reason (but see sb_attach_tell() when it is called
+ * return 0 or a negative errno, attach() with @reason (but see struct sb_view when it is called
  * again), check() -EINVAL with *ret_why, a constant sentence, if opts->probes has no places.
  * check() and prepare() come first; attach() appends links to @links; attaches() tells whether
  * attach() attaches @prog; nests() returns whether no sample is lost where the kernel skips @prog

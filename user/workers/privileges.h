@@ -46,7 +46,8 @@ enum sb_privileges_role {
  *
  * Return: user and group 0x70000000 + the process ID of the caller. No distribution assigns IDs
  * from there on, and user namespaces of containers end below (systemd's "Users, Groups, UIDs and
- * GIDs"). Thread: any; the same for all threads of a process.
+ * GIDs"). Thread: any; the same for all threads of a process, and another one in a process that it
+ * forks.
  */
 struct sb_owner sb_privileges_own_user(void);
 
@@ -128,9 +129,10 @@ void sb_privileges_thread(enum sb_privileges_role role);
 int sb_privileges_settle(const struct sb_privileges_opts *opts);
 
 /*
- * For a process with one thread that only makes and writes files of @who: root becomes @who if
- * that is possible (if not, it stays root without capabilities), and no capability is kept. When
- * files are open, sb_privileges_to_store() can follow. Return: 0 or a negative errno.
+ * For a process with one thread that only makes and writes files of @who, as the store writer
+ * (recorder/store_writer.h), not the writer of workers/writer.h: root becomes @who if that is
+ * possible (if not, it stays root without capabilities), and no capability is kept. When files are
+ * open, sb_privileges_to_store() can follow. Return: 0 or a negative errno.
  */
 int sb_privileges_to_write(const struct sb_owner *who);
 /*

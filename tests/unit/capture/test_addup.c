@@ -203,7 +203,7 @@ static void test_huge(void **state)
 	/* The page of the second fault is gone: another one stands for it from now on. */
 	assert_true(sb_pagetab_find(&f->pages, 1, 512 + 9, false, &page));
 	assert_int_equal(page.owner, 2);
-	assert_true(f->gained[2]);
+	assert_int_equal(f->gained[2], 499);
 	assert_int_equal(f->gained[1], 0);
 }
 

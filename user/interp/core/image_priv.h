@@ -78,8 +78,9 @@ struct sb_image {
 	uint64_t bias;
 };
 
-/* Open an ELF file; symbols are read when they are first needed. @fd stays the caller's, @path is
- * copied; the caller may set parser afterwards, and ends *ret_file with sb_image_file_free().
+/* Open an ELF file; symbols are read when they are first needed. @fd is duplicated, and stays the
+ * caller's, who may close it; @path is copied. The caller may set parser afterwards, and ends
+ * *ret_file with sb_image_file_free().
  * Return: 0; -ENOEXEC (no ELF file); -EFBIG (a bound); -ENOMEM; -EMFILE; others of fstat(2) and
  * pread(2); *ret_file is untouched on error. */
 int sb_image_file_new(int fd, const char *path, struct sb_image_file **ret_file);

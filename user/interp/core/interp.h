@@ -69,7 +69,8 @@ struct sb_interp_opts {
 };
 
 /* Make a struct sb_interp, owned by the caller, who ends it with sb_interp_free(). @opts is copied;
- * what it borrows has to outlive it. To be called before other threads use opts->processes.
+ * what it borrows has to outlive it. It becomes the owner of a slot of opts->processes, which may
+ * be NULL, so it is to be called before other threads use that registry.
  * Return: 0; -ENOMEM: *ret_interp is untouched. */
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp);
 /* Free it with all names; no other thread may use it any more. Accepts NULL. */
@@ -112,10 +113,10 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *space,
 		   struct sb_interp_confs *ret_confs);
 /* Find the runtimes of a process as sb_interp_look() does, but with mappings that another thread
  * has read, if they are kept and it began to read them at @since_ns (CLOCK_MONOTONIC) or later
- * (sb_procfs_code_since()); UINT64_MAX: they are read anew. *ret_confs is overwritten; on error it
- * has what was found until then. Return: 0; -EAGAIN: call again soon; -ESRCH when the process has
- * ended; -ENOMEM; -E2BIG when the registry of processes is full; or another negative errno of
- * reading the process. */
+ * (sb_procfs_code_since()); UINT64_MAX: they are read anew. *ret_confs is overwritten, and nothing
+ * is to be freed; on error it has what was found until then. Return: 0; -EAGAIN: call again soon;
+ * -ESRCH when the process has ended; -ENOMEM; -E2BIG when the registry of processes is full; or
+ * another negative errno of reading the process. */
 int sb_interp_look_since(struct sb_interp *interp, const struct sb_space_key *space,
 			 uint64_t since_ns, struct sb_interp_confs *ret_confs);
 /*
@@ -133,7 +134,8 @@ bool sb_interp_is_plain(const struct sb_interp *interp, const struct stat *st);
  * looked at, and sb_interp_runtime_of() returns "native". Return: 0; -ENOMEM; -E2BIG when the
  * registry of processes is full; nothing is noted then. */
 int sb_interp_note_native(struct sb_interp *interp, const struct sb_space_key *space);
-/* Return: whether the process has been looked at under this key, also if the look then failed. */
+/* Return: whether the process has been looked at under this key, also if the look then failed. If
+ * not, sb_interp_adopt() is next, and if that fails, sb_interp_look(). */
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_space_key *space);
 /**
  * sb_interp_adopt() - move what was found in a process to its address space

@@ -4,7 +4,8 @@
  * its label keys are called. Internal to user/interp/core; called on any thread, with the lock of
  * struct sb_interp held. No pointer is NULL; nothing is kept unless it says so, and nothing is to
  * be freed but space->labels. Order: for a file sb_label_place_find(); for a process that maps one
- * sb_labels_look_begin(), _look_at() and _look_end(), which read the keys.
+ * sb_labels_look_begin(), _look_at(), which reads the keys, and _look_end(). labels.c reads them
+ * again when a thread has a label whose key is not among them.
  */
 #ifndef SB_INTERP_LABELS_H
 #define SB_INTERP_LABELS_H
@@ -36,8 +37,9 @@ struct sb_label_names {
 
 /*
  * Read the table of keys from the process context (OTEP 4719) whose header is at @addr, the
- * beginning of a mapping for which sb_label_is_context() is true. A context that changes while it
- * is read is read again. Keys beyond the first SB_LABEL_KEYS are left out.
+ * beginning of a mapping for which sb_label_is_context() is true. @names: the keys that the run
+ * asks for. A context that changes while it is read is read again. Keys beyond the first
+ * SB_LABEL_KEYS are left out.
  * Return: 0; -EBADMSG when there is none, or it kept changing; -ENOMEM; -EFAULT, -ESRCH or -EPERM:
  * memory cannot be read. *ret_keys is untouched on error.
  */

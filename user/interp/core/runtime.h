@@ -189,7 +189,7 @@ bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk);
 /* All runtimes; the last entry has runtime 0. */
 extern const struct sb_runtime_ops *const sb_runtimes[];
 /* Find the functions of the runtime @runtime, an enum sb_runtime_kind. Return: its entry of
- * sb_runtimes[], which is a constant; NULL if there is none. Any thread. */
+ * sb_runtimes[], which is a constant; NULL if there is none. Any thread, without the lock. */
 const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime);
 /* Return: whether the symbol @name matches a glob of ops->glue of @runtime; false for a runtime
  * without such a list. Any thread, also without the lock. */

@@ -10,8 +10,9 @@
  *
  * Order: attach() calls sb_v8_file_get(), and sets memory, file and at of a zeroed struct sb_v8, on
  * which the others then work: sb_v8_code_find() for a program counter, with its result
- * sb_v8_position() and sb_v8_code_inlined(), or in baseline code sb_v8_code_bytecode_at(), and with
- * the function and the offset that these give name, file and line. sb_v8_release() comes last.
+ * sb_v8_position() and sb_v8_code_inlined(), or in baseline code sb_v8_code_bytecode_at() and
+ * sb_v8_position() of that bytecode offset; and with the function and the offset in its source,
+ * which is sb_v8_place.offset, name, file and line. sb_v8_release() comes last.
  *
  * Addresses of objects are given without V8's pointer tag. All but sb_v8_file_get() run with the
  * lock of struct sb_interp held, on any thread; they read the process's memory, which may be
@@ -140,7 +141,9 @@ int sb_v8_function_name(const struct sb_v8 *v8, uint64_t shared, struct sb_str *
 /* Append the name of the script that a function is in; nothing when there is none or it cannot be
  * found. Return: 0; -EFAULT; -EBADMSG; -ENOMEM. */
 int sb_v8_function_file(const struct sb_v8 *v8, uint64_t shared, struct sb_str *file);
-/* Return: the line of offset @at in its script's source; 0: not known. */
+/* Return: the line, from 1, of offset @at in its script's source; of a source that is a part of a
+ * file, the line in the file. @at: sb_v8_place.offset, or that of sb_v8_function_start(), in UTF-16
+ * units. 0: not known, also when @at is negative or memory cannot be read. */
 uint32_t sb_v8_function_line(struct sb_v8 *v8, uint64_t shared, int64_t at);
 /* Return: where the function begins, as an offset for sb_v8_function_line(): in UTF-16 units from
  * the beginning of its script's source; -1: not known, also when memory cannot be read. */
@@ -151,7 +154,7 @@ int sb_v8_function_bytecode(const struct sb_v8 *v8, uint64_t shared, uint64_t *r
 
 /* A place in a source. */
 struct sb_v8_place {
-	int64_t offset;	 /* -1: not known */
+	int64_t offset;	 /* in UTF-16 units from the beginning of the source; -1: not known */
 	int32_t inlined; /* index of the inlined function; -1: the compiled function itself */
 };
 /* Look up the code offset @at in a table of source positions. @table: address of a ByteArray.
