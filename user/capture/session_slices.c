@@ -108,6 +108,12 @@ static double allowed_cpus(const struct sb_session *session)
 	return session->opts.overhead_max * (double)(nr_cpus > 0 ? nr_cpus : 1);
 }
 
+static void init_slicer(struct sb_session *session, const struct sb_slicer_reading *now)
+{
+	sb_slicer_init(&session->slices.slicer, PART_OF_LIMIT * allowed_cpus(session),
+		       session->skel->rodata->cfg_hash_seed[0], now);
+}
+
 /* To trace each call costs too much, so that from now on calls are traced in slices. What is held since before
  * stands for itself. */
 static int go_over_to_slices(struct sb_session *session, const struct sb_slicer_reading *now)
@@ -117,8 +123,7 @@ static int go_over_to_slices(struct sb_session *session, const struct sb_slicer_
 	/* While probes are detached, one after the other, calls would have no end. */
 	__atomic_store_n(&session->skel->bss->slice_end_ns, 0, __ATOMIC_RELEASE);
 	detach(slices);
-	sb_slicer_init(&slices->slicer, PART_OF_LIMIT * allowed_cpus(session),
-		       session->skel->rodata->cfg_hash_seed[0], now);
+	init_slicer(session, now);
 	sb_tracing_sample(&slices->tracing);
 	session->skel->bss->latency_sliced_ns = now->now_ns;
 	sb_thinning_start(&session->thinning, now->run_ns);
@@ -164,7 +169,6 @@ bool sb_session_is_sliced(const struct sb_session *session, const struct sb_view
 int sb_session_begin_slices(struct sb_session *session)
 {
 	struct sb_slices *slices = &session->slices;
-	const double allowed = allowed_cpus(session);
 	struct sb_slicer_reading now;
 	int err;
 
@@ -174,9 +178,8 @@ int sb_session_begin_slices(struct sb_session *session)
 	if (err)
 		return err;
 	now.now_ns = session->began_ns;
-	sb_slicer_init(&slices->slicer, PART_OF_LIMIT * allowed,
-		       session->skel->rodata->cfg_hash_seed[0], &now);
-	sb_tracing_init(&slices->tracing, allowed, &now);
+	init_slicer(session, &now);
+	sb_tracing_init(&slices->tracing, allowed_cpus(session), &now);
 	err = attach(session);
 	if (err)
 		return err;
@@ -184,10 +187,10 @@ int sb_session_begin_slices(struct sb_session *session)
 		/* One slice, until each call costs too much. */
 		session->skel->bss->slice_weight = 1u << SB_SLICE_SHIFT;
 		session->skel->bss->slice_end_ns = UINT64_MAX;
+		err = set_timer(slices, sb_tracing_look_ns(&slices->tracing));
+	} else {
+		err = begin_slice(session);
 	}
-	err = session->opts.view_opts.fallback
-		      ? set_timer(slices, sb_tracing_look_ns(&slices->tracing))
-		      : begin_slice(session);
 	return err ? sb_reason_set(session->opts.reason, err,
 				   "cannot set the timer that attaches and detaches probes")
 		   : 0;
