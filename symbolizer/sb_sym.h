@@ -20,7 +20,7 @@
  * maps) is hostile.
  *
  * No pointer may be NULL unless its contract allows it. Out-parameters are overwritten, and
- * untouched on error. Times, @time_ns and the like, are CLOCK_MONOTONIC in nanoseconds.
+ * untouched on error. All times are CLOCK_MONOTONIC, in nanoseconds.
  *
  * Thread: a symbolizer is used by one thread at a time; several symbolizers are independent.
  */

@@ -263,10 +263,10 @@ static bool is_undecided(__u64 ns)
 }
 
 /*
- * Return: up to when the open wait of @st can be accounted at @now_ns, while the run goes on. That
- * is @now_ns, unless --min and --max can still decide about the last part of the wait: then it is
- * where that part begins. If that is not after @from_ns, up to when the wait has been accounted
- * already, nothing is to be accounted yet.
+ * For a wait of @st that is open at @now_ns, while the run goes on. Return: the time up to which it
+ * can be accounted. That is @now_ns. But if --min or --max may still leave out the last part of the
+ * wait, it is the time at which that part began. The wait has been accounted up to @from_ns; if the
+ * result is not later, the caller accounts nothing yet.
  */
 static __u64 decided_until(const struct sched_task *st, __u64 from_ns, __u64 now_ns)
 {

@@ -2,8 +2,9 @@
 /*
  * The DWARF sections of one ELF file, read into own memory and decompressed. Nothing is mapped, so
  * a file that is truncated meanwhile gives an error and no SIGBUS. Sections that lookups do not
- * need (.debug_loclists and the like) are not read. Internal to the DWARF reader. Order:
- * sb_dwarf_image_read(), reading sections[], sb_dwarf_image_release(). No pointer is NULL unless a
+ * need (.debug_loclists and the like) are not read. Internal to the DWARF reader. The
+ * caller calls sb_dwarf_image_read(), reads the bytes of sections[], and at the end calls
+ * sb_dwarf_image_release(). No pointer is NULL unless a
  * contract says so. Thread: any, one at a time for each image.
  */
 #ifndef SB_DWARF_IMAGE_H

@@ -12,8 +12,8 @@ struct sb_fg;
 
 /**
  * sb_input_profile() - convert what a reader has read to a profile
- * @fg: stacks and metadata (flamegraph/fg.h); its tree is sealed, so that nothing can be added any
- *	more, but it can be drawn; stays the caller's
+ * @fg: stacks and metadata (flamegraph/fg.h); stays the caller's. Its tree is sealed by this: it
+ *	can be drawn, but no stack can be added
  * @ret_profile: sealed, owned by the caller; borrows nothing from @fg
  * @ret_nr_rounded: how many weights had fractions and were rounded to the nearest whole number
  *

@@ -64,8 +64,8 @@ int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf);
 int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout, uint64_t vm_addr,
 		      uint64_t *ret_thread);
 /* Find the thread pointer (FS base, tpidr_el0) of a thread, by the address of its rb_thread_t, from
- * sb_ruby_find_main(). The caller has set `tsd` of the struct sb_ruby_conf in rt->conf. The pointer
- * is what sb_ruby_find_key() and the self-test need. */
+ * sb_ruby_find_main(). The caller has set `tsd` of the struct sb_ruby_conf in rt->conf, and
+ * passes the pointer to sb_ruby_find_key() and to the self-test. */
 int sb_ruby_find_pointer(struct sb_runtime *rt, const struct sb_ruby_layout *layout,
 			 uint64_t thread, uint64_t *ret_pointer);
 /* For Ruby 2: find the TSD key under which the thread with thread pointer @pointer keeps the value
