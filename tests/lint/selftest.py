@@ -58,6 +58,8 @@ BREACHES = (
     ('views', 'user/serve/x.js', "if (kind === 'io')\n", 1),
     ('scripts', 'tests/x.py', 'def f(:\n', 1),
     ('links', 'docs/x.md', '\n[x](none.md)\n', 2),
+    ('links', 'docs/x.md', '\nCall `sb_none()`.\n', 2),
+    ('links', 'docs/x.md', '\nIt is in `user/base/none.c`.\n', 2),
     ('spelling', 'docs/x.md', 'It is right.\nIt is ' + 'teh' + ' wrong.\n', 2),
 )
 # What looks like a breach and is none.
