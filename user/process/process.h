@@ -20,9 +20,9 @@
  * later, and at its end sb_processes_disown(); meanwhile one thread feeds exec and exit, and calls
  * sb_processes_forget() at each drain; at the end sb_processes_free().
  *
- * The symbolizer does not use it yet: records of mappings, fork and exec name a tgid and a time,
- * but not how often execve() was called. symbolizer/process/procmaps.h finds address spaces by
- * these two.
+ * The symbolizer does not use it: records of mappings, fork and exec name a tgid and a time, but
+ * not how often execve() was called. symbolizer/process/procmaps.h finds address spaces by these
+ * two. Nor do capture/resident.h and capture/goheap.h: what they keep outlives the process.
  *
  * Thread: any, unless a function says otherwise. One mutex protects the registry. It is held for
  * lookups only, never during I/O or while a destructor runs. What a slot points to belongs to its
