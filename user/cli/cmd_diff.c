@@ -62,7 +62,7 @@ static const struct sb_opt_word widths[] = { { "b", 0 }, { "a", 1 }, { "both", 2
 
 /* clang-format off */
 const struct sb_opt sb_diff_option_rows[] = {
-	SB_STORE_ROWS(struct diff_opts, store, "the outermost frames of each stack"),
+	SB_STORE_ROWS(struct diff_opts, store, "the root frames of each stack"),
 	{ .name = "vs-from", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_STORE, AT(vs_from),
 	  .suggest = SB_STORE_FROM_SUGGEST,
 	  .help = "start of the time range of B (default: the range of A)" },

@@ -30,7 +30,7 @@ static void complete_format(struct sb_completion *to)
 
 /* clang-format off */
 const struct sb_opt sb_query_rows[] = {
-	SB_STORE_ROWS(struct query_opts, store, "the outermost frames of each stack"),
+	SB_STORE_ROWS(struct query_opts, store, "the root frames of each stack"),
 	{ .name = "format", .metavar = "NAME", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct query_opts, format), .complete = complete_format,
 	  .help = "top (default: table of functions), folded, svg, html, pprof, otlp, "

@@ -186,7 +186,7 @@ static int add_times(const struct sb_run *run, const struct sb_run_figures *figu
 	return err;
 }
 
-/* What the outermost frames are: labels, of those that have any, and roots. */
+/* What the root frames are: labels, of those that have any, and those of --by. */
 static int add_roots(const struct sb_run *run, struct sb_profile *profile)
 {
 	sb_cleanup(sb_str_release) struct sb_str by = {};

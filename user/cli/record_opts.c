@@ -743,14 +743,14 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "by", .metavar = "LIST", SHOWN,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(run.roots), .parse = parse_roots,
 	  .complete = sb_complete_roots,
-	  .help = "root frames of each stack, outermost first: comm (default), pid, thread, "
+	  .help = "root frames of each stack, root first: comm (default), pid, thread, "
 		  "cpu, cgroup, container" },
 	{ .name = "label", .metavar = "KEY", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(run),
 	  .parse = sb_recorder_parse_label,
 	  .help = "show the label KEY that programs set on their threads, such as trace_id of "
-		  "OpenTelemetry: as an outermost root frame KEY=value, in record as a tag; can be "
-		  "repeated; stackbpf-options(7) says which labels there are" },
+		  "OpenTelemetry: as a root frame KEY=value before those of --by, in record as a "
+		  "tag; can be repeated; stackbpf-options(7) says which labels there are" },
 	{ .name = "threads", .letters = "T", SHOWN,
 	  .type = SB_OPT_PRESET, .group = SB_OPT_SHAPE, FIELD(run.roots), .parse = parse_roots,
 	  .preset = "thread",

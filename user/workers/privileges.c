@@ -195,7 +195,7 @@ bool sb_privileges_begin(const struct sb_owner *who)
 	return !err;
 }
 
-/* Threads that were begun and have not laid down theirs; and what went wrong in one. */
+/* Threads that were begun and have not dropped their privileges; and what went wrong in one. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t has_changed;

@@ -160,7 +160,7 @@ static const struct call calls[] = {
 	CALL(accept4, FRONT),
 	CALL(sendfile, FRONT),
 	CALL(memfd_create, SERVERS | READERS | LOADER),
-	/* Processes that parse: to make one, which lays down more, and to end it. */
+	/* Processes that parse: to make one, which drops more, and to end it. */
 	CALL(close_range, KEEPER | SPAWNER),
 	CALL(seccomp, KEEPER | SPAWNER),
 	CALL(setrlimit, KEEPER | SPAWNER),
