@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The building blocks of walkers of interpreters. Both sides compile this source: the kernel, and
- * user space (user/interp/core/outside.c), which walks threads that sleep, and tests a
+ * user space (user/interp/core/user_walk.c), which walks threads that sleep, and tests a
  * configuration before it gives it to the kernel. Before including it, define
  *
  *	SB_STEP_READ(mem, dst, len, addr)	copy @len bytes at @addr of the process; 0: success

@@ -143,7 +143,7 @@ static int no_kprobes(struct sb_resolving *to)
 	struct sb_nearest nearest = { .typed = to->text };
 	char elsewhere[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
 
-	if (sb_elsewhere_find(to, elsewhere, sizeof(elsewhere)))
+	if (sb_suggest_find(to, elsewhere, sizeof(elsewhere)))
 		nearest.name = elsewhere;
 	else
 		offer_words(&nearest);
@@ -177,7 +177,7 @@ static int resolve_kernel(struct sb_resolving *to)
 			err = offer_kernel(to, name, &copy);
 	if (err || to->nr_found)
 		return err;
-	if (sb_elsewhere_find(to, elsewhere, sizeof(elsewhere)))
+	if (sb_suggest_find(to, elsewhere, sizeof(elsewhere)))
 		copy.nearest.name = elsewhere;
 	sb_reason_set(to->reason, 0, "the kernel has no function '%s'; %s%s%s", to->spec->name,
 		      copy.nearest.name ? "did you mean '" : "",

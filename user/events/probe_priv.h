@@ -103,8 +103,8 @@ int sb_boundary_check(struct sb_resolving *to, const struct sb_elf *elf, uint64_
 int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf, uint64_t addr);
 
 /**
- * sb_elsewhere_find() - find what has the name of a function that the kernel does not have
- * (elsewhere.c)
+ * sb_suggest_find() - find what has the name of a function that the kernel does not have
+ * (suggest.c)
  * @ret: the spelling of a tracepoint, or of a function of the process or the C library,
  *	NUL-terminated; undefined if there is none
  * @size: bytes of @ret; a longer spelling is cut
@@ -112,7 +112,7 @@ int sb_boundary_check_address(struct sb_resolving *to, const struct sb_elf *elf,
  * Reads tracefs and files; what cannot be read is passed over, and to->reason stays as it is.
  * Return: whether there is one.
  */
-bool sb_elsewhere_find(const struct sb_resolving *to, char *ret, size_t size);
+bool sb_suggest_find(const struct sb_resolving *to, char *ret, size_t size);
 
 /* counter.c: find the counter of to->spec, and call to->found() for it, with a period. Return: what
  * that returned; -ENOENT with to->reason: no such PMU, or term of a PMU. */

@@ -157,11 +157,12 @@ static int merge_file(void *arg, const char *name, int64_t begin_s)
 int sb_store_merge(struct sb_store *store, struct sb_store *from, int64_t now_s)
 {
 	struct merging merging = { .store = store, .from = from };
-	int err = store->lock_fd < 0 || from->lock_fd < 0 ? -EINVAL : sb_store_roll(store, now_s);
+	int err = store->lock_fd < 0 || from->lock_fd < 0 ? -EINVAL
+							  : sb_store_downsample(store, now_s);
 
 	/* Both up to the same time: later aggregates are made of blocks that were added. */
 	if (!err)
-		err = sb_store_roll(from, now_s);
+		err = sb_store_downsample(from, now_s);
 	for (; merging.level < SB_STORE_LEVELS && !err; merging.level++)
 		err = sb_store_each_file(from, merging.level, merge_file, &merging);
 	return err;

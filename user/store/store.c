@@ -127,7 +127,7 @@ int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 	if (!err)
 		err = sb_store_find_rolled(store, now_s);
 	if (!err)
-		err = sb_store_roll(store, now_s);
+		err = sb_store_downsample(store, now_s);
 	if (err) {
 		sb_store_close(store);
 		return err;

@@ -125,7 +125,7 @@ int sb_store_transfer(struct sb_store *store, size_t level, const struct sb_segm
 void sb_store_close_sums(struct sb_store *store);
 /* Make the aggregates of all periods that ended before @now_s. Return: 0 or a negative errno: those
  * made until then stay, and the next call makes the others. */
-int sb_store_roll(struct sb_store *store, int64_t now_s);
+int sb_store_downsample(struct sb_store *store, int64_t now_s);
 /*
  * Return: 1 if the period of @level that begins at @begin_s has its aggregate of @kind; 0 if not; a
  * negative errno. May close the file of this level that is open, and open another one for writing.

@@ -224,7 +224,7 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	    block->begin_s >= SB_LEVEL_TIME_MAX || has_too_many_tags(block) ||
 	    !sb_store_kind_set(block->kind, block->unit, &kind))
 		return -EINVAL;
-	err = sb_store_roll(store, block->begin_s);
+	err = sb_store_downsample(store, block->begin_s);
 	store->has_used_sums = false;
 	if (!err)
 		err = sb_store_out(store, 0, block->begin_s, &out);

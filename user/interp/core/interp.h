@@ -18,7 +18,7 @@
  *	threads.c	how a libc stores thread-specific data
  *	memory.c	reading a process's memory; pages.c reads many pages at once
  *	lua_text.c	names of functions and files, for LuaJIT and PUC Lua
- *	outside.c	the kernel's walkers, run in user space for threads that sleep
+ *	user_walk.c	the kernel's walkers, run in user space for threads that sleep
  *	go_heap.c	the heap profile that programs of Go keep; it stands alone
  *	labels.c	labels of threads; label_keys.c reads the names of their keys, label_go.c
  *			finds those of goroutines

@@ -302,7 +302,7 @@ void sb_store_close_sums(struct sb_store *store)
 	}
 }
 
-int sb_store_roll(struct sb_store *store, int64_t now_s)
+int sb_store_downsample(struct sb_store *store, int64_t now_s)
 {
 	struct rolling rolling = { .store = store, .level = 1 };
 	bool has_rolled = false;

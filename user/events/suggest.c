@@ -55,7 +55,7 @@ static bool has_function(const struct sb_resolving *to, const char *file)
 	return sb_resolve_user(&in_file) == FOUND;
 }
 
-bool sb_elsewhere_find(const struct sb_resolving *to, char *ret, size_t size)
+bool sb_suggest_find(const struct sb_resolving *to, char *ret, size_t size)
 {
 	char link[32], program[PATH_MAX];
 	struct spelling spelling = { ret, size };
