@@ -161,68 +161,65 @@ static __always_inline __u64 sb_v8_function(struct sb_interp_walk *w, void *mem,
 	return shared;
 }
 
-/* Push a frame. @shared: what sb_v8_function() returned last. @position: see enum sb_v8_kind */
-static __always_inline enum sb_step sb_v8_push(struct sb_interp_walk *w, __u64 shared,
-					       enum sb_v8_kind kind, __u64 position)
+/* Push a frame. @shared: what sb_v8_function() returned last. @position: see enum sb_v8_kind.
+ * Return: SB_STEP_FP_CHAIN; SB_STEP_END: there is no room, and the walk ends with that status. */
+static __always_inline enum sb_step sb_v8_push(struct sb_interp_walk *w, struct sb_walk *walk,
+					       __u64 shared, enum sb_v8_kind kind, __u64 position)
 {
 	const struct sb_v8_conf *conf = sb_v8_conf(w);
 	__u64 check = sb_v8_field(w, SB_V8_AT_SHARED, conf->shared_id) >> 32;
 
 	check ^= sb_v8_field(w, SB_V8_AT_SHARED, conf->shared_script) >> 6;
-	return sb_interp_push(w, shared | kind, position, check);
+	if (sb_interp_push(w, shared | kind, position, check) != SB_STEP_GO_ON)
+		return sb_step_end(walk, SB_STACK_DEPTH);
+	return SB_STEP_FP_CHAIN;
 }
 
 /*
  * Push the function of a complete frame. @shared: what sb_v8_function() returned last. @frame: the
  * five words from fp - 40 on, which say where an interpreted function stands; of compiled code that
- * is the pc. Return: SB_STEP_GO_ON or SB_STEP_END.
+ * is the pc. Return: as sb_v8_push().
  */
-static __always_inline enum sb_step sb_v8_push_frame(struct sb_interp_walk *w,
-						     const struct sb_walk *walk, __u64 shared,
-						     const __u64 *frame)
+static __always_inline enum sb_step sb_v8_push_frame(struct sb_interp_walk *w, struct sb_walk *walk,
+						     __u64 shared, const __u64 *frame)
 {
 	const struct sb_v8_conf *conf = sb_v8_conf(w);
 	__u64 data = sb_v8_field(w, SB_V8_AT_SHARED, conf->shared_builtin), position = 0;
 
 	if (sb_v8_is_smi(data) && (__s64)data >= 0)
-		return sb_v8_push(w, shared, SB_V8_BUILTIN, 0);
+		return sb_v8_push(w, walk, shared, SB_V8_BUILTIN, 0);
 	/* Code that was optimized while it ran has a frame that was made for the interpreter. */
 	if (!sb_v8_is_builtins(conf, walk->pc))
-		return sb_v8_push(w, shared, SB_V8_CODE, sb_walk_key(walk));
+		return sb_v8_push(w, walk, shared, SB_V8_CODE, sb_walk_key(walk));
 	if (w->wants_lines && sb_v8_is_ptr(frame[1]) && sb_v8_is_smi(frame[0]) &&
 	    sb_v8_smi(frame[0]) > 0)
 		position = (__u64)sb_v8_smi(frame[0]);
-	return sb_v8_push(w, shared, SB_V8_BYTECODE, position);
+	return sb_v8_push(w, walk, shared, SB_V8_BYTECODE, position);
 }
 
 /*
  * Push the function of a leaf that has not made its frame yet: it is still in the register of the
- * call. Nothing is pushed for builtins, or if that is no function. Return: SB_STEP_FP_CHAIN, also
- * when a frame was pushed; SB_STEP_END: there is no room for one.
+ * call. Nothing is pushed for builtins, or if that is no function. Return: as sb_v8_push().
  */
 static __always_inline enum sb_step sb_v8_push_entered(struct sb_interp_walk *w,
-						       const struct sb_walk *walk, void *mem)
+						       struct sb_walk *walk, void *mem)
 {
 	__u64 shared;
 
 	if (sb_v8_is_builtins(sb_v8_conf(w), walk->pc))
 		return SB_STEP_FP_CHAIN;
 	shared = sb_v8_function(w, mem, walk->regs[SB_V8_REG_FUNCTION]);
-	if (shared && sb_v8_push(w, shared, SB_V8_CODE, walk->pc) != SB_STEP_GO_ON)
-		return SB_STEP_END;
-	return SB_STEP_FP_CHAIN;
+	return shared ? sb_v8_push(w, walk, shared, SB_V8_CODE, walk->pc) : SB_STEP_FP_CHAIN;
 }
 
 /* Push a builtin that is written in C++; its frame, which is complete, says as which function it
  * was called: BuiltinExitFrameConstants. Nothing is pushed if that is no function. */
-static __always_inline enum sb_step sb_v8_push_exit(struct sb_interp_walk *w,
-						    const struct sb_walk *walk, void *mem)
+static __always_inline enum sb_step sb_v8_push_exit(struct sb_interp_walk *w, struct sb_walk *walk,
+						    void *mem)
 {
 	__u64 shared = sb_v8_function(w, mem, sb_interp_word(w, mem, walk->fp + 24));
 
-	if (shared && sb_v8_push(w, shared, SB_V8_BUILTIN, 0) != SB_STEP_GO_ON)
-		return SB_STEP_END;
-	return SB_STEP_FP_CHAIN;
+	return shared ? sb_v8_push(w, walk, shared, SB_V8_BUILTIN, 0) : SB_STEP_FP_CHAIN;
 }
 
 /*
@@ -257,9 +254,7 @@ static __always_inline enum sb_step sb_v8_native(struct sb_interp_walk *w, struc
 	if (!sb_v8_is_ptr(frame[4])) /* another kind of frame */
 		return SB_STEP_FP_CHAIN;
 	shared = sb_v8_function(w, mem, frame[3]);
-	if (shared && sb_v8_push_frame(w, walk, shared, frame) != SB_STEP_GO_ON)
-		return SB_STEP_END;
-	return SB_STEP_FP_CHAIN;
+	return shared ? sb_v8_push_frame(w, walk, shared, frame) : SB_STEP_FP_CHAIN;
 }
 
 #endif

@@ -434,6 +434,12 @@ static void test_frames(void **state)
 	begin_walk(&native, JIT, fp);
 	sb_v8_native(&walk, &native, &memory);
 	expect_frame(shared, SB_V8_CODE, JIT - 1);
+	/* There is no room: the native walk ends, and says why. */
+	begin_walk(&native, JIT, fp);
+	native.status = SB_STACK_COMPLETE;
+	walk.nr_frames = SB_INTERP_FRAMES_MAX;
+	assert_int_equal(sb_v8_native(&walk, &native, &memory), SB_STEP_END);
+	assert_int_equal(native.status, SB_STACK_DEPTH);
 	/* It has moved, and says where to. */
 	moved = object(TYPE_FUNCTION, 64);
 	put_ptr(moved + 32, shared);
