@@ -33,7 +33,8 @@ static const char *const interrupt_entries[] = {
 
 void sb_assembly_trim(struct assembly *assembly, size_t first)
 {
-	size_t end = assembly->frames.nr, i, nr_cut;
+	size_t end = assembly->frames.nr, i;
+	const struct sb_frame *frame;
 	const char *name;
 
 	for (i = assembly->frames.nr; i-- > first && assembly->frames.nr - i <= NR_TRIMMED_MAX;) {
@@ -44,10 +45,12 @@ void sb_assembly_trim(struct assembly *assembly, size_t first)
 		if (is_like_any(name, assembly->view->trim))
 			end = i;
 	}
-	nr_cut = assembly->frames.nr - end;
-	for (i = end; i < assembly->frames.nr; i++)
-		nr_cut -= sb_assembly_frame_at(assembly, i)->is_unnamed;
-	assembly->part.counts.nr -= (uint32_t)nr_cut;
+	for (i = end; i < assembly->frames.nr; i++) {
+		frame = sb_assembly_frame_at(assembly, i);
+		/* An address is counted once, with all that was inlined there. */
+		if (!frame->is_unnamed && frame->kind != SB_FRAME_KERNEL_INLINED)
+			assembly->part.counts.nr--;
+	}
 	assembly->frames.nr = end;
 }
 

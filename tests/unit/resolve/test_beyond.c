@@ -16,7 +16,7 @@
 #include "model/profile.h"
 #include "resolve/resolve.h"
 
-/* The names of addresses: 0x1000 + i. */
+/* The names of addresses: 0x1000 + i. At 0x2000 + i, two functions are inlined. */
 static const char *const names[] = {
 	"root",		  "work",	    "pthread_cond_wait",
 	"futex_do_wait",  "schedule",	    "__schedule",
@@ -31,13 +31,14 @@ static int answer(const struct sb_sym_query *query, uint8_t kind)
 	int err = 0;
 
 	for (i = 0; i < query->nr && !err; i++) {
-		struct sb_sym_frame frame = {
-			.name = names[query->reqs[i].addr & 0xff],
-			.module = "m",
-			.kind = kind,
+		const struct sb_sym_frame frames[] = {
+			{ .name = "inner", .module = "m", .kind = kind, .is_inlined = true },
+			{ .name = "outer", .module = "m", .kind = kind, .is_inlined = true },
+			{ .name = names[query->reqs[i].addr & 0xff], .module = "m", .kind = kind },
 		};
+		const size_t first = query->reqs[i].addr & 0x2000 ? 0 : 2;
 
-		err = query->emit(query->arg, i, &frame, 1);
+		err = query->emit(query->arg, i, frames + first, 3 - first);
 	}
 	return err;
 }
@@ -72,6 +73,7 @@ static const uint64_t epoll[] = { 0x1005, 0x1004, 0x1007 }, waking[] = { 0x1006,
 static const uint64_t timer[] = { 0x100a, 0x100c, 0x100b, 0x1007 };
 /* A timer that interrupts another tracer. */
 static const uint64_t traced[] = { 0x100a, 0x100c, 0x100b, 0x100a, 0x1007 };
+static const uint64_t inlined[] = { 0x2006, 0x2005, 0x1004 };
 
 #define USER(n, ips)                                                                 \
 	{                                                                            \
@@ -83,8 +85,9 @@ static const uint64_t traced[] = { 0x100a, 0x100c, 0x100b, 0x100a, 0x1007 };
 		.flags = SB_STACK_KERNEL                                              \
 	}
 static const struct sb_batch_stack stacks[] = {
-	USER(1, condvar),   USER(2, mutex),    KERNEL(11, futex), KERNEL(12, epoll),
-	KERNEL(13, waking), KERNEL(14, timer), USER(3, pool),	  KERNEL(15, traced),
+	USER(1, condvar),  USER(2, mutex),     KERNEL(11, futex),
+	KERNEL(12, epoll), KERNEL(13, waking), KERNEL(14, timer),
+	USER(3, pool),	   KERNEL(15, traced), KERNEL(16, inlined),
 };
 
 struct file {
@@ -215,6 +218,18 @@ static void test_views(void **state)
 				    "[runqueue];app;root;work;__lll_lock_wait 6\n");
 	assert_int_equal(stats.nr_samples, 2);
 	assert_int_equal(stats.weight, 15);
+}
+
+/* What is cut off is not counted: two addresses, which have six frames. */
+static void test_trimmed(void **state)
+{
+	const struct sb_batch_count counts[] = { COUNT(9, .ustack = { 2, 1 },
+						       .kstack = { 16, 1 }) };
+	const struct sb_resolve_opts opts = { .views[0].trim = trim };
+
+	assert_int_equal(resolve(&opts, NULL, 0, counts, 1), 0);
+	assert_string_equal(folded, "app;root;work;__lll_lock_wait;schedule 9\n");
+	assert_int_equal(stats.nr_frames, 4);
 }
 
 static void test_waits(void **state)
@@ -392,10 +407,11 @@ static void test_interrupts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_states), cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_views),  cmocka_unit_test(test_files),
-		cmocka_unit_test(test_path),   cmocka_unit_test(test_short_object),
-		cmocka_unit_test(test_wakers), cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_states),	cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_views),	cmocka_unit_test(test_files),
+		cmocka_unit_test(test_path),	cmocka_unit_test(test_short_object),
+		cmocka_unit_test(test_wakers),	cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_trimmed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
