@@ -229,15 +229,20 @@ static int pending_to_frames(struct sb_fg *fg, const char *root)
 	return 0;
 }
 
+void sb_fg_pending_clear(struct sb_fg_pending *pending)
+{
+	pending->frames.nr = 0;
+	pending->nr_cut = 0;
+	sb_str_clear(&pending->names);
+}
+
 int sb_fg_pending_take(struct sb_fg *fg, const char *root, double weight)
 {
 	int err = pending_to_frames(fg, root);
 
 	if (!err)
 		err = sb_fg_take_stack(fg, fg->frames.at, fg->frames.nr, weight);
-	fg->pending.frames.nr = 0;
-	fg->pending.nr_cut = 0;
-	sb_str_clear(&fg->pending.names);
+	sb_fg_pending_clear(&fg->pending);
 	return err;
 }
 
@@ -422,6 +427,7 @@ static void begin_input(struct sb_fg *fg)
 	fg->has_files = false;
 	fg->last.levels.nr = 0;
 	sb_str_clear(&fg->last.text);
+	sb_fg_pending_clear(&fg->pending);
 	sb_str_clear(&fg->perf_event);
 	sb_str_clear(&fg->perf_comm);
 }

@@ -92,8 +92,8 @@ int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
  * and left out. @fd is read to its end and not closed; if it is non-blocking, this waits for data.
  * Return: 0, also if all lines were left out; -EINVAL if it is not text, or has two weights in a
  * line and the streams before one, or the other way round, and sb_fg_complaint() says so, and
- * nothing was added; -ENOMEM; another error of reading, and the lines before it were added; do not
- * read further streams then, because the stack at the end may be incomplete.
+ * nothing was added; -ENOMEM; another error of reading, and the lines before it were added, but not
+ * an incomplete stack at the end.
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 

@@ -172,9 +172,7 @@ static int finish(struct sb_fg *fg)
 	if (!fg->pending.frames.nr)
 		return 0;
 	sb_fg_complain(fg, SB_FG_NO_END);
-	fg->pending.frames.nr = 0;
-	fg->pending.nr_cut = 0;
-	sb_str_clear(&fg->pending.names);
+	sb_fg_pending_clear(&fg->pending);
 	return 0;
 }
 

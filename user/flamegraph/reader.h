@@ -132,6 +132,8 @@ int sb_fg_take_stack(struct sb_fg *fg, struct sb_tree_frame *frames, size_t nr, 
  * After SB_FG_DEPTH_MAX - 2 frames it is only counted in nr_cut. When @pending, which is that of a
  * picture, has all frames of a stack, sb_fg_pending_take() adds it. Return: 0 or -ENOMEM. */
 int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_tree_frame *frame);
+/* Drop the frames that were added, and their count. */
+void sb_fg_pending_clear(struct sb_fg_pending *pending);
 /*
  * Add the stack in fg->pending as sb_fg_take_stack() does, below a root frame @root (of kind
  * SB_FG_PLAIN) unless it is NULL, and clear it, also on error. Without pending frames the stack is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Each input format: text in, the tree's folded text and the complaints out. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -452,6 +453,31 @@ static void test_one_count_and_two(void **state)
 	}
 }
 
+/* A stack of which only the leaf could be read does not become a part of the next stream's first. */
+static void test_read_error(void **state)
+{
+	const size_t len = 1 << 20; /* more than is read to recognise the format */
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	char *text =
+		mmap(NULL, 2 * len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sb_fg *fg;
+	size_t at;
+
+	assert_true(fd >= 0 && text != MAP_FAILED);
+	for (at = 0; at < len; at += 16)
+		memcpy(text + at, " 0x1 : a [m]\n\t1\n", 16);
+	memcpy(text + len - 16, " 0x1 : half [m]\n", 16);
+	assert_int_equal(munmap(text + len, len), 0);
+	assert_int_equal(lseek(fd, (off_t)(uintptr_t)text, SEEK_SET), (off_t)(uintptr_t)text);
+	assert_int_equal(sb_fg_new(&fg), 0);
+	assert_int_equal(sb_fg_read(fg, fd), -EIO);
+	read_text(fg, " 0x1 : b [m]\n\t1\n", 16);
+	expect_folded(fg, "a 65535\nb 1\n");
+	sb_fg_free(fg);
+	munmap(text, len);
+	close(fd);
+}
+
 static void test_sniff(void **state)
 {
 	static const struct golden goldens[] = {
@@ -608,7 +634,7 @@ int main(void)
 		cmocka_unit_test(test_difference), cmocka_unit_test(test_one_count_and_two),
 		cmocka_unit_test(test_sniff),	   cmocka_unit_test(test_header),
 		cmocka_unit_test(test_neighbours), cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_big),
+		cmocka_unit_test(test_read_error), cmocka_unit_test(test_big),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
