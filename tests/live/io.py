@@ -294,7 +294,8 @@ def layer_fault():
 def layer_fsync():
     with directory_on('disk') as directory:
         path = f'{directory}/disk'
-        result, work = io(directory, '--layer', 'fsync', '--count', groups=('disk',))
+        result, work = io(directory, '--layer', 'fsync', '--count', '--stats', groups=('disk',))
+        check('rejects' not in result.err, f'fsync: what was not asked for was not rejected: {result.err[-2000:]}')
         for function in ('by_fsync', 'by_fdatasync'):
             check(of_layer(result, function, path) == 1, f'{function}: {of_layer(result, function)} calls')
         check(not of_layer(result, 'to_disk'), 'fsync: nothing else')

@@ -74,9 +74,8 @@ int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *op
 		skel->progs.io_kernel_read_end,	     skel->progs.io_kernel_write_end,
 	};
 
-	if (opts->io_layer != SB_LAYER_SYSCALL)
-		return 0;
-	missing = try_it();
+	missing = opts->io_layer == SB_LAYER_SYSCALL ? try_it()
+						     : "only --layer syscall observes them";
 	if (missing)
 		return 0;
 	skel->rodata->cfg_layer_dirs = opts->io_dirs;

@@ -126,7 +126,7 @@ const char *sb_io_uring_missing(const struct sampler_bpf *skel);
 int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
 /* Return: NULL when I/O of kernel threads is seen in this run; or why not, a part of a sentence, a
- * constant. After prepare(), for the layer "syscall": for others the reason is not true. */
+ * constant. After prepare(). */
 const char *sb_io_kernel_missing(const struct sampler_bpf *skel);
 
 /* probes.c: attaching programs to the places of events, for sb_view.attach(). */
