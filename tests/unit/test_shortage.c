@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/reason.h"
 #include "base/str.h"
 #include "events/probe_priv.h"
 #include "interp/core/interp_priv.h"
@@ -331,6 +332,28 @@ static void test_kernel_symbols(void **state)
 	assert_true(nr > 3);
 }
 
+/* Whoever asks for an event is told why there is none, also that memory ran out. */
+static void test_reason_of_probes(void **state)
+{
+	struct sb_probes probes;
+	struct sb_reason reason;
+	uint64_t nr;
+	bool is_over;
+	int err;
+
+	for (nr = 1, is_over = false; !is_over; nr++) {
+		probes = (struct sb_probes){};
+		reason = (struct sb_reason){};
+		begin_failing(nr);
+		err = sb_probes_add(&probes, "c:malloc", &reason);
+		is_over = !has_failed();
+		assert_true(err ? err == -ENOMEM && sb_reason_is_set(&reason) : probes.places.nr);
+		sb_probes_release(&probes);
+	}
+	assert_int_equal(err, 0);
+	assert_true(nr > 3);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +365,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refused_table),
 		cmocka_unit_test(test_boundary),
 		cmocka_unit_test(test_kernel_symbols),
+		cmocka_unit_test(test_reason_of_probes),
 	};
 
 	if (argc < 2 || sb_strtab_init(&strings))

@@ -247,7 +247,7 @@ static int find_in_cache(const char *name, char **ret_path)
 	int err = sb_read_file("/etc/ld.so.cache", CACHE_BYTES_MAX, &data, &len);
 
 	if (err)
-		return -ENOENT;
+		return err == -ENOMEM ? err : -ENOENT;
 	head = (const struct cache_head *)data;
 	if (len < sizeof(*head) || memcmp(head->magic, CACHE_MAGIC, sizeof(head->magic)) ||
 	    head->nr_libs > (len - sizeof(*head)) / sizeof(*entries))

@@ -91,6 +91,8 @@ static int no_tracepoint(struct sb_resolving *to, int events_fd)
 	return -ENOENT;
 }
 
+static const char no_list[] = "cannot read the list of tracepoints";
+
 static int resolve_tracepoint(struct sb_resolving *to)
 {
 	sb_cleanup(sb_closep) int events_fd = sb_tracefs_open();
@@ -105,7 +107,7 @@ static int resolve_tracepoint(struct sb_resolving *to)
 		return sb_resolve_user(to);
 	err = sb_tracefs_each(events_fd, to->spec->file, to->spec->name, found_tracepoint, to);
 	if (err)
-		return sb_reason_set(to->reason, err, "cannot read the list of tracepoints");
+		return sb_reason_set(to->reason, err, no_list);
 	return to->nr_found ? 0 : no_tracepoint(to, events_fd);
 }
 
@@ -194,7 +196,10 @@ static int resolve(struct sb_resolving *to)
 		[SB_PROBE_PERF] = sb_resolve_counter,
 	};
 
-	return resolvers[to->spec->kind](to);
+	int err = resolvers[to->spec->kind](to);
+
+	/* The first reason stays. Where memory runs out, most have none. */
+	return err ? sb_reason_set(to->reason, err, "cannot find '%s'", to->text) : 0;
 }
 
 static bool is_same_string(const char *a, const char *b)
@@ -517,7 +522,8 @@ static int list_bare(struct listing *listing, struct sb_resolving *to)
 	if (events_fd < 0)
 		return explain_tracefs(to, events_fd);
 	listing->events_fd = events_fd;
-	return sb_tracefs_each(events_fd, "*", "*", list_tracepoint, listing);
+	err = sb_tracefs_each(events_fd, "*", "*", list_tracepoint, listing);
+	return err ? sb_reason_set(to->reason, err, no_list) : 0;
 }
 
 int sb_probes_list(const char *pattern, uint32_t tgid,
@@ -538,7 +544,5 @@ int sb_probes_list(const char *pattern, uint32_t tgid,
 	if (!strchr(pattern, ':'))
 		return list_bare(&listing, &to);
 	err = sb_event_parse(pattern, &spec, reason);
-	if (!err)
-		err = resolve(&to);
-	return err == -ENOENT && sb_event_is_glob(pattern) && !sb_reason_is_set(reason) ? 0 : err;
+	return err ? err : resolve(&to);
 }
