@@ -70,10 +70,15 @@ static inline bool sb_text_ends(const char *s, size_t len, const char *text)
 	return len >= nr && !__builtin_memcmp(s + len - nr, text, nr);
 }
 
-/* Return: whether the two strings are equal. */
+/* Return: whether the two strings are equal; whether @s begins with @text. */
 static inline bool sb_streq(const char *a, const char *b)
 {
 	return __builtin_strcmp(a, b) == 0;
+}
+
+static inline bool sb_begins(const char *s, const char *text)
+{
+	return __builtin_strncmp(s, text, __builtin_strlen(text)) == 0;
 }
 
 #endif

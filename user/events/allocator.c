@@ -136,11 +136,6 @@ struct finding {
 	uint32_t own_heaps;
 };
 
-static bool begins_with(const char *text, const char *beginning)
-{
-	return !strncmp(text, beginning, strlen(beginning));
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	const size_t len = strlen(text), end_len = strlen(end);
@@ -153,7 +148,7 @@ static bool is_of_library(const char *path)
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(libraries); i++)
-		if (begins_with(sb_base_name(path), libraries[i]))
+		if (sb_begins(sb_base_name(path), libraries[i]))
 			return true;
 	return false;
 }
@@ -303,7 +298,7 @@ static const char *without_prefix(const char *name)
 	size_t i;
 
 	for (i = 1; i < SB_ARRAY_SIZE(prefixes); i++)
-		if (begins_with(name, prefixes[i]))
+		if (sb_begins(name, prefixes[i]))
 			return name + strlen(prefixes[i]);
 	return name;
 }
@@ -315,7 +310,7 @@ static size_t len_without_class(const char *name)
 	const size_t len = strlen(name), class_len = strlen(GO_SIZE_CLASS);
 	size_t at = len;
 
-	if (!begins_with(name, go_allocator))
+	if (!sb_begins(name, go_allocator))
 		return len;
 	while (name[at - 1] >= '0' && name[at - 1] <= '9')
 		at--;
@@ -428,8 +423,8 @@ static int look_at_file(struct finding *finding, const struct file *file,
 	snprintf(text, sizeof(text), "%s:*", file->path);
 	if (source == SB_ALLOC_PRODUCERS)
 		snprintf(spec.provider, sizeof(spec.provider), PROVIDER);
-	finding->is = begins_with(sb_base_name(file->path), "ld-musl-") ||
-				      begins_with(sb_base_name(file->path), "libc.musl-")
+	finding->is = sb_begins(sb_base_name(file->path), "ld-musl-") ||
+				      sb_begins(sb_base_name(file->path), "libc.musl-")
 			      ? MUSL
 			      : GLIBC;
 	finding->own_heaps = 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "resolve/assembly.h"
 #include "resolve/roots.h"
 
@@ -91,9 +92,8 @@ static const char *waits_in(const struct assembly *assembly)
 	for (i = assembly->end; i-- > assembly->kernel_at;) {
 		const char *name = sb_assembly_frame_at(assembly, i)->name;
 
-		if (strncmp(name, "schedule", strlen("schedule")) &&
-		    strncmp(name, "__schedule", strlen("__schedule")) &&
-		    strncmp(name, "io_schedule", strlen("io_schedule")))
+		if (!sb_begins(name, "schedule") && !sb_begins(name, "__schedule") &&
+		    !sb_begins(name, "io_schedule"))
 			return name;
 	}
 	return NULL;

@@ -348,7 +348,7 @@ static void find_targets(const struct source *source, struct sb_kernel_targets *
 			continue;
 		prefix = kind == BTF_KIND_TYPEDEF ? SB_TRACEPOINT_TYPE : SB_ITERATOR_TYPE;
 		name = source->strs + type->name_off;
-		if (!strncmp(name, prefix, strlen(prefix)))
+		if (sb_begins(name, prefix))
 			find_target(targets, name, id);
 	}
 	targets->are_found = true;

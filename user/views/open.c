@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "views/skel.h"
 #include "views/view.h"
 #include "views/views.h"
@@ -34,7 +35,7 @@ static bool is_of_files(const char *name)
 	size_t i;
 
 	for (i = 0; (view = sb_view_at(i)); i++)
-		if (view->needs_file_object && !strncmp(name, view->prefix, strlen(view->prefix)))
+		if (view->needs_file_object && sb_begins(name, view->prefix))
 			return true;
 	return false;
 }
@@ -64,10 +65,10 @@ static bool is_map_used(const struct sb_views *views, const char *name)
 	size_t i;
 
 	for (i = 0; i < views->nr; i++)
-		if (!strncmp(name, views->at[i]->prefix, strlen(views->at[i]->prefix)))
+		if (sb_begins(name, views->at[i]->prefix))
 			return true;
 	for (i = 0; (view = sb_view_at(i)); i++)
-		is_of_view |= !strncmp(name, view->prefix, strlen(view->prefix));
+		is_of_view |= sb_begins(name, view->prefix);
 	return !is_of_view;
 }
 

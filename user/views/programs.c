@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/str.h"
 #include "views/skel.h"
 #include "views/views.h"
 
@@ -34,18 +35,13 @@ static const struct {
 	{ "io_kernel_", "I/O of kernel threads is not recorded" },
 };
 
-static bool begins(const char *name, const char *prefix)
-{
-	return !strncmp(name, prefix, strlen(prefix));
-}
-
 /* Return: its row, or SB_ARRAY_SIZE(optional). */
 static size_t find_optional(const char *program)
 {
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(optional); i++)
-		if (begins(program, optional[i].prefix))
+		if (sb_begins(program, optional[i].prefix))
 			break;
 	return i;
 }
@@ -66,7 +62,7 @@ int sb_view_do_without(struct sampler_bpf *skel, const char *program)
 	if (row >= SB_ARRAY_SIZE(optional))
 		return -ENOENT;
 	bpf_object__for_each_program(prog, skel->obj)
-		if (!err && begins(bpf_program__name(prog), optional[row].prefix))
+		if (!err && sb_begins(bpf_program__name(prog), optional[row].prefix))
 			err = bpf_program__set_autoload(prog, false);
 	return err;
 }
