@@ -173,14 +173,17 @@ static void say_trial(struct sb_doctor *doctor, const struct process *process)
 		      100.0 * (double)trial->nr_complete / (double)trial->nr_samples);
 	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
 		if (sb_cut_names[i] && trial->nr_status[i])
-			sb_doctor_advise(doctor, "%llu stacks cut: %s",
-					 (unsigned long long)trial->nr_status[i], sb_cut_names[i]);
+			sb_doctor_advise(
+				doctor, "%llu %s cut: %s", (unsigned long long)trial->nr_status[i],
+				sb_plural(trial->nr_status[i], "stack", "stacks"), sb_cut_names[i]);
 	if (trial->elsewhere.nr_by_fp | trial->elsewhere.nr_cut)
 		sb_doctor_advise(doctor,
-				 "code mapped during the trial: %llu frames by frame "
-				 "pointer, %llu stacks cut",
+				 "code mapped during the trial: %llu %s by frame pointer, %llu %s "
+				 "cut",
 				 (unsigned long long)trial->elsewhere.nr_by_fp,
-				 (unsigned long long)trial->elsewhere.nr_cut);
+				 sb_plural(trial->elsewhere.nr_by_fp, "frame", "frames"),
+				 (unsigned long long)trial->elsewhere.nr_cut,
+				 sb_plural(trial->elsewhere.nr_cut, "stack", "stacks"));
 }
 
 static int say_runtimes(struct sb_doctor *doctor, const struct process *process, uint32_t tgid)
@@ -239,9 +242,9 @@ static int advise_packages(struct sb_doctor *doctor, const struct process *proce
 		sb_doctor_advise(doctor, "names and lines: apt install %s", install.s);
 	if (nr_others)
 		sb_doctor_advise(doctor,
-				 "%zu file%s from no package: build with -g, or use "
+				 "%zu %s from no package: build with -g, or use "
 				 "--debuginfod",
-				 nr_others, nr_others == 1 ? "" : "s");
+				 nr_others, sb_plural(nr_others, "file", "files"));
 	sb_vec_release(&paths);
 	return err;
 }

@@ -439,7 +439,8 @@ static void show_progress(struct sb_run_sink *sink, struct sb_run *run)
 	sb_resolver_stats(run->resolver, 0, &stats);
 	n = snprintf(line, sizeof(line), "\r\033[Kstackbpf: %.0f s, %llu %s",
 		     (double)(sb_now_ns() - run->start_ns) / 1e9,
-		     (unsigned long long)stats.nr_samples, sb_view_event(run->config->views.at[0]));
+		     (unsigned long long)stats.nr_samples,
+		     sb_view_event(run->config->views.at[0], stats.nr_samples));
 	/* A terminal that is gone is no reason to stop. */
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 }

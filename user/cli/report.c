@@ -207,12 +207,10 @@ static const char *event_of(const struct sb_view *view, const struct sb_run_figu
 
 	for (i = 0; i < stats->nr; i++)
 		nr += stats->at[i].state == SB_GO_HEAP_READ;
-	if (figures->nr_samples == 1 && view->kind->event_one && !view->follows_pages)
-		return view->kind->event_one;
 	if (!nr || !view->follows_pages)
-		return sb_view_event(view);
+		return sb_view_event(view, figures->nr_samples);
 	if (nr == figures->resolve.nr_processes)
-		return "sampled allocations";
+		return sb_plural(figures->nr_samples, "sampled allocation", "sampled allocations");
 	return sb_plural(figures->nr_samples, "page or sampled allocation",
 			 "pages and sampled allocations");
 }
@@ -227,8 +225,6 @@ static void add_result(const struct sb_run *run, const struct sb_run_figures *fi
 		(void)sb_str_addf(line, "%s: ", view->kind->name);
 	(void)sb_str_addf(line, "%llu %s", (unsigned long long)figures->nr_samples,
 			  event_of(view, figures));
-	if (figures->nr_samples == 1 && line->len && line->s[line->len - 1] == 's')
-		line->s[--line->len] = '\0';
 	/* Where there is no result they are not kept. */
 	if (run->sink->keeps_all)
 		(void)sb_str_addf(line, ", %zu %s", sb_profile_nr_stacks(run->profile),
@@ -602,15 +598,15 @@ static void explain_left_out(const uint64_t *stat)
 
 	if (nr_when && nr_weight)
 		sb_err(0,
-		       "nothing was sampled: --when left out %llu event%s, and a --weight of 0 or less "
+		       "nothing was sampled: --when left out %llu %s, and a --weight of 0 or less "
 		       "%llu; check these expressions",
-		       (unsigned long long)nr_when, nr_when == 1 ? "" : "s",
+		       (unsigned long long)nr_when, sb_plural(nr_when, "event", "events"),
 		       (unsigned long long)nr_weight);
 	else
-		sb_err(0, "nothing was sampled: %s left out %llu event%s; check this expression",
+		sb_err(0, "nothing was sampled: %s left out %llu %s; check this expression",
 		       nr_when ? "--when" : "a --weight of 0 or less",
 		       (unsigned long long)(nr_when + nr_weight),
-		       nr_when + nr_weight == 1 ? "" : "s");
+		       sb_plural(nr_when + nr_weight, "event", "events"));
 }
 
 /* What to do about lost samples. Of some causes it is only known that they happen. */

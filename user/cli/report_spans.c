@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "cli/record.h"
+#include "cli/wrap.h"
 
 /* So that a line of the closing report is not wrapped. */
 #define BAR_LEN 24
@@ -139,8 +140,8 @@ static void say_lost(const struct sb_run *run, const struct sb_run_figures *figu
 	uint64_t nr_full = figures->session.stat[SB_STAT_SPANS_FULL];
 
 	if (figures->nr_lost)
-		(void)sb_str_addf(&what, "%llu samples were lost: %s",
-				  (unsigned long long)figures->nr_lost, lost);
+		(void)sb_str_addf(&what, "%llu %s lost: %s", (unsigned long long)figures->nr_lost,
+				  sb_plural(figures->nr_lost, "sample was", "samples were"), lost);
 	if (nr_full)
 		(void)sb_str_addf(&what,
 				  "%s%llu spans of --in were not followed, because the table of "

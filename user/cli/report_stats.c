@@ -72,7 +72,7 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 	const struct sb_resolve_stats *resolve = &figures->resolve;
 	unsigned int i;
 
-	row_nr(sb_view_event(run->config->views.at[figures->view]), figures->nr_samples);
+	row_nr(sb_view_event(run->config->views.at[figures->view], 0), figures->nr_samples);
 	row_nr("events filtered out", session->stat[SB_STAT_FILTERED]);
 	row_nr("processes", resolve->nr_processes);
 	if (run->sink->keeps_all)

@@ -6,6 +6,7 @@
 #include "base/index.h"
 #include "base/utf8.h"
 #include "cli/top.h"
+#include "cli/wrap.h"
 
 /* Rows of the screen: facts, the spans, the heading, then what there is; keys at the bottom. */
 enum { ROW_RUN, ROW_FACTS, ROW_SPANS, ROW_HEADING, ROW_FIRST };
@@ -51,13 +52,18 @@ static double percent(uint64_t part, uint64_t whole)
 static void weigh(const struct sb_top_facts *facts, uint64_t weight, char *text, size_t nr_bytes)
 {
 	double in_unit = (double)weight / (double)facts->divisor;
+	const char *unit = facts->unit;
+	size_t len = strlen(unit);
 
-	if (sb_streq(facts->unit, "us"))
+	/* What is shown as 1 is one sample. Not every unit is a plural. */
+	if (in_unit >= 0.5 && in_unit < 1.5 && sb_text_ends(unit, len, "s"))
+		len--;
+	if (sb_streq(unit, "us"))
 		snprintf(text, nr_bytes, "%.2f s", in_unit / 1e6);
-	else if (sb_streq(facts->unit, "bytes"))
+	else if (sb_streq(unit, "bytes"))
 		snprintf(text, nr_bytes, "%.1f MB", in_unit / 1e6);
 	else
-		snprintf(text, nr_bytes, "%.0f %s", in_unit, facts->unit);
+		snprintf(text, nr_bytes, "%.0f %.*s", in_unit, (int)len, unit);
 }
 
 /* "last 10.0 s: 390 samples, 0.98 CPUs" */
@@ -86,7 +92,8 @@ static void describe_run(const struct sb_top *top, char *text, size_t nr_bytes)
 		 100 - percent(facts->nr_cut, facts->nr_samples));
 	if (top->data.nr_shed)
 		snprintf(text + strlen(text), nr_bytes - strlen(text),
-			 ", %llu stacks became \"(other)\"", (unsigned long long)top->data.nr_shed);
+			 ", %llu %s became \"(other)\"", (unsigned long long)top->data.nr_shed,
+			 sb_plural(top->data.nr_shed, "stack", "stacks"));
 }
 
 /* The whole row from @col on. */

@@ -51,7 +51,7 @@ struct sb_view_kind {
 	const char
 		*unit; /* of the weight, unless the view's unit_of() says another one: "samples" */
 	const char *event;     /* what a sample is, plural: "samples", "waits" */
-	const char *event_one; /* the singular; NULL: without the "s" */
+	const char *event_one; /* the singular */
 	const char *summary;   /* one line for help */
 	const char *
 		empty; /* the end of "nothing was sampled: ..." when nothing happened; NULL: none */

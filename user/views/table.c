@@ -53,9 +53,12 @@ bool sb_views_add(struct sb_views *views, const struct sb_view *view)
 	return true;
 }
 
-const char *sb_view_event(const struct sb_view *view)
+const char *sb_view_event(const struct sb_view *view, uint64_t nr)
 {
-	return view->follows_pages ? sb_view_kinds[SB_VIEW_KIND_memory].event : view->kind->event;
+	const struct sb_view_kind *kind =
+		view->follows_pages ? &sb_view_kinds[SB_VIEW_KIND_memory] : view->kind;
+
+	return nr == 1 ? kind->event_one : kind->event;
 }
 
 const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *opts,

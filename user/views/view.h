@@ -232,9 +232,9 @@ struct sb_view {
 const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *opts,
 			 uint64_t *ret_divisor);
 
-/* Return: what a sample of the view is, plural, a constant: "pages" of views that follow pages,
- * else sb_view_kind.event. */
-const char *sb_view_event(const struct sb_view *view);
+/* Return: what @nr samples of the view are, a constant: "pages", or "page" if it is one, of views
+ * that follow pages, else sb_view_kind.event or event_one. */
+const char *sb_view_event(const struct sb_view *view, uint64_t nr);
 
 /* The views of one run, in one BPF object. The index of a view is sb_sample_key.view. */
 struct sb_views {

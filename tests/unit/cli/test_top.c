@@ -234,6 +234,17 @@ static void test_list(void **state)
 	sb_top_release(&top);
 }
 
+static void test_one_sample(void **state)
+{
+	struct sb_top top = top_of(1);
+
+	ADD(&top, "p;main:1");
+	assert_int_equal(sb_top_update(&top), 0);
+	draw(&top, 80, 24);
+	assert_non_null(strstr(row_of(&top.canvas, 2), " 1 sample;"));
+	sb_top_release(&top);
+}
+
 /* 100 columns for 100 samples. */
 static void test_tree(void **state)
 {
@@ -349,11 +360,11 @@ static void test_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spans),	     cmocka_unit_test(test_whose),
-		cmocka_unit_test(test_bound),	     cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_list),	     cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_render),
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_spans),  cmocka_unit_test(test_whose),
+		cmocka_unit_test(test_bound),  cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_list),   cmocka_unit_test(test_one_sample),
+		cmocka_unit_test(test_tree),   cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_render), cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
