@@ -18,10 +18,12 @@
 #define NAMES_BYTES_DEFAULT (64u << 20)
 /* Mappings of one process that are looked at. The kernel's own limit is 65,530. */
 #define MAPS_MAX	    65536u
-/* Self-tests of one process that may fail. On a busy machine a process is preempted for many
- * milliseconds, perhaps while it changes what the test reads; all tries of one test see that. The
- * pauses between looks double from 2 ms on, so ten take a second. */
+/* Self-tests of one runtime in a process that may fail. On a busy machine a process is preempted for
+ * many milliseconds, perhaps while it changes what the test reads; all tries of one test see that.
+ * The pauses between tests double from 2 ms on, so ten take a second, however often a process that
+ * maps much code is looked at. */
 #define DOUBTS_MAX	    10u
+#define DOUBT_NS	    (2 * SB_NS_PER_MS)
 /* Reads of memory to find out how a runtime is laid out. Each takes half a microsecond while all
  * others wait. No runtime that was tried needs a tenth of it, but a hostile process can make lists
  * without end. */
@@ -164,12 +166,31 @@ static void look_again(struct found *found, const struct sb_process_maps *maps)
 	found->rt.maps = NULL;
 }
 
+/* Whether the self-test of @ops failed so short a time before this look that it is not made again. */
+static bool rests(const struct space *space, const struct sb_runtime_ops *ops)
+{
+	return space->doubts[ops->runtime].until_ns > space->look_ns;
+}
+
+/* Note a self-test that failed. Return: whether it is made again. */
+static bool doubt(struct space *space, const struct sb_runtime_ops *ops)
+{
+	struct doubts *doubts = &space->doubts[ops->runtime];
+
+	doubts->until_ns = sb_now_ns() + (DOUBT_NS << doubts->nr);
+	if (++doubts->nr < DOUBTS_MAX)
+		return true;
+	/* A second file with this runtime has doubts of its own. */
+	doubts->nr = 0;
+	return false;
+}
+
 static void drop_pending(struct space *space)
 {
 	size_t i;
 
 	for (i = space->nr_found; i--;)
-		if (is_tried_again(space->found[i]))
+		if (is_tried_again(space->found[i]) && !rests(space, space->found[i]->rt.ops))
 			sb_interp_drop_found(space, i);
 }
 
@@ -253,6 +274,8 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 		look_again(found, maps);
 		return 0;
 	}
+	if (rests(space, ops))
+		return -EAGAIN;
 	if (space->nr_found == FOUND_MAX) {
 		interp->stats.nr_refused += !space->is_full;
 		space->is_full = true;
@@ -275,7 +298,7 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 	known_ns = sb_now_ns() - space->met_ns;
 	may_settle = ((err == -ENOTSUP || err == -EBADMSG || err == -EFAULT) && has_room &&
 		      ops->settles_ns && (age_ns < START_NS_MAX || known_ns < START_NS_MAX)) ||
-		     (err == -EBADMSG && ++space->nr_doubts < DOUBTS_MAX);
+		     (err == -EBADMSG && doubt(space, ops));
 	if (err == -EBADMSG)
 		err = -ENOTSUP;
 	if (err == -ENOTSUP && age_ns < ops->settles_ns)
@@ -441,6 +464,7 @@ static int look_at_all(struct sb_interp *interp, struct space *space, struct map
 	}
 	maps.at = list->maps.at;
 	maps.nr = list->maps.nr;
+	space->look_ns = sb_now_ns();
 	drop_pending(space);
 	sb_labels_look_begin(space, &maps);
 	while ((map = next_file(list, &from, &last_ino))) {
@@ -464,7 +488,7 @@ static void expect(struct sb_interp *interp, struct space *space, const struct s
 		interp->stats.nr_bytes -= space->arena.nr_bytes;
 		sb_interp_release_names(space);
 		space->has_memory = space->is_go = space->is_full = false;
-		space->nr_doubts = 0;
+		memset(space->doubts, 0, sizeof(space->doubts));
 		space->met_ns = sb_now_ns();
 		space->plain.nr = 0;
 	}

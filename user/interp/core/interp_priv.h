@@ -77,10 +77,14 @@ struct space {
 	struct found *found[FOUND_MAX]; /* up to SB_INTERP_PER_PROC are attached */
 	size_t nr_found;
 	struct sb_labels *labels; /* NULL: none were found */
-	uint32_t nr_doubts;	  /* self-tests that failed; see DOUBTS_MAX */
-	uint64_t met_ns;	  /* sb_now_ns() at the first look at this process and program */
-	bool is_full;		  /* runtimes beyond FOUND_MAX were counted as refused */
-	bool has_memory;	  /* it had mappings, so it is no kernel thread */
+	struct doubts {
+		uint64_t until_ns; /* looks before do not make the self-test again */
+		uint32_t nr;	   /* self-tests that failed; see DOUBTS_MAX */
+	} doubts[SB_RUNTIME_MAX];
+	uint64_t met_ns;  /* sb_now_ns() at the first look at this process and program */
+	uint64_t look_ns; /* sb_now_ns() at the beginning of the last look */
+	bool is_full;	  /* runtimes beyond FOUND_MAX were counted as refused */
+	bool has_memory;  /* it had mappings, so it is no kernel thread */
 	bool is_go;
 	SB_VEC(uint64_t)
 	plain; /* hashes of mapped files without runtime or labels, to be skipped next time */
