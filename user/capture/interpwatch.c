@@ -30,7 +30,11 @@ static void keep_news(struct sb_interpwatch *watch, const struct sb_sideband *ev
 
 void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband *event)
 {
-	if (event)
+	if (event && event->kind == SB_SIDEBAND_LOST) {
+		if (event->time_ns > watch->lost_ns)
+			__atomic_store_n(&watch->lost_ns, event->time_ns, __ATOMIC_RELAXED);
+		sb_server_wake(&watch->server);
+	} else if (event)
 		keep_news(watch, event);
 	else if (sb_newsbox_is_due(&watch->news, sb_now_ns()))
 		sb_server_wake(&watch->server);

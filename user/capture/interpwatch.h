@@ -43,10 +43,11 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 void sb_interpwatch_free(struct sb_interpwatch *watch);
 
 /*
- * Pass on a side-band record. @event: a record of the kind MMAP, EXEC or EXIT, of which what is
- * needed is copied; NULL: there are no more for now, so that the thread is woken if records wait
+ * Pass on a side-band record. @event: a record of the kind MMAP, EXEC, EXIT or LOST, of which what
+ * is needed is copied; NULL: there are no more for now, so that the thread is woken if records wait
  * long enough. A process that is followed is looked at again, soon if it maps a file that may have
- * an interpreter. Any thread; does not block for long.
+ * an interpreter; after LOST, which may stand for records of any process, all are, each once a
+ * second at most. One call at a time, of any thread; does not block for long.
  */
 struct sb_sideband;
 void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband *event);

@@ -77,6 +77,9 @@ struct sb_interpwatch {
 	 * side-band record came for a process that is not in procs. Mappings that were read before
 	 * that are too old for a look. */
 	uint64_t missed_ns[SB_INTERPWATCH_MISSED_MAX];
+	uint64_t served_lost_ns; /* the last value of lost_ns that was served */
+
+	uint64_t lost_ns; /* up to then side-band records are missing; atomic */
 
 	pthread_mutex_t ring_lock; /* of reading the ring, and of what comes from it */
 	SB_VEC(struct walkers_need) needs;

@@ -236,7 +236,8 @@ static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64
 /* Return: whether what @tgid has mapped since @since_ns was told, or will be. */
 static bool is_told_since(struct sb_interpwatch *watch, uint32_t tgid, uint64_t since_ns)
 {
-	return sb_newsbox_follows(&watch->news, tgid) && since_ns > *missed_ns(watch, tgid);
+	return sb_newsbox_follows(&watch->news, tgid) && since_ns > *missed_ns(watch, tgid) &&
+	       since_ns > __atomic_load_n(&watch->lost_ns, __ATOMIC_RELAXED);
 }
 
 static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *key,
@@ -379,6 +380,12 @@ static void serve_native(struct sb_interpwatch *watch)
 	sb_vec_release(&native);
 }
 
+static void note_change(struct proc_walkers *proc, uint64_t time_ns)
+{
+	if (!proc->is_changed || proc->changed_ns < time_ns)
+		proc->changed_ns = time_ns;
+}
+
 static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news)
 {
 	struct proc_walkers *proc = find_proc(watch, news->tgid);
@@ -397,8 +404,7 @@ static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news
 			drop_proc(watch, proc);
 		return;
 	}
-	if (!proc->is_changed || proc->changed_ns < news->time_ns)
-		proc->changed_ns = news->time_ns;
+	note_change(proc, news->time_ns);
 	if (news->kind == SB_SIDEBAND_EXIT) {
 		proc->is_changed = true;
 		proc->look_ns = news->time_ns; /* at once: it is gone, but for threads that go on */
@@ -416,6 +422,28 @@ static void serve_news(struct sb_interpwatch *watch)
 	for (i = 0; i < list.nr; i++)
 		serve_piece(watch, &list.at[i]);
 	sb_vec_release(&list);
+}
+
+/* Side-band records of any process may be missing: each may have mapped an interpreter, or ended. */
+static void serve_lost(struct sb_interpwatch *watch)
+{
+	const uint64_t lost_ns = __atomic_load_n(&watch->lost_ns, __ATOMIC_RELAXED);
+	size_t i;
+
+	if (lost_ns == watch->served_lost_ns)
+		return;
+	watch->served_lost_ns = lost_ns;
+	for (i = 0; i < watch->procs.nr; i++) {
+		struct proc_walkers *proc = watch->procs.at[i];
+
+		if (proc->read_ns > lost_ns)
+			continue;
+		note_change(proc, lost_ns);
+		proc->is_changed = true;
+		/* Records are lost in storms, which are no reason to look all the time. */
+		if (!proc->look_ns)
+			look_at(proc, proc->looked_ns + RESTED_NS);
+	}
 }
 
 /* Return: how new the mappings must be for the look that is due. A runtime that has not begun is
@@ -465,6 +493,7 @@ void *sb_interpwatch_serve(void *arg)
 		serve_needs(watch);
 		serve_names(watch);
 		serve_news(watch);
+		serve_lost(watch);
 		timeout_ms = serve_looks(watch);
 	}
 	return NULL;

@@ -163,6 +163,19 @@ static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 		watch->files.nr--;
 }
 
+/* Tell that records of any process may be missing. */
+static void tell_lost(struct sb_procwatch *watch, uint64_t time_ns)
+{
+	const struct sb_sideband lost = {
+		.kind = SB_SIDEBAND_LOST,
+		.time_ns = time_ns,
+		.map.fd = -1,
+	};
+
+	if (watch->tell)
+		watch->tell(watch->tell_arg, &lost);
+}
+
 /* Treat them like records that the kernel lost: living processes are read again. */
 static void lose(struct sb_procwatch *watch, const struct sb_sideband *event)
 {
@@ -208,6 +221,7 @@ static bool skip(struct sb_procwatch *watch, const struct perf_event_header *rec
 		break;
 	case SB_CHURN_LOST:
 		lose(watch, &event);
+		tell_lost(watch, event.time_ns);
 		break;
 	}
 	return true;
@@ -255,8 +269,10 @@ static void count_lost(struct sb_procwatch *watch, struct sb_perf_ring *ring)
 	if (sb_perf_ring_lost(ring, &nr))
 		nr = 1; /* it is a guess, but not nothing */
 	watch->stats.nr_lost += nr;
-	if (nr)
-		watch->lost_ns = sb_now_ns();
+	if (!nr)
+		return;
+	watch->lost_ns = sb_now_ns();
+	tell_lost(watch, watch->lost_ns);
 }
 
 static void collect(struct sb_procwatch *watch)
@@ -375,6 +391,7 @@ int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu)
 
 		if (sb_vec_push(&watch->queue, missed))
 			watch->stats.nr_lost++;
+		tell_lost(watch, missed.time_ns);
 	}
 	pthread_mutex_unlock(&watch->lock);
 	return err;

@@ -294,6 +294,31 @@ static void test_change_of_a_plain_program(void **state)
 	assert_int_equal(nr_looks, 2);
 }
 
+/* Where records are missing, a process may have mapped an interpreter: one that is known is looked at
+ * again, and one whose mappings were read before is read anew. */
+static void test_lost_records(void **state)
+{
+	struct sb_sideband lost = { .kind = SB_SIDEBAND_LOST, .time_ns = 200 };
+
+	sb_interpwatch_follow(&watch, TGID);
+	answer(&space, 100, true);
+	assert_true(!nr_looks && watch.procs.nr == 1);
+	sb_interpwatch_tell(&watch, &lost);
+	serve();
+	assert_true(watch.procs.at[0]->look_ns);
+	answer(&space, 150, false);
+	assert_true(nr_looks == 1 && looked_since_ns == UINT64_MAX);
+	assert_int_equal(watch.procs.at[0]->look_ns, 0);
+	/* An older loss, and one that the look has seen already. */
+	lost.time_ns = 199;
+	sb_interpwatch_tell(&watch, &lost);
+	serve();
+	assert_int_equal(watch.procs.at[0]->look_ns, 0);
+	sb_interpwatch_follow(&watch, TGID);
+	answer(&next_space, 199, true);
+	assert_true(nr_looks == 2 && looked_since_ns == UINT64_MAX);
+}
+
 /* The last program of the process ends after the unwinder has followed the next one, which is
  * followed nevertheless, and looked at if it may have mapped something in between. */
 static void test_end_of_the_last_program(void **state)
@@ -328,6 +353,7 @@ int main(void)
 						teardown_looks),
 		cmocka_unit_test_setup_teardown(test_change_of_a_plain_program, setup_looks,
 						teardown_looks),
+		cmocka_unit_test_setup_teardown(test_lost_records, setup_looks, teardown_looks),
 		cmocka_unit_test_setup_teardown(test_end_of_the_last_program, setup_looks,
 						teardown_looks),
 	};

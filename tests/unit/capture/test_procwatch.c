@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
+#include "capture/sideband.h"
 #include "process/process.h"
 #include "symbolizer/process/reader.h"
 #include "symbolizer/sb_sym.h"
@@ -100,16 +101,26 @@ static void test_lost_is_not_stale(void **state)
 	sb_perf_ring_release(&ring);
 }
 
+static void note_lost(void *arg, const struct sb_sideband *event)
+{
+	int *nr = arg;
+
+	*nr += event && event->kind == SB_SIDEBAND_LOST;
+}
+
 /* A record that cannot be told, and a ring that lost others: both are told. */
 static void test_losses_after_error(void **state)
 {
 	struct sb_procwatch *watch;
+	int nr_lost = 0;
 
 	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
+	sb_procwatch_notify(watch, note_lost, &nr_lost);
 	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
 	answer = -ENOMEM;
 	assert_int_equal(sb_procwatch_drain(watch, NULL, NULL), -ENOMEM);
 	assert_int_equal(nr_told, 2);
+	assert_true(nr_lost >= 2);
 	sb_procwatch_free(watch);
 }
 
