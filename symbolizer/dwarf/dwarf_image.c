@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -25,6 +26,8 @@
 #else
 #define WHOLE_BYTES_MAX 0u
 #endif
+/* A huge page of x86-64, and of arm64 with pages of 4 KB. */
+#define HUGE_BYTES	    (2u << 20)
 /* Beyond 1000:1 it is a bomb: deflate cannot pack tighter, and no debug section gets near. */
 #define INFLATE_RATIO_MAX   1000
 /* Zstandard's own default bound; the window is memory that a frame may ask for. */
@@ -238,6 +241,22 @@ static int find_sections(struct reader *reader)
 	return reader->sources[SB_DWARF_INFO].len ? 0 : -ENODATA;
 }
 
+/*
+ * Memory that is about to be written from end to end, to be freed by free(). Most of what reading costs beside
+ * inflating are page faults, so the kernel is asked for huge pages, but not for one that is used in part.
+ */
+static void *alloc_filled(size_t len)
+{
+	void *mem = NULL;
+
+	if (len < HUGE_BYTES)
+		return malloc(len);
+	if (posix_memalign(&mem, HUGE_BYTES, len))
+		return NULL;
+	(void)madvise(mem, len / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
+	return mem;
+}
+
 #ifdef HAVE_LIBDEFLATE
 SB_DEFINE_CLEANUP(struct libdeflate_decompressor, libdeflate_free_decompressor)
 
@@ -246,7 +265,7 @@ static int inflate_whole(const struct reader *reader, const struct source *src, 
 {
 	sb_cleanup(libdeflate_free_decompressorp) struct libdeflate_decompressor *z =
 		libdeflate_alloc_decompressor();
-	sb_cleanup(sb_freep) uint8_t *in = malloc(src->len);
+	sb_cleanup(sb_freep) uint8_t *in = alloc_filled(src->len);
 	int err;
 
 	if (!in || !z)
@@ -379,7 +398,7 @@ static int read_sections(struct reader *reader)
 	err = charge_sections(reader, len);
 	if (err)
 		return err;
-	image->mem = malloc(len);
+	image->mem = alloc_filled(len);
 	if (!image->mem)
 		return -ENOMEM;
 	len = 0;
