@@ -312,6 +312,64 @@ static int follow_once(struct sampler_bpf *skel, struct found *found)
 	return err;
 }
 
+/* What one thread may have as children: 7 digits and a blank each. */
+#define CHILDREN_BYTES_MAX (1u << 20)
+
+/* Append the children that thread @tid of process @tgid has. None if it is gone. */
+static int list_thread_children(uint32_t tgid, uint32_t tid, sb_vec_u32 *children)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	char path[64], *rest, *word;
+	uint64_t child;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/children", tgid, tid);
+	err = sb_read_file(path, CHILDREN_BYTES_MAX, &text, NULL);
+	if (err == -ENOENT || err == -ESRCH)
+		return 0;
+	for (rest = text; !err && (word = strsep(&rest, " "));)
+		if (!sb_parse_u64(word, INT32_MAX, &child))
+			err = sb_vec_push(children, (uint32_t)child);
+	return err;
+}
+
+static int list_children(uint32_t tgid, sb_vec_u32 *children)
+{
+	sb_cleanup(sb_closedirp) DIR *tasks = NULL;
+	struct dirent *entry;
+	char path[32];
+	uint64_t tid;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	tasks = opendir(path);
+	if (!tasks)
+		return errno == ENOENT ? 0 : -errno;
+	while (!err && (entry = readdir(tasks)))
+		if (!sb_parse_u64(entry->d_name, INT32_MAX, &tid))
+			err = list_thread_children(tgid, (uint32_t)tid, children);
+	return err;
+}
+
+/* One look at the children of this process, and at theirs if they are helper processes. */
+static int follow_own_once(struct sampler_bpf *skel, struct found *found)
+{
+	int fd = bpf_map__fd(skel->maps.target_tgids), err;
+	sb_vec_u32 tgids = {};
+	uint32_t rule;
+	size_t i;
+
+	*found = (struct found){};
+	err = list_children((uint32_t)getpid(), &tgids);
+	for (i = 0; !err && i < tgids.nr; i++) {
+		err = follow_process(fd, tgids.at[i], found);
+		if (!err && !bpf_map_lookup_elem(fd, &tgids.at[i], &rule) && rule & SB_RULE_FOLLOW)
+			err = list_children(tgids.at[i], &tgids);
+	}
+	sb_vec_release(&tgids);
+	return err;
+}
+
 /* Rules for processes and threads alone do not select helper processes. */
 static bool may_select_helpers(const struct sb_targets *targets)
 {
@@ -322,12 +380,16 @@ static bool may_select_helpers(const struct sb_targets *targets)
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel,
 			       uint64_t *ret_nr_left_out)
 {
+	/* To look at all processes takes 2 ms. Not all kernels list children (CONFIG_PROC_CHILDREN),
+	 * and of one that forks all the time, the list may lack some. */
+	const bool is_own =
+		!targets->follow_children && sb_can_access("/proc/thread-self/children", R_OK);
 	struct found found = { .nr = targets->follow_children || may_select_helpers(targets) };
 	int err = 0;
 
-	/* A child may be listed before its parent: until nothing new is found. */
+	/* A child may be listed before its parent, or go to another thread: until nothing new is found. */
 	while (found.nr && !err)
-		err = follow_once(skel, &found);
+		err = is_own ? follow_own_once(skel, &found) : follow_once(skel, &found);
 	*ret_nr_left_out = found.nr_left_out;
 	return err;
 }

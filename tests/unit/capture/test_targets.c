@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Descendants of a target, with a BPF map that is only these functions. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -83,9 +84,49 @@ static void test_left_out_is_counted(void **state)
 	assert_true(is_followed);
 }
 
+static void *fork_child(void *arg)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	child = (uint32_t)pid;
+	pthread_barrier_wait(arg);
+	pthread_barrier_wait(arg);
+	return NULL;
+}
+
+/* Without targets, every helper process gets our rule, whichever thread has forked it. */
+static void test_helpers_are_found(void **state)
+{
+	const struct sb_targets targets = {};
+	struct sampler_bpf skel = {};
+	pthread_barrier_t barrier;
+	pthread_t thread;
+	uint64_t nr;
+	int err;
+
+	is_followed = false;
+	update_errno = 0;
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, fork_child, &barrier), 0);
+	pthread_barrier_wait(&barrier);
+	err = sb_targets_follow_existing(&targets, &skel, &nr);
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	kill((pid_t)child, SIGKILL);
+	assert_int_equal(waitpid((pid_t)child, NULL, 0), child);
+	assert_int_equal(err, 0);
+	assert_int_equal(nr, 0);
+	assert_true(is_followed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_helpers_are_found),
 		cmocka_unit_test(test_left_out_is_counted),
 	};
 
