@@ -83,6 +83,7 @@ struct sb_session_opts {
 	uint32_t command_tgid;	  /* its process; not used without `command` */
 	struct sb_parser *parser; /* borrowed: compiles unwind tables; NULL: this process does */
 	uint32_t freq_hz;	  /* 0: view_opts.counter has a period, and is no clock */
+	uint64_t time_ns;	  /* how long samples are taken at most; 0: until it is stopped */
 	bool is_freq_asked;	  /* by the user: it is lowered only for its cost in BPF */
 	const uint32_t *cpus;	  /* NULL: all CPUs, those that come online later included */
 	size_t nr_cpus;
@@ -91,7 +92,7 @@ struct sb_session_opts {
 	uint32_t unwind;		 /* SB_UNWIND_* */
 	uint64_t unwind_bytes_max;	 /* memory for unwind tables; 0: a default */
 	uint32_t depth_max;		 /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
-	uint32_t counts_max, stacks_max; /* map entries; 0: defaults, for each view */
+	uint32_t counts_max, stacks_max; /* map entries; 0: by the ticks of the run, or defaults */
 	struct sb_reason
 		*reason; /* borrowed: receives why a function of the session failed, or NULL */
 	/* Batches are added up for the whole run, so each count of resident pages is what changed

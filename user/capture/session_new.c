@@ -32,12 +32,17 @@
 #include "views/span.h"
 #include "views/views.h"
 
-/* Keys in one map of counts, for each view: 5 MB of kernel memory each. When it is three quarters
- * full, we are woken. */
+/* Keys in one map of counts at most, for each view: 5 MB of kernel memory each. When it is three
+ * quarters full, we are woken. */
 #define COUNTS_MAX_DEFAULT    32768u
-/* IDs of distinct stacks that are remembered, for each view: 5 MB. Beyond it, stacks are shipped
+/* IDs of distinct stacks that are remembered at most, for each view: 5 MB. Beyond it, stacks are shipped
  * with each sample. */
 #define STACKS_MAX_DEFAULT    65536u
+/* One of the kernel, one of the user, one of interpreters. */
+#define STACKS_PER_TICK	      3u
+/* Maps have room for twice the ticks of a run, and of a second more: timers are not exact, and a map that is
+ * almost full searches the free places of all CPUs. */
+#define TICKS_SPARE	      2u
 /* NR_PLACES of memo.bpf.c: 300 KB for each CPU. */
 #define MEMOS_PER_SLOT	      128u
 /* Threads whose last walk is remembered for each CPU: core/last.bpf.c. */
@@ -610,6 +615,36 @@ static int make_stats(struct sb_session *session)
 	return session->stats ? 0 : -ENOMEM;
 }
 
+/* Return: how many ticks a run can have; UINT32_MAX: unknown, or other events take samples, too. */
+static uint32_t ticks_max(const struct sb_session_opts *opts)
+{
+	const int nr_cpus = libbpf_num_possible_cpus();
+	uint64_t ticks;
+
+	if (!opts->time_ns || !opts->freq_hz || nr_cpus < 0 || opts->views.nr != 1 ||
+	    opts->view_opts.counter != &sb_counter_clock ||
+	    opts->views.at[0]->slots != 1u << SB_SCRATCH_TIMER)
+		return UINT32_MAX;
+	ticks = (opts->time_ns / SB_NS_PER_SEC + 1) * opts->freq_hz;
+	return ticks < UINT32_MAX / (uint32_t)nr_cpus ? (uint32_t)ticks * (uint32_t)nr_cpus
+						      : UINT32_MAX;
+}
+
+/* Maps are filled before the first sample, so a short run has smaller ones. */
+static void choose_sizes(struct sb_session_opts *opts)
+{
+	const uint64_t room = (uint64_t)ticks_max(opts) * TICKS_SPARE;
+	const uint64_t counts_max = COUNTS_MAX_DEFAULT * (uint64_t)opts->views.nr;
+	const uint64_t stacks_max = STACKS_MAX_DEFAULT * (uint64_t)opts->views.nr;
+
+	if (!opts->counts_max)
+		opts->counts_max = (uint32_t)(room < counts_max ? room : counts_max);
+	if (!opts->stacks_max)
+		opts->stacks_max =
+			(uint32_t)(room * STACKS_PER_TICK < stacks_max ? room * STACKS_PER_TICK
+								       : stacks_max);
+}
+
 int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session)
 {
 	struct sb_session *session;
@@ -625,10 +660,7 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 	session->links_root = -1;
 	if (!session->opts.view_opts.counter)
 		session->opts.view_opts.counter = &sb_counter_clock;
-	if (!session->opts.counts_max)
-		session->opts.counts_max = COUNTS_MAX_DEFAULT * (uint32_t)opts->views.nr;
-	if (!session->opts.stacks_max)
-		session->opts.stacks_max = STACKS_MAX_DEFAULT * (uint32_t)opts->views.nr;
+	choose_sizes(&session->opts);
 	err = make_stats(session);
 	if (!err)
 		err = choose_cpus(session);
