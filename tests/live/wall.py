@@ -125,5 +125,13 @@ def one_thread():
     accounted(result, dur_us(result))
 
 
-run_parts((mixed, bursts, window), sys.argv[3:], (functions, one_thread))
+def brief():
+    """Nothing beyond the end counts, however late we come to look at the time."""
+    with at_work(WAITS, 'queue', 4, nr=3):
+        result = stackbpf(BINARY, 'wall', '-a', '-t', '10ms')
+    said = re.search(r'(\d+(?:\.\d+)?) % of threads x time accounted', result.err)
+    check(said and 99 <= float(said[1]) <= 101, f'accounted for, as it says: {said and said[0]}')
+
+
+run_parts((mixed, bursts, window, brief), sys.argv[3:], (functions, one_thread))
 done()

@@ -211,11 +211,14 @@ static uint64_t bpf_ns(const struct sb_session *session)
 	return stat[SB_STAT_RUN_NS];
 }
 
+/* The end is set here, too: until the caller can say it, samples would be taken beyond it. */
 static void begin_now(void *arg)
 {
 	struct sb_session *session = arg;
 
 	session->began_ns = sb_now_ns();
+	if (session->opts.time_ns)
+		session->skel->bss->end_ns = session->began_ns + session->opts.time_ns;
 	session->skel->bss->begin_ns = session->began_ns;
 }
 
@@ -239,8 +242,7 @@ static int begin_at_once(struct sb_session *session)
 
 	if (err)
 		return err;
-	session->began_ns = sb_now_ns();
-	session->skel->bss->begin_ns = session->began_ns;
+	begin_now(session);
 	return seed_existing(session);
 }
 
@@ -306,11 +308,6 @@ int sb_session_start(struct sb_session *session)
 uint64_t sb_session_began_ns(const struct sb_session *session)
 {
 	return session->began_ns;
-}
-
-void sb_session_end_at(struct sb_session *session, uint64_t end_ns)
-{
-	session->skel->bss->end_ns = end_ns;
 }
 
 int sb_session_poll_fd(const struct sb_session *session)

@@ -100,6 +100,9 @@ struct sb_session_opts {
 	bool is_summed;
 	bool is_lasting;     /* a long run: smaller ring, without room for the burst of its start */
 	double overhead_max; /* part of all CPUs (0.01) above which views are throttled; 0: none */
+	/* No sample is taken later than this after the beginning, even if sb_session_stop() is
+	 * called later; 0: until then. */
+	uint64_t time_ns;
 };
 
 /*
@@ -117,9 +120,6 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 int sb_session_start(struct sb_session *session);
 /* Return: the time at which sampling began (CLOCK_MONOTONIC). Valid after sb_session_start(). */
 uint64_t sb_session_began_ns(const struct sb_session *session);
-/* Take no samples after @end_ns (CLOCK_MONOTONIC), even if sb_session_stop() is called later. Call
- * it before that; another call replaces the time, and 0 means no end. */
-void sb_session_end_at(struct sb_session *session, uint64_t end_ns);
 
 /* Return: a descriptor that is readable when sb_session_drain() should be called early. */
 int sb_session_poll_fd(const struct sb_session *session);

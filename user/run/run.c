@@ -147,6 +147,8 @@ static enum sb_run_status make_session(struct sb_run *run)
 		.unwind_bytes_max = config->unwind_bytes,
 		.is_summed = run->sink->keeps_all,
 		.is_lasting = run->sink->is_lasting,
+		/* The loop may be busy with names when the time is up. */
+		.time_ns = config->time_ns,
 		.overhead_max = config->overhead_max_ppm / 1e6 *
 				(config->view_opts.fallback ? 1 : (double)config->views.nr),
 	};
@@ -173,9 +175,6 @@ static enum sb_run_status start(struct sb_run *run)
 		return status_of(err);
 	run->start_ns = sb_session_began_ns(run->session);
 	run->own_start_ns = sb_run_own_ns(run);
-	/* The loop may be busy with names when the time is up. */
-	if (run->config->time_ns)
-		sb_session_end_at(run->session, run->start_ns + run->config->time_ns);
 	if (run->child)
 		sb_child_start(run->child);
 	return SB_RUN_OK;
