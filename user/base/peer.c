@@ -37,20 +37,27 @@ static int ignore_signals(void)
 
 int sb_peer_new(void (*run)(void *arg, int fd), void *arg, struct sb_peer *ret_peer)
 {
+	sigset_t all, before;
 	int fds[2], err;
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
 		return -errno;
+	/* On a busy machine, Ctrl-C can come before the child runs for the first time. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = fork();
 	err = pid < 0 ? -errno : 0;
 	if (!pid) {
 		/* Our end, or it would never see us go. */
 		close(fds[0]);
-		if (!ignore_signals())
+		err = ignore_signals();
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		if (!err)
 			run(arg, fds[1]);
 		_exit(0);
 	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	close(fds[1]);
 	if (err) {
 		close(fds[0]);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Descriptors that come with messages nobody wants. */
+/* Descriptors that come with messages nobody wants; a signal to a child that has just been forked. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -79,11 +82,44 @@ static void test_descriptors(void **state)
 	close(got[0]);
 }
 
+static bool is_early;
+
+/* Runs in a child before all else does. */
+static void interrupt_early(void)
+{
+	if (is_early)
+		(void)raise(SIGINT);
+}
+
+static void say_hello(void *arg, int fd)
+{
+	(void)sb_peer_send(fd, arg, 4, NULL, 0);
+}
+
+/* Ctrl-C comes to a child, too, and it may come before the child runs for the first time. */
+static void test_early_signal(void **state)
+{
+	struct sb_peer peer;
+	char message[4];
+	sigset_t mask;
+
+	assert_int_equal(pthread_atfork(NULL, NULL, interrupt_early), 0);
+	is_early = true;
+	assert_int_equal(sb_peer_new(say_hello, "1234", &peer), 0);
+	is_early = false;
+	assert_int_equal(sb_peer_receive(peer.fd, message, sizeof(message), NULL, 0), 0);
+	assert_memory_equal(message, "1234", 4);
+	sb_peer_release(&peer);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+	assert_int_equal(sigismember(&mask, SIGINT), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_errors_leave_no_descriptor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
+		cmocka_unit_test(test_early_signal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
