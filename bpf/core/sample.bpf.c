@@ -132,6 +132,23 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
 	keep_kernel(s, slot, bpf_get_stack(ctx, s->ip, SB_KSTACK_DEPTH_MAX * sizeof(s->ip[0]), 0));
 }
 
+/*
+ * Return: whether the pc is behind the instruction of a system call. It is not, although the thread has
+ * made one, where execve() has set it to the beginning of a program, or a signal to that of a handler.
+ * On x86-64, SYSCALL copies the pc to rcx, unless FRED is on, which is seen in the upper half of ss; on
+ * arm64, a signal resets the number of the call, and execve() the register x8, which had it.
+ */
+static bool is_behind_syscall(const struct sb_regs *regs, const struct pt_regs *entry)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (__s64)regs->orig_ax >= 0 && (regs->cx == regs->ip || regs->ss >> 16);
+#elif defined(__TARGET_ARCH_arm64)
+	__s32 nr = BPF_CORE_READ(entry, syscallno);
+
+	return nr >= 0 && (__s32)regs->regs[8] == nr;
+#endif
+}
+
 /* Unless they are there already, the registers with which @task entered the kernel. */
 static int user_regs(struct task_struct *task, struct sb_scratch *s)
 {
@@ -142,13 +159,8 @@ static int user_regs(struct task_struct *task, struct sb_scratch *s)
 	regs = (void *)bpf_task_pt_regs(task);
 	if (bpf_probe_read_kernel(&s->regs, sizeof(s->regs), regs))
 		return -ENOENT;
-#if defined(__TARGET_ARCH_x86)
-	if ((__s64)s->regs.orig_ax >= 0)
+	if (is_behind_syscall(&s->regs, regs))
 		s->stack.flags |= SB_STACK_LEAF_RETURNS;
-#elif defined(__TARGET_ARCH_arm64)
-	if (BPF_CORE_READ(regs, syscallno) >= 0)
-		s->stack.flags |= SB_STACK_LEAF_RETURNS;
-#endif
 	return sb_regs_are_user(&s->regs) ? 0 : -ENOENT;
 }
 

@@ -279,6 +279,10 @@ def tracepoint():
     result = trace('sched:sched_process_exec', '-s', '--', *shell)
     execs = of(result, 'true')
     check(execs == nr, f'each command that a shell runs: {execs} of {nr}')
+    subprocess.run(['gcc', '-static', '-o', f'{WORK.name}/still', '-x', 'c', '-'], input='int main(void) { return 0; }', text=True,
+                   check=True)
+    result = trace('sched:sched_process_exec', '-u', '--', f'{WORK.name}/still')
+    check(of(result, 'still', '_start') == 1, f'a new program is at its first instruction: {dict(result.stacks)}')
     result = trace('tracepoint:sched:sched_process_fork', '--', *shell)
     check(result.total == nr, f'each fork: {result.total} of {nr}')
 

@@ -328,8 +328,9 @@ static void test_kernel_side(void **state)
 {
 	const struct sb_event_stack *stack;
 	struct sb_sample_key key;
+	uint64_t shipped_hi;
 
-	regs.ip = PC;
+	regs.ip = regs.cx = PC;
 	regs.cs = 0x33;
 	assert_int_equal(sample(&in_kernel, &key), 0);
 	stack = next_stack();
@@ -341,6 +342,21 @@ static void test_kernel_side(void **state)
 	assert_memory_equal(&stack->id, &key.ustack, sizeof(key.ustack));
 	assert_int_equal(((const uint64_t *)(stack + 1))[0], PC);
 	assert_int_equal(stack->flags, SB_STACK_LEAF_RETURNS); /* orig_ax: a system call */
+	shipped_hi = key.ustack.hi;
+
+	/* A system call after which a signal handler or a new program begins at the pc. */
+	regs.cx = PC + 1;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	stack = next_stack();
+	assert_non_null(stack);
+	assert_memory_equal(&stack->id, &key.ustack, sizeof(key.ustack));
+	assert_int_equal(stack->flags, 0);
+	/* With FRED, the processor does not copy the pc. */
+	regs.ss = 7ull << 48 | 0x2b;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	regs.ss = 0;
+	regs.cx = PC;
+	assert_int_equal(key.ustack.hi, shipped_hi);
 
 	shim.kstack_bytes = -EFAULT;
 	assert_int_equal(sample(&in_kernel, &key), 0);
