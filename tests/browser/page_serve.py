@@ -94,6 +94,16 @@ class PageOfServe(unittest.TestCase):
         messages = [text for text in steps.messages() if '400' not in text]
         self.assertEqual(messages, [])
 
+    def test_held(self):
+        """Memory is shown as bytes that were held, whatever the length of a step."""
+        end = self.begin + NR_BLOCKS * BLOCK_S
+        self.store.add([(self.begin + block * BLOCK_S, 'memory', 'byte-seconds', {'host': 'shop-1', 'service': 'ride'},
+                         BLOCK_S * 3 << 30, ('main', 'keep')) for block in range(NR_BLOCKS)])
+        self.steps.open(f'kind=memory&from={self.begin}&to={end}')
+        self.assertEqual(self.steps.texts('.pane-head strong'), ['1.76 TiB\u00b7s'])
+        self.assertRegex(self.steps.tip_of_time(self.begin + 300, self.begin, end), r'3 GiB, \d+ GiB\u00b7s')
+        self.assertEqual(self.steps.messages(), [])
+
     def test_damage(self):
         """A store whose middle is overwritten says so beside what it still has."""
         files = [path for path in pathlib.Path(self.store.path).rglob('*') if path.is_file()]

@@ -154,12 +154,12 @@ static void print_ranges(const struct stat_sums *sums)
 static void print_extents(const struct sb_store_extent *extents, int nr)
 {
 	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
-	int i, width = 10;
+	int i, width = 8;
 
 	for (i = 0; i < nr; i++)
 		if (width < (int)strlen(extents[i].kind.name))
 			width = (int)strlen(extents[i].kind.name);
-	printf("\n%-*s UNIT       HZ  FROM                       TO\n", width, "KIND");
+	printf("\n%-*s UNIT           HZ  FROM                       TO\n", width, "KIND");
 	for (i = 0; i < nr; i++) {
 		struct sb_store_kind kind = extents[i].kind;
 
@@ -167,7 +167,7 @@ static void print_extents(const struct sb_store_extent *extents, int nr)
 		sb_replace_controls(kind.unit, strlen(kind.unit));
 		sb_ask_print_time(extents[i].from_s, from);
 		sb_ask_print_time(extents[i].to_s, to);
-		printf("%-*s %-8s %4" PRIu64 "  %-25s  %s\n", width, kind.name, kind.unit,
+		printf("%-*s %-12s %4" PRIu64 "  %-25s  %s\n", width, kind.name, kind.unit,
 		       extents[i].hz, from, to);
 	}
 }

@@ -265,6 +265,10 @@ int sb_fg_label_add_weight(struct sb_str *out, double weight, const char *unit)
 		{ "ms", 1e-3, 1000, { "s", "ms", "µs", "ns" } },
 		{ "s", 1, 1000, { "s", "ms", "µs", "ns" } },
 		{ "bytes", 1.0 / (1ull << 40), 1024, { "TiB", "GiB", "MiB", "KiB", "bytes" } },
+		{ "byte-seconds",
+		  1.0 / (1ull << 40),
+		  1024,
+		  { "TiB·s", "GiB·s", "MiB·s", "KiB·s", "byte-seconds" } },
 	};
 
 	for (size_t i = 0; i < SB_ARRAY_SIZE(scales); i++) {

@@ -45,7 +45,7 @@ int sb_fg_label_add_number(struct sb_str *out, double val);
 
 /*
  * Append a weight with its unit, such as "samples", which is not escaped. Times ("ns", "us", "ms",
- * "s") and "bytes" are scaled to a readable unit: "1.50 ms", "12 MiB".
+ * "s"), "bytes" and "byte-seconds" are scaled to a readable unit: "1.50 ms", "12 MiB", "2 GiB·s".
  */
 int sb_fg_label_add_weight(struct sb_str *out, double weight, const char *unit);
 

@@ -291,7 +291,7 @@ static bool take_samples(struct sb_fg *fg, const char *line, size_t len)
 
 static bool is_measure(const char *unit)
 {
-	static const char *const measures[] = { "ns", "us", "ms", "s", "bytes" };
+	static const char *const measures[] = { "ns", "us", "ms", "s", "bytes", "byte-seconds" };
 	size_t i;
 
 	for (i = 0; unit && i < SB_ARRAY_SIZE(measures); i++)

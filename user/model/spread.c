@@ -8,7 +8,7 @@
 
 bool sb_spread_is_even(const char *unit)
 {
-	static const char *const measures[] = { "ns", "us", "ms", "s", "bytes" };
+	static const char *const measures[] = { "ns", "us", "ms", "s", "bytes", "byte-seconds" };
 	size_t i;
 
 	for (i = 0; unit && i < SB_ARRAY_SIZE(measures); i++)

@@ -22,7 +22,7 @@
 #include "model/profile.h"
 
 /* Return: whether all samples of this unit have the same weight, as counts have: all units but
- * "ns", "us", "ms", "s" and "bytes". NULL: "samples". */
+ * "ns", "us", "ms", "s", "bytes" and "byte-seconds". NULL: "samples". */
 bool sb_spread_is_even(const char *unit);
 
 /* With fewer parts the estimate is off by half; more than the maximum improve it little. */

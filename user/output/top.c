@@ -94,6 +94,12 @@ static void print_scaled(double value, const char *const units[], double step, F
 	fprintf(out, "%8.*f %-3s", value < 10 && i ? 2 : value < 100 && i ? 1 : 0, value, units[i]);
 }
 
+/* Return: whether weights are shown as the mean of the bytes that were held. */
+static bool is_mean(const struct top *top)
+{
+	return sb_streq(top->measure.unit, "byte-seconds") && top->measure.dur_us;
+}
+
 static void print_weight(const struct top *top, uint64_t weight, FILE *out)
 {
 	static const char *const times[] = { "ns", "us", "ms", "s", NULL };
@@ -103,6 +109,8 @@ static void print_weight(const struct top *top, uint64_t weight, FILE *out)
 		print_scaled((double)sb_measure_scaled(&top->measure, weight), times, 1000, out);
 	else if (top->measure.dimension == SB_DIMENSION_BYTES)
 		print_scaled((double)weight, bytes, 1024, out);
+	else if (is_mean(top))
+		print_scaled((double)weight * 1e6 / (double)top->measure.dur_us, bytes, 1024, out);
 	else
 		fprintf(out, "%12" PRIu64, weight);
 }
@@ -137,6 +145,8 @@ static void print_head(const struct top *top, FILE *out)
 		   *tags = sb_profile_meta_get(top->profile, "tags");
 
 	fprintf(out, "%s: %" PRIu64 " %s", top->measure.kind, top->weight, top->measure.unit);
+	if (is_mean(top))
+		fputs(", below as the mean of the bytes held", out);
 	if (top->measure.hz)
 		fprintf(out, " at %" PRIu64 " Hz", top->measure.hz);
 	if (from && to)

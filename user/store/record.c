@@ -74,9 +74,12 @@ static void get_kind(const char p[2 * SHORT_BYTES], struct sb_store_kind *kind)
 
 	memcpy(kind->name, p, is_long ? SB_KIND_BYTES - 1 : SHORT_BYTES);
 	if (!is_long)
-		memcpy(kind->unit, p + SHORT_BYTES, SHORT_BYTES - 1);
+		memcpy(kind->unit, p + SHORT_BYTES, SHORT_BYTES);
 	else if (unit < SB_ARRAY_SIZE(long_units))
 		memcpy(kind->unit, long_units[unit], strlen(long_units[unit]));
+	/* Older versions cut off the last byte of a unit of 12. */
+	if (sb_streq(kind->unit, "byte-second"))
+		memcpy(kind->unit, "byte-seconds", sizeof("byte-seconds"));
 }
 
 /* A header as it is in the file: numbers are little-endian. */

@@ -293,6 +293,22 @@ class Store(Case):
                                '--vs-tag', 'region=nowhere', expect=3)
         self.assertIn('no oncpu data was recorded', result.stderr)
 
+    def test_held_memory(self):
+        """Byte-seconds are no count: what memory always varies by is noise. A table shows the mean of the bytes."""
+        rng, nr = random.Random(1), 24
+        held = [(self.FIRST + 10 * i, name, round(40 * rng.uniform(0.5, 1.5) * 2**30)) for i in range(2 * nr) for name in ('cache', 'index')]
+        subprocess.run([STORE_TEXT, self.path('memory')], text=True, check=True, input=''.join(
+            f'{begin} memory byte-seconds service=car {weight} app;{name}\n' for begin, name, weight in held))
+        self.store, middle, end = self.path('memory'), self.FIRST + 10 * nr, self.FIRST + 20 * nr
+        answer = self.ask('--kind', 'memory', '--from', f'@{self.FIRST}', '--to', f'@{middle}', '--vs-from', f'@{middle}', '--vs-to', f'@{end}')
+        self.assertEqual({row['name'] for row in answer['functions'] if abs(row['z'][0]) > 3}, set(), answer)
+        query = subprocess.run([STACKBPF, 'query', '--store', self.store, '--kind', 'memory', '--from', f'@{self.FIRST}', '--to', f'@{end}'],
+                               capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertIn(f'memory: {sum(weight for _, _, weight in held)} byte-seconds, below as the mean of the bytes held', query[0])
+        for name in 'cache', 'index':
+            mean = sum(weight for _, each, weight in held if each == name) / (20 * nr)
+            self.assertTrue(any(f' {mean / 2**30:.2f} GiB ' in line and f' {name} ' in line for line in query), query)
+
 
 class Mistakes(Case):
     def test_sentences(self):

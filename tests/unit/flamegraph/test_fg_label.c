@@ -148,6 +148,8 @@ static void test_numbers(void **state)
 	check_weight(0, "us", "0 ns");
 	check_weight(999999, "ns", "1 ms");
 	check_weight(1536, "bytes", "1.50 KiB");
+	check_weight(1536, "byte-seconds", "1.50 KiB·s");
+	check_weight(500, "byte-seconds", "500 byte-seconds");
 	check_weight(100, "bytes", "100 bytes");
 	check_share(1, "100%");
 	check_share(0, "0%");

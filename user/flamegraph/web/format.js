@@ -24,7 +24,8 @@ const grouped = (val, decimals) => val.toLocaleString('en-US',
 const number = (val) => grouped(val, Math.abs(val - Math.round(val)) < 0.005 ? 0 : 2);
 const TIMES = ['s', 'ms', '\u00b5s', 'ns'], BYTES = ['TiB', 'GiB', 'MiB', 'KiB', 'bytes'];
 const SCALES = new Map([['ns', [1e-9, 1000, TIMES]], ['us', [1e-6, 1000, TIMES]], ['ms', [1e-3, 1000, TIMES]],
-	['s', [1, 1000, TIMES]], ['bytes', [2 ** -40, 1024, BYTES]]]);
+	['s', [1, 1000, TIMES]], ['bytes', [2 ** -40, 1024, BYTES]],
+	['byte-seconds', [2 ** -40, 1024, [...BYTES.slice(0, -1).map((name) => name + '\u00b7s'), 'byte-seconds']]]]);
 
 function weightText(weight, unit) {
 	const scale = SCALES.get(unit);

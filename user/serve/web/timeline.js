@@ -210,8 +210,8 @@ Timeline.prototype.seconds = function (step) {
 };
 
 /*
- * Weight of a step as a rate: CPUs that were busy, threads that waited, bytes in a second. So it does not
- * depend on how long a step is.
+ * Weight of a step as a rate: CPUs that were busy, threads that waited, bytes in a second, bytes that were held. So
+ * it does not depend on how long a step is.
  */
 Timeline.prototype.rate = function (weight, step) {
 	const { unit, kind } = this.data, row = info.kinds.find((one) => one.kind === kind), size = this.seconds(step);
@@ -222,8 +222,8 @@ Timeline.prototype.rate = function (weight, step) {
 Timeline.prototype.rateText = function (rate) {
 	const { unit, kind } = this.data, row = info.kinds.find((one) => one.kind === kind);
 
-	if (unit === 'bytes')
-		return weightText(rate, 'bytes') + '/s';
+	if (unit === 'bytes' || unit === 'byte-seconds')
+		return weightText(rate, 'bytes') + (unit === 'bytes' ? '/s' : '');
 	const text = grouped(rate, rate >= 100 || rate === Math.round(rate) ? 0 : rate >= 1 ? 1 : 2);
 	return text + (unit === 'us' ? ' threads' : unit === 'samples' && row && row.hz > 0 ? (rate === 1 ? ' CPU' : ' CPUs') : '/s');
 };
@@ -304,7 +304,8 @@ Timeline.prototype.drawScale = function (context, plot) {
 
 	for (let i = 0; i < nr; i++)
 		max = Math.max(max, this.rate(isLines ? Math.max(...series.map((one) => one.weights[i] || 0)) : this.sum(i), i));
-	const step = this.data.unit === 'bytes' ? 2 ** Math.ceil(Math.log2(max / 2 || 1)) : niceStep(max, 3);
+	const isOfBytes = this.data.unit === 'bytes' || this.data.unit === 'byte-seconds';
+	const step = isOfBytes ? 2 ** Math.ceil(Math.log2(max / 2 || 1)) : niceStep(max, 3);
 	plot.top = Math.max(step * Math.ceil(max / step), step);
 	context.textAlign = 'right';
 	for (let val = 0; val <= plot.top + step / 2; val += step) {
@@ -316,7 +317,7 @@ Timeline.prototype.drawScale = function (context, plot) {
 		if (val)
 			context.fillText(this.rateText(val).replace(/ (threads|CPUs?)$/, ''), LEFT - 6, y + 1);
 	}
-	context.fillText(this.data.unit === 'us' ? 'threads' : this.data.unit === 'bytes' ? '' : this.rateText(2).slice(2).trim() || '', LEFT - 6, plot.low);
+	context.fillText(this.data.unit === 'us' ? 'threads' : isOfBytes ? '' : this.rateText(2).slice(2).trim() || '', LEFT - 6, plot.low);
 	context.fillText(zoneText(from), LEFT - 6, plot.height - 7);
 	context.textAlign = 'center';
 	const span = nr * size, wanted = span / ((plot.width - LEFT - RIGHT) / 90);
