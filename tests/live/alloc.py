@@ -522,7 +522,7 @@ def above_for_a_while():
 def traced_in_vain():
     """Pages take over if calls become too many, or explain too little."""
     with leaking(sys.executable, '-c', SMALL) as target:
-        with sampling(BINARY, 'heap', '--max-overhead=5', '-p', target.pid) as run:
+        with sampling(BINARY, 'heap', '--max-overhead=5', '--stats', '-p', target.pid) as run:
             target.work()
     said = ' '.join(run.result.err.replace('stackbpf:', '').split())
     calls, pages = map(float, re.search(r'were traced explain ([\d.]+) MB, and pages ([\d.]+) MB', said).groups())
@@ -546,6 +546,8 @@ def by_pages():
         cost, limit = map(float, re.search(r'us each costs ([\d.]+) % of all CPUs, above ([\d.]+) %', said).groups())
         check(limit == 2 and cost > limit and 'who holds it now is not seen' in said and '--max-overhead off' in said,
               f'the source is told: {said}')
+        check(('slices of time, or the source is pages' in said) == ('saw too little of what is held: sample longer' in said),
+              f'{view}: why not slices: {said}')
         check((view == 'leak') == ('a minute' in result.err), f'{view}: its growth: {result.err}')
     result = stackbpf(BINARY, 'top', '--kind', 'leak', '-b', '-p', str(os.getpid()), '--max-overhead=1')
     check(result.status == 2 and 'amounts and no rates' in result.err, f'top: {result.status}, {result.err}')

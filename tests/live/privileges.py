@@ -206,6 +206,7 @@ def stats():
     said = run.result.err
     row = next(line for line in said.splitlines() if 'privileges left' in line)
     check(('which cannot open files' in row) == has_landlock and 'user 18' in row, f'Landlock {has_landlock}: {row}')
+    check(row.endswith('a separate process'), f'no row is cut: {row}')
 
 
 def killed(tmp):

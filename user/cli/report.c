@@ -497,6 +497,19 @@ static void report_doubts(const struct sb_run *run, const struct sb_run_figures 
 	sb_reader_warn(&figures->readers);
 }
 
+/* Which source the result of heap and leak is from, and what that does not see. */
+static void report_source(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	sb_cleanup(sb_str_release) struct sb_str source = {}, profiles = {};
+
+	sb_report_source(run, figures, &source);
+	if (source.len)
+		report_rows("", &source);
+	sb_report_own_profiles(run, figures, &profiles);
+	if (profiles.len)
+		report_rows("", &profiles);
+}
+
 void sb_report_run(const struct sb_run *run, bool all_figures)
 {
 	struct sb_run_figures figures;
@@ -512,6 +525,8 @@ void sb_report_run(const struct sb_run *run, bool all_figures)
 			sb_report_stats(run, &figures);
 		else
 			report_closing(run, &figures);
+		if (all_figures)
+			report_source(run, &figures);
 	}
 	sb_report_slowest(run);
 }
@@ -577,19 +592,14 @@ static void explain_targets(const struct sb_run *run)
 /* Its view says why. What could not be read may be another reason. */
 static void explain_view(const struct sb_run *run, const struct sb_run_figures *figures)
 {
-	sb_cleanup(sb_str_release) struct sb_str unread = {}, source = {}, profiles = {};
+	sb_cleanup(sb_str_release) struct sb_str unread = {};
 
 	sb_err(0, "nothing was sampled: %s; sample longer, or other targets",
 	       sb_report_memory_empty(run));
 	sb_report_memory_unread(figures, &unread);
 	if (unread.len)
 		sb_info("%s", unread.s);
-	sb_report_source(run, figures, &source);
-	if (source.len)
-		report_rows("", &source);
-	sb_report_own_profiles(run, figures, &profiles);
-	if (profiles.len)
-		report_rows("", &profiles);
+	report_source(run, figures);
 }
 
 static void explain_left_out(const uint64_t *stat)

@@ -216,6 +216,10 @@ static void add_why_pages(const struct sb_run *run, const struct sb_run_figures 
 			tracing->hits_per_s, tracing->each_ns / 1e3,
 			100 * tracing->cost / nr_cpus_of(figures),
 			run->config->overhead_max_ppm / 1e4);
+	if (tracing->is_sampled)
+		(void)sb_str_add(list,
+				 "; after that, calls were traced in slices of time, which saw "
+				 "too little of what is held: sample longer");
 }
 
 /* @cost, @limit: in percent of all CPUs. */

@@ -58,7 +58,7 @@ static void row(const char *name, const char *fmt, ...)
 
 static void row_text(const char *name, const char *value)
 {
-	row(name, "%s", value);
+	sb_info("  %-28s %s", name, value);
 }
 
 static void row_nr(const char *name, uint64_t nr)
@@ -305,7 +305,7 @@ static void report_privileges(const struct sb_run *run)
 	if (!err && run->sink->has_file_writer)
 		err = sb_str_addf(&text, "; files are written by a separate process");
 	if (!err)
-		row("privileges left", "%s", text.s);
+		row_text("privileges left", text.s);
 }
 
 static void report_cost(const struct sb_run *run, const struct sb_run_figures *figures)
