@@ -22,6 +22,7 @@
 #define CHUNK_BYTES	   (64 << 10)
 /* /proc/PID/stat has 52 numbers and a name. */
 #define STAT_BYTES_MAX	   (4u << 10)
+#define COMM_BYTES_MAX	   (4u << 10)
 /* MAX_PID_NS_LEVEL of the kernel, plus the initial namespace. */
 #define PID_NAMESPACES_MAX 33
 /* "/proc/4294967295/task/4294967295/map_files/" and two addresses. */
@@ -372,6 +373,16 @@ int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
 		return fd;
 	err = sb_read_fd(fd, STAT_BYTES_MAX, &text, &len);
 	return err ? err : sb_procfs_stat_parse(text, len, ret_stat);
+}
+
+int sb_procfs_comm(uint32_t tgid, char **ret_comm)
+{
+	sb_cleanup(sb_closep) int fd = open_entry(tgid, "comm", O_RDONLY);
+	int err = fd < 0 ? fd : sb_read_fd(fd, COMM_BYTES_MAX, ret_comm, NULL);
+
+	if (!err)
+		(*ret_comm)[strcspn(*ret_comm, "\n")] = '\0';
+	return err;
 }
 
 int sb_procfs_root(uint32_t tgid)

@@ -122,6 +122,10 @@ int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *re
  * longer than 4 KiB; others of open(2) and read(2). */
 int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
 
+/* Read the name of a process, "ruby", which is that of its first thread; the caller frees it.
+ * Return: 0; -ESRCH, -EACCES, -ENOMEM; others of open(2) and read(2). */
+int sb_procfs_comm(uint32_t tgid, char **ret_comm);
+
 /* Open the root directory of a process (O_PATH). Return: the descriptor, -ESRCH, -EACCES,
  * -EMFILE. */
 int sb_procfs_root(uint32_t tgid);

@@ -192,6 +192,32 @@ def kinds():
     check(refused.status and 'do not go together' in refused.err, f'of what is gone no kind is known: {refused.err}')
 
 
+# A thread with a name of its own, which alone brings memory.
+NAMED = '''
+import ctypes, sys, threading
+def bring():
+    ctypes.CDLL(None).prctl(15, b'bringer', 0, 0, 0)
+    print('done', flush=True)
+    for line in sys.stdin:
+        kept.append(b'x' * (8 << 20))
+        print('done', flush=True)
+kept = []
+threading.Thread(target=bring).start()
+'''
+
+
+def named():
+    """A process has its own name, and not that of the thread whose fault came first."""
+    with keeping(sys.executable, '-c', NAMED) as process:
+        assert process.stdout.readline() == 'done\n'
+        with open(f'/proc/{process.pid}/comm', encoding='utf-8') as file:
+            comm = file.read().strip()
+        with sampling(BINARY, 'memory', '-p', str(process.pid)) as run:
+            go(process)
+        check(of(run.result, 'bringer', 'bring') >= 8 << 20 and f'process {process.pid} ({comm}): ' in run.result.err,
+              f'{comm}: {run.result.stacks.most_common(3)} {run.result.err}')
+
+
 def churned():
     """Of a command that ends, everything came and went."""
     result = stackbpf(BINARY, 'memory', '--churn', '-s', '--', 'sh', '-c', f'yes "" | head -2 | {PROGRAM} {FILE} {ROUNDS} >&2')
@@ -455,5 +481,5 @@ def beneath():
     check(len(pages) == 8 and set(pages.values()) == {300}, f'half of the pages each: {pages}')
 
 
-run_parts((beneath, held, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
+run_parts((beneath, held, named, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
 done()

@@ -15,6 +15,7 @@
 #include "cli/doctor_trial.h"
 #include "cli/wrap.h"
 #include "resolve/resolve.h"
+#include "symbolizer/process/procfs.h"
 #include "symbolizer/sb_sym.h"
 
 #define NAME_COLUMNS 24 /* and the NUL is the blank behind the name */
@@ -249,19 +250,6 @@ static int advise_packages(struct sb_doctor *doctor, const struct process *proce
 	return err;
 }
 
-/* "ruby" of /proc/PID/comm. */
-static int read_comm(uint32_t tgid, char **ret_comm)
-{
-	char path[32];
-	int err;
-
-	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
-	err = sb_read_file(path, 4096, ret_comm, NULL);
-	if (!err)
-		(*ret_comm)[strcspn(*ret_comm, "\n")] = '\0';
-	return err == -ENOENT ? -ESRCH : err;
-}
-
 int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 {
 	static const struct sb_symbolizer_opts opts = { .inlines = true, .lines = true };
@@ -270,7 +258,7 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 	struct process process = {};
 	int err;
 
-	err = read_comm(tgid, &comm);
+	err = sb_procfs_comm(tgid, &comm);
 	if (!err)
 		err = sb_symbolizer_new(&opts, &sym);
 	if (!err)

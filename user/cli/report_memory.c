@@ -2,6 +2,7 @@
 /* What there is to report on memory: for each process, of what its Rss is made up. */
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/record.h"
 #include "kinds/view_kind.h"
@@ -133,6 +134,18 @@ void sb_report_memory_unread(const struct sb_run_figures *figures, struct sb_str
 				  SB_MAPS_BYTES_MAX >> 20);
 }
 
+static void add_name(struct sb_str *list, const struct sb_resident_process *process)
+{
+	sb_cleanup(sb_freep) char *comm = NULL;
+
+	/* The thread whose fault came first has another name than its process, or had it then. */
+	if (sb_procfs_comm(process->tgid, &comm))
+		(void)sb_str_addf(list, "process %u (%.*s): ", process->tgid, SB_COMM_LEN,
+				  process->comm);
+	else
+		(void)sb_str_addf(list, "process %u (%s): ", process->tgid, comm);
+}
+
 void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list)
 {
@@ -145,8 +158,8 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 	for (i = 0; i < SB_RESIDENT_TOP_MAX && i < stats->nr_processes; i++) {
 		if (!stats->top[i].tgid)
 			break;
-		(void)sb_str_addf(list, "%sprocess %u (%.*s): ", i ? "\n" : "", stats->top[i].tgid,
-				  SB_COMM_LEN, stats->top[i].comm);
+		(void)sb_str_add(list, i ? "\n" : "");
+		add_name(list, &stats->top[i]);
 		add_process(list, &stats->top[i], stats->shift, is_of_kinds);
 	}
 	if (stats->nr_processes > 1) {
