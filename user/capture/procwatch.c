@@ -45,10 +45,14 @@
 #define FILES_MAX	65536u
 /* How often the reader looks without being woken: few records are then waiting, but a file of theirs
  * must be opened while its process lives. Where one program begins others do, so it looks more often
- * until nothing has come for LIVELY_NS. A look costs about 10 us. */
+ * until nothing has come for LIVELY_NS. A look costs 10 us on an idle machine, and 70 on a busy
+ * one, where it is most of what the reader costs. */
 #define LOOK_MS		100
 #define LOOK_LIVELY_MS	20
 #define LIVELY_NS	SB_NS_PER_SEC
+/* If only the records of some processes are wanted, those of all others must not wake the reader.
+ * The kernel cannot tell them apart, so it wakes the reader when a ring is filled to this part. */
+#define RING_WAKE_PART	4
 /* A pause after each wake-up, because records come in bursts. A program that begins wakes the reader
  * by its first mappings; those that follow are read after the pause, and their files must be opened
  * while the process lives. When a round had more than BURST_RECORDS, the ring may fill up soon. */
@@ -79,7 +83,9 @@ struct sb_procwatch {
 	SB_VEC(struct sb_perf_ring) rings;
 	sb_vec_u32 cpus; /* of each of `rings` */
 	size_t ring_bytes;
-	bool tells_lost;		  /* the rings do, and not only by their next record */
+	sb_vec_u32 tgids; /* sorted; only their records are wanted; empty: those of all */
+	uint64_t news_ns; /* of the newest record that says something about a process */
+	bool tells_lost;  /* the rings do, and not only by their next record */
 	SB_VEC(struct sb_sideband) queue; /* map.path and map.fd are owned */
 	struct ended {
 		uint64_t time_ns;
@@ -227,6 +233,18 @@ static bool skip(struct sb_procwatch *watch, const struct perf_event_header *rec
 	return true;
 }
 
+static bool is_wanted(const struct sb_procwatch *watch, const struct perf_event_header *record)
+{
+	const sb_vec_u32 *tgids = &watch->tgids;
+	uint32_t tgid;
+	size_t i;
+
+	if (!tgids->nr || !sb_sideband_tgid(record, &tgid))
+		return true;
+	i = sb_bisect(tgids->nr, at, tgids->at[at] < tgid);
+	return i < tgids->nr && tgids->at[i] == tgid;
+}
+
 static int on_record(void *arg, const struct perf_event_header *record)
 {
 	struct sb_procwatch *watch = arg;
@@ -234,7 +252,7 @@ static int on_record(void *arg, const struct perf_event_header *record)
 	int ret;
 
 	watch->stats.nr_records++;
-	if (skip(watch, record))
+	if (!is_wanted(watch, record) || skip(watch, record))
 		return 0;
 	ret = sb_sideband_decode(record, &event);
 	if (ret <= 0) {
@@ -242,6 +260,8 @@ static int on_record(void *arg, const struct perf_event_header *record)
 			watch->stats.nr_lost++;
 		return 0;
 	}
+	if (event.time_ns > watch->news_ns)
+		watch->news_ns = event.time_ns;
 	if (event.kind == SB_SIDEBAND_LOST)
 		watch->stats.nr_lost += watch->tells_lost ? 0 : event.nr_lost;
 	else if (event.kind != SB_SIDEBAND_FORK && watch->tell)
@@ -296,17 +316,19 @@ static void collect(struct sb_procwatch *watch)
 	sb_churn_round(&watch->churn);
 }
 
-/* @nr_before: how many records there were at the last look; it is brought up to date. Return: how many came
- * since, also those that a drain took. */
-static uint64_t look(struct sb_procwatch *watch, uint64_t *nr_before)
+/* @nr_before: how many records there were at the last look; it is brought up to date. *ret_nr_came:
+ * how many came since, also those that a drain took. Return: how long to wait for the next look. */
+static int look(struct sb_procwatch *watch, uint64_t *nr_before, uint64_t *ret_nr_came)
 {
-	const uint64_t before = *nr_before;
+	uint64_t news_ns;
 
 	pthread_mutex_lock(&watch->lock);
 	collect(watch);
+	*ret_nr_came = watch->stats.nr_records - *nr_before;
 	*nr_before = watch->stats.nr_records;
+	news_ns = watch->news_ns;
 	pthread_mutex_unlock(&watch->lock);
-	return *nr_before - before;
+	return sb_now_ns() < news_ns + LIVELY_NS ? LOOK_LIVELY_MS : LOOK_MS;
 }
 
 static void *reader(void *arg)
@@ -314,7 +336,7 @@ static void *reader(void *arg)
 	struct sb_procwatch *watch = arg;
 	struct pollfd quit = { .fd = watch->quit_fd, .events = POLLIN };
 	struct epoll_event event;
-	uint64_t nr_records = 0, nr_came, now_ns, came_ns = 0;
+	uint64_t nr_records = 0, nr_came;
 	int wait_ms = LOOK_MS;
 
 	sb_thread_hurry();
@@ -326,11 +348,7 @@ static void *reader(void *arg)
 			return NULL;
 		if (nr > 0 && event.data.fd == watch->quit_fd)
 			return NULL;
-		nr_came = look(watch, &nr_records);
-		now_ns = sb_now_ns();
-		if (nr_came)
-			came_ns = now_ns;
-		wait_ms = now_ns - came_ns < LIVELY_NS ? LOOK_LIVELY_MS : LOOK_MS;
+		wait_ms = look(watch, &nr_records, &nr_came);
 		if (nr <= 0)
 			continue;
 		if (poll(&quit, 1, nr_came > BURST_RECORDS ? REST_BURST_MS : REST_MS) > 0)
@@ -356,6 +374,8 @@ static int add_cpu(struct sb_procwatch *watch, uint32_t cpu)
 	int fd, err;
 
 	sb_sideband_attr(&attr);
+	if (watch->tgids.nr)
+		attr.wakeup_watermark = (uint32_t)(watch->ring_bytes / RING_WAKE_PART);
 	fd = sb_perf_open_telling_lost(&attr, (int)cpu, &watch->tells_lost);
 	if (fd < 0)
 		return fd;
@@ -456,24 +476,40 @@ static uint32_t uid_of(uint32_t tgid)
 	return sb_procfs_ids(tgid, &ids) ? SB_CHURN_NOBODY : ids.euid;
 }
 
-int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch)
+static int by_number(const void *a, const void *b)
+{
+	return sb_compare(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+static int want(struct sb_procwatch *watch, const sb_vec_u32 *tgids)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < tgids->nr && !err; i++)
+		err = sb_vec_push(&watch->tgids, tgids->at[i]);
+	sb_vec_sort(&watch->tgids, by_number);
+	return err;
+}
+
+int sb_procwatch_new(const sb_vec_u32 *cpus, const sb_vec_u32 *tgids,
+		     struct sb_procwatch **ret_watch)
 {
 	struct sb_procwatch *watch = calloc(1, sizeof(*watch));
-	int err = 0;
 	size_t i;
+	int err;
 
 	if (!watch)
 		return -ENOMEM;
 	pthread_mutex_init(&watch->lock, NULL);
 	watch->churn.uid_of = uid_of;
 	watch->open_max = open_max();
-	watch->ring_bytes = ring_bytes_for(nr_cpus);
+	watch->ring_bytes = ring_bytes_for(cpus->nr);
 	watch->quit_fd = eventfd(0, EFD_CLOEXEC);
 	watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (watch->quit_fd < 0 || watch->epoll_fd < 0)
-		err = -errno;
-	for (i = 0; i < nr_cpus && !err; i++) {
-		err = add_cpu(watch, cpus[i]);
+	err = watch->quit_fd < 0 || watch->epoll_fd < 0 ? -errno : want(watch, tgids);
+	for (i = 0; i < cpus->nr && !err; i++) {
+		err = add_cpu(watch, cpus->at[i]);
 		if (err == -ENODEV)
 			err = 0; /* went offline meanwhile */
 	}
@@ -516,6 +552,7 @@ void sb_procwatch_free(struct sb_procwatch *watch)
 		sb_perf_ring_release(&watch->rings.at[i]);
 	sb_vec_release(&watch->rings);
 	sb_vec_release(&watch->cpus);
+	sb_vec_release(&watch->tgids);
 	clear_queue(watch);
 	sb_vec_release(&watch->files);
 	sb_index_release(&watch->files_index);

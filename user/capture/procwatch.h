@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/num.h"
+
 struct sb_processes;
 struct sb_procwatch;
 struct sb_symbolizer;
@@ -31,25 +33,27 @@ struct sb_procwatch_stats {
 	uint64_t nr_unopened; /* new files whose process had ended before they could be opened */
 };
 
-/* Open the rings of @cpus (numbers of CPUs, used during the call only; those that are offline are
- * left out; NULL if @nr_cpus is 0), and start the thread, before sb_privileges_settle()
- * (workers/privileges.h), because it drops its own privileges. What happens after the return is
- * recorded. The caller ends *ret_watch with sb_procwatch_free(). Return: 0; -ENOMEM; -EACCES
- * without privilege; or another negative errno of opening a ring or making the thread; *ret_watch
- * is untouched then. */
-int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch);
+/* Open the rings of @cpus (numbers of CPUs; those that are offline are left out), and start the
+ * thread, before sb_privileges_settle() (workers/privileges.h), because it drops its own
+ * privileges. What happens after the return is recorded. @tgids: the processes whose records are
+ * wanted; if it is empty, those of all. Records of other processes are dropped, and do not wake the
+ * thread. Both lists are used during the call only. The caller ends *ret_watch with
+ * sb_procwatch_free(). Return: 0; -ENOMEM; -EACCES without privilege; or another negative errno of
+ * opening a ring or making the thread; *ret_watch is untouched then. */
+int sb_procwatch_new(const sb_vec_u32 *cpus, const sb_vec_u32 *tgids,
+		     struct sb_procwatch **ret_watch);
 /* End the thread and free; records that were not drained are dropped. Accepts NULL. */
 void sb_procwatch_free(struct sb_procwatch *watch);
 
 /*
  * Call @tell as soon as it is known that a process ended, or that its executable mappings changed,
  * with a record of the kind LOST when records of any process are missing up to its time, and with
- * NULL when there are no more for now, at least every 100 ms, and every 20 ms for a second
- * after the last record. It is called on the watch's thread or on that of sb_procwatch_drain() or
- * sb_procwatch_drop_cpu(), one call at a time; it must not block, nor call functions of @watch,
- * whose lock is held. @event is valid during the call; of a skipped record it has only the process
- * and the time, with the path "". @arg is borrowed. @tell NULL: there are no calls any more after
- * the return. Another call replaces both.
+ * NULL when there are no more for now, at least every 100 ms, and every 20 ms for a second after the
+ * last record of a wanted process. It is called on the watch's thread or on that of
+ * sb_procwatch_drain() or sb_procwatch_drop_cpu(), one call at a time; it must not block, nor call
+ * functions of @watch, whose lock is held. @event is valid during the call; of a skipped record it
+ * has only the process and the time, with the path "". @arg is borrowed. @tell NULL: there are no
+ * calls any more after the return. Another call replaces both.
  */
 struct sb_sideband;
 void sb_procwatch_notify(struct sb_procwatch *watch,

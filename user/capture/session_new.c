@@ -102,17 +102,58 @@ static int choose_cpus(struct sb_session *session)
 	return 0;
 }
 
+/* The slots of programs that take user stacks. */
+static uint32_t slots_of(const struct sb_views *views)
+{
+	uint32_t slots = 0;
+	size_t i;
+
+	for (i = 0; i < views->nr; i++)
+		slots |= views->at[i]->slots;
+	return slots;
+}
+
+static bool has_only_tgids(const struct sb_targets *targets)
+{
+	return targets->tgids.nr && !targets->follow_children && !targets->tids.nr &&
+	       !targets->nr_comms && !targets->nr_uids && !targets->nr_cgroups;
+}
+
+/*
+ * Find the processes that samples can be of, if they are known: the list stays empty if they are not.
+ * A command is not one of them: it may be short, so each of its records is to wake the reader. Nor
+ * are targets of views that may take the stack of another process than the one that they sample.
+ */
+static int list_sampled(const struct sb_session *session, sb_vec_u32 *tgids)
+{
+	const struct sb_targets *targets = session->opts.targets;
+	const uint32_t slots_own = 1u << SB_SCRATCH_TIMER | 1u << SB_SCRATCH_SWITCH;
+	int err = 0;
+	size_t i;
+
+	if (!has_only_tgids(targets) || session->opts.command ||
+	    slots_of(&session->opts.views) & ~slots_own)
+		return 0;
+	for (i = 0; i < targets->tgids.nr && !err; i++)
+		if (targets->tgids.at[i].rule & SB_RULE_ALLOW)
+			err = sb_vec_push(tgids, targets->tgids.at[i].pid);
+	return err;
+}
+
 /* Side-band records are needed from every CPU, also from those that are not sampled, because
  * processes migrate. */
 static int start_procwatch(struct sb_session *session)
 {
-	sb_vec_u32 *online = &session->online_cpus;
+	sb_vec_u32 *online = &session->online_cpus, tgids = {};
 	int err;
 
 	session->hotplug_fd = sb_hotplug_open();
 	err = sb_cpus_online(online);
 	if (!err)
-		err = sb_procwatch_new(online->at, online->nr, &session->procwatch);
+		err = list_sampled(session, &tgids);
+	if (!err)
+		err = sb_procwatch_new(online, &tgids, &session->procwatch);
+	sb_vec_release(&tgids);
 	return err ? sb_explain(session->opts.reason, err, "watch processes with perf events") : 0;
 }
 
@@ -145,17 +186,6 @@ static void prepare_slots(struct sb_session *session)
 			if (slots & (1u << slot))
 				view_of[slot] = (uint8_t)i;
 	}
-}
-
-/* The slots of programs that take user stacks. */
-static uint32_t slots_of(const struct sb_views *views)
-{
-	uint32_t slots = 0;
-	size_t i;
-
-	for (i = 0; i < views->nr; i++)
-		slots |= views->at[i]->slots;
-	return slots;
 }
 
 /* Programs at events see the same stacks again; timers do not. */
@@ -229,9 +259,8 @@ static bool is_command_alone(const struct sb_session_opts *opts)
 {
 	const struct sb_targets *targets = opts->targets;
 
-	return opts->command && !targets->follow_children && targets->tgids.nr == 1 &&
-	       targets->tgids.at[0].pid == opts->command_tgid && !targets->tids.nr &&
-	       !targets->nr_comms && !targets->nr_uids && !targets->nr_cgroups;
+	return opts->command && has_only_tgids(targets) && targets->tgids.nr == 1 &&
+	       targets->tgids.at[0].pid == opts->command_tgid;
 }
 
 /* Hook functions in the address space of the command only, so that they cost others nothing. The kernel follows

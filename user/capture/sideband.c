@@ -155,6 +155,23 @@ bool sb_sideband_is_mmap(const struct perf_event_header *record, uint32_t *ret_t
 	return true;
 }
 
+bool sb_sideband_tgid(const struct perf_event_header *record, uint32_t *ret_tgid)
+{
+	switch (record->type) {
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_COMM:
+		break;
+	default:
+		return false;
+	}
+	if (record->size < sizeof(*record) + sizeof(*ret_tgid))
+		return false;
+	memcpy(ret_tgid, record + 1, sizeof(*ret_tgid));
+	return true;
+}
+
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret)
 {
 	const char *body = (const char *)(record + 1);

@@ -29,7 +29,9 @@ int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 
 #define LOOK_NS (100 * SB_NS_PER_MS) /* from one look to the next while nothing happens */
 
+static const sb_vec_u32 none;
 static int nr_told, answer, ring_fd, reads[2] = { -1, -1 };
+static uint32_t wake_bytes;
 static bool has_record, has_mapping;
 
 /* Records as the kernel writes them, with the trailer of sb_sideband_attr(). */
@@ -55,6 +57,7 @@ static struct exit_record {
 int __wrap_sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost)
 {
 	*ret_tells_lost = true;
+	wake_bytes = attr->wakeup_watermark;
 	/* Readable as often as was written to it: each look reads it once. */
 	ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
 	return ring_fd;
@@ -70,11 +73,16 @@ int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
 			     int (*fn)(void *arg, const struct perf_event_header *record),
 			     void *arg)
 {
-	const struct perf_event_header record = { .type = PERF_RECORD_AUX, .size = sizeof(record) };
 	const uint64_t now_ns = sb_now_ns();
+	const struct exit_record record = {
+		.header = { .type = PERF_RECORD_EXIT, .size = sizeof(record) },
+		.pid = 1,
+		.tid = 1,
+		.time_ns = now_ns,
+	};
 
 	if (__atomic_load_n(&has_record, __ATOMIC_SEQ_CST))
-		fn(arg, &record);
+		fn(arg, &record.header);
 	if (__atomic_exchange_n(&has_mapping, false, __ATOMIC_SEQ_CST)) {
 		fn(arg, &mmap_record.header);
 		fn(arg, &exit_record.header);
@@ -114,7 +122,7 @@ static void test_losses_after_error(void **state)
 	struct sb_procwatch *watch;
 	int nr_lost = 0;
 
-	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
+	assert_int_equal(sb_procwatch_new(&none, &none, &watch), 0);
 	sb_procwatch_notify(watch, note_lost, &nr_lost);
 	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
 	answer = -ENOMEM;
@@ -158,7 +166,7 @@ static void test_wakes_by_news(void **state)
 	const uint64_t many = 1000;
 
 	assert_int_equal(pipe(reads), 0);
-	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
+	assert_int_equal(sb_procwatch_new(&none, &none, &watch), 0);
 	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
 	next_read(); /* by sb_procwatch_add_cpu(), or when the reader begins */
 	assert_true(are_reads(false, 3));
@@ -171,17 +179,17 @@ static void test_wakes_by_news(void **state)
 	sb_procwatch_free(watch);
 }
 
-/* Have the records of a mapping by this process at time 2 read, and of its end at @exit_ns. Return:
- * how many accesses it took. */
-static uint64_t accesses_of_mapping(uint64_t exit_ns)
+/* Have the records of a mapping by this process at time 2 read, and of its end at @exit_ns, while
+ * those of @tgids are wanted. *ret_stats: what was counted. Return: how many accesses it took. */
+static uint64_t accesses_of_mapping(uint64_t exit_ns, const sb_vec_u32 *tgids,
+				    struct sb_procwatch_stats *ret_stats)
 {
 	struct sb_reader_stats before, after;
-	struct sb_procwatch_stats stats;
 	struct sb_procwatch *watch;
 	uint32_t pid = (uint32_t)getpid();
 
 	reads[1] = -1;
-	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
+	assert_int_equal(sb_procwatch_new(&none, tgids, &watch), 0);
 	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
 	mmap_record = (struct mmap_record){
 		.header = { .type = PERF_RECORD_MMAP2, .size = sizeof(mmap_record) },
@@ -201,8 +209,7 @@ static uint64_t accesses_of_mapping(uint64_t exit_ns)
 	__atomic_store_n(&has_mapping, true, __ATOMIC_SEQ_CST);
 	sb_procwatch_drop_cpu(watch, 0); /* reads the ring */
 	sb_reader_stats(&after);
-	sb_procwatch_stats(watch, &stats);
-	assert_int_equal(stats.nr_unopened, 1);
+	sb_procwatch_stats(watch, ret_stats);
 	sb_procwatch_free(watch);
 	return after.nr_requests - before.nr_requests;
 }
@@ -210,8 +217,30 @@ static uint64_t accesses_of_mapping(uint64_t exit_ns)
 /* The file of a mapping is not asked for by way of a process that has ended since. */
 static void test_asks_no_ended_process(void **state)
 {
-	assert_int_equal(accesses_of_mapping(1), 1); /* of one that had its number before */
-	assert_int_equal(accesses_of_mapping(3), 0);
+	struct sb_procwatch_stats stats;
+
+	/* The first end is of a process that had its number before. */
+	assert_int_equal(accesses_of_mapping(1, &none, &stats), 1);
+	assert_int_equal(stats.nr_unopened, 1);
+	assert_int_equal(accesses_of_mapping(3, &none, &stats), 0);
+	assert_int_equal(stats.nr_unopened, 1);
+}
+
+/* Records of processes that are not wanted are read, but nothing follows from them, and few of them
+ * do not wake the reader. */
+static void test_wants_some(void **state)
+{
+	uint32_t pid = (uint32_t)getpid(), others[] = { pid + 1, 1 }, ours[] = { pid + 1, pid, 1 };
+	struct sb_procwatch_stats stats;
+
+	assert_int_equal(accesses_of_mapping(1, &(sb_vec_u32){ .at = others, .nr = 2 }, &stats), 0);
+	assert_int_equal(stats.nr_records, 2);
+	assert_int_equal(stats.nr_unopened, 0);
+	assert_true(wake_bytes >= 16384);
+	assert_int_equal(accesses_of_mapping(1, &(sb_vec_u32){ .at = ours, .nr = 3 }, &stats), 1);
+	assert_int_equal(stats.nr_unopened, 1);
+	assert_int_equal(accesses_of_mapping(1, &none, &stats), 1);
+	assert_true(wake_bytes <= 256);
 }
 
 int main(void)
@@ -221,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_losses_after_error),
 		cmocka_unit_test(test_wakes_by_news),
 		cmocka_unit_test(test_asks_no_ended_process),
+		cmocka_unit_test(test_wants_some),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
