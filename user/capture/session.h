@@ -83,7 +83,6 @@ struct sb_session_opts {
 	uint32_t command_tgid;	  /* its process; not used without `command` */
 	struct sb_parser *parser; /* borrowed: compiles unwind tables; NULL: this process does */
 	uint32_t freq_hz;	  /* 0: view_opts.counter has a period, and is no clock */
-	uint64_t time_ns;	  /* how long samples are taken at most; 0: until it is stopped */
 	bool is_freq_asked;	  /* by the user: it is lowered only for its cost in BPF */
 	const uint32_t *cpus;	  /* NULL: all CPUs, those that come online later included */
 	size_t nr_cpus;
@@ -101,7 +100,7 @@ struct sb_session_opts {
 	bool is_lasting;     /* a long run: smaller ring, without room for the burst of its start */
 	double overhead_max; /* part of all CPUs (0.01) above which views are throttled; 0: none */
 	/* No sample is taken later than this after the beginning, even if sb_session_stop() is
-	 * called later; 0: until then. */
+	 * called later, and maps have room for no more; 0: until it is called. */
 	uint64_t time_ns;
 };
 

@@ -136,7 +136,6 @@ static enum sb_run_status make_session(struct sb_run *run)
 		.parser = run->parser,
 		.reason = &run->reason,
 		.freq_hz = config->freq_hz,
-		.time_ns = config->time_ns,
 		.is_freq_asked = config->is_freq_asked,
 		.cpus = config->cpus.nr ? config->cpus.at : NULL,
 		.nr_cpus = config->cpus.nr,
