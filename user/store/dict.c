@@ -531,9 +531,12 @@ int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *re
 size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
 		       struct sb_tag ret_tags[SB_DICT_TAGS_MAX])
 {
-	const struct sb_dict_tags *tags = &dict->tags.at[id];
+	const struct sb_dict_tags *tags;
 	uint32_t i;
 
+	if (id >= dict->tags.nr)
+		return 0;
+	tags = &dict->tags.at[id];
 	for (i = 0; i < tags->nr; i++) {
 		const struct sb_dict_pair *pair = &dict->pairs.at[tags->first + i];
 

@@ -169,10 +169,10 @@ int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uin
 int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id);
 
 /*
- * Get the set of tags @id, which sb_dict_tags() or a row has given; that of a damaged row,
- * SB_DICT_NONE, is no set. The tags are sorted by key, which is not checked if they were read from
- * a file. The texts are borrowed from the dictionary, and live as long as it. Return: how many
- * elements of @ret_tags are set; 0 for an empty set and a damaged one.
+ * Get the set of tags @id, which sb_dict_tags() or a row has given. The tags are sorted by key,
+ * which is not checked if they were read from a file. The texts are borrowed from the dictionary,
+ * and live as long as it. Return: how many elements of @ret_tags are set; 0 for an empty set, a
+ * damaged one, and if there is none.
  */
 size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
 		       struct sb_tag ret_tags[SB_DICT_TAGS_MAX]);

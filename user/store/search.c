@@ -671,6 +671,8 @@ bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id)
 	struct sb_tag tags[SB_DICT_TAGS_MAX];
 	size_t nr;
 
+	if (tags_id >= wanted->dict->tags.nr)
+		return false;
 	if (wanted->is_wanted[tags_id] < 0) {
 		nr = sb_dict_tags_at(wanted->dict, tags_id, tags);
 		wanted->is_wanted[tags_id] =

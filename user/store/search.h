@@ -110,7 +110,7 @@ struct sb_wanted {
  * until the release. Return: 0; -ENOMEM, nothing to release. */
 int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules);
-/* Return: whether the set of tags with this ID, which is not checked, matches the rules. */
+/* Return: whether the set of tags with this ID matches the rules; false if there is none. */
 bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);
 /* Free the table of which sets of tags match, also of a zero-initialized one or one that was
  * released; @dict and @rules stay. Only sb_wanted_init() can begin anew. */

@@ -12,6 +12,7 @@
 
 #include "base/index.h"
 #include "store/dict.h"
+#include "store/search.h"
 
 /* Of half an hour of a test suite. */
 #define NR_ROWS		245000u
@@ -143,12 +144,36 @@ static void test_no_room(void **state)
 	sb_dict_release(&dict);
 }
 
+/* The ID of a set that is damaged or not there is no index. */
+static void test_no_tags(void **state)
+{
+	const struct sb_tag tag = { "key", "value", false };
+	struct sb_tag tags[SB_DICT_TAGS_MAX];
+	struct sb_wanted wanted;
+	struct sb_dict dict;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(sb_dict_init(&dict), 0);
+	assert_int_equal(sb_dict_tags(&dict, &tag, 1, &id), 0);
+	assert_int_equal(sb_wanted_init(&wanted, &dict, NULL), 0);
+	assert_int_equal(sb_dict_tags_at(&dict, id, tags), 1);
+	assert_true(sb_wanted_is(&wanted, id));
+	assert_int_equal(sb_dict_tags_at(&dict, id + 1, tags), 0);
+	assert_int_equal(sb_dict_tags_at(&dict, SB_DICT_NONE, tags), 0);
+	assert_false(sb_wanted_is(&wanted, id + 1));
+	assert_false(sb_wanted_is(&wanted, SB_DICT_NONE));
+	sb_wanted_release(&wanted);
+	sb_dict_release(&dict);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_no_tags),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
