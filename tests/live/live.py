@@ -158,6 +158,12 @@ def ran_seconds(pid):
     return total / 1e9
 
 
+def runs_for(pid, seconds):
+    """Wait until a program has had so much more CPU time."""
+    begin = ran_seconds(pid)
+    wait_for(lambda: ran_seconds(pid) - begin >= seconds, 'the program runs')
+
+
 def age(pid):
     """Seconds since it was started."""
     with open(f'/proc/{pid}/stat', encoding='ascii') as stat, open('/proc/uptime', encoding='ascii') as uptime:

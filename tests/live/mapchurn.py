@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from live import check, done, need_root, ran_seconds, running, sampling, wait_for
+from live import check, done, need_root, ran_seconds, running, runs_for, sampling, wait_for
 
 need_root()
 BINARY, MAPCHURN, SPLIT = sys.argv[1:4]
@@ -52,12 +52,6 @@ def tree_seconds(pid):
     return total
 
 
-def runs_for(pid, seconds):
-    """Wait until a program has had so much more CPU time."""
-    begin = ran_seconds(pid)
-    wait_for(lambda: ran_seconds(pid) - begin >= seconds, 'the program runs')
-
-
 @contextlib.contextmanager
 def churning(nr):
     with running(CHURNER, str(nr), SPLIT, executable=f'{work}/{CHURNER}', stdout=subprocess.PIPE, user=NOBODY,
@@ -84,6 +78,11 @@ def quiet_samples(result):
     return (sum(weight for _, weight in of_it), sum(weight for stack, weight in of_it if 'quiet_work' in stack))
 
 
+def unwrapped(result):
+    """What the run said, without the line breaks."""
+    return ' '.join(result.err.replace('stackbpf:', '').split())
+
+
 def truth(nr):
     what = f'{nr} mappings'
     with churning(nr) as churner, sampling(BINARY, 'oncpu', '-a', '-F', str(HZ)) as run:
@@ -103,17 +102,29 @@ def truth(nr):
     named = sum(result.share(name, OTHER) for name in ('seventy', 'twenty', 'ten'))
     check(named >= NAMED_MIN, f'{what}: another program has its names: {named:.3f}')
     said = re.search(rf"(\d+) mapping records skipped, because process (\d+) \('{CHURNER}'\) changes its mappings too often",
-                     ' '.join(result.err.replace('stackbpf:', '').split()))
+                     unwrapped(result))
     check(said and int(said[2]) == churner.pid and int(said[1]) > 0, f'{what}: {said and said[0]}')
     samples, named = (after - then for after, then in zip(quiet_samples(result), before))
     check(named >= NAMED_MIN * samples > 0,
           f'{what}: names {passed:.1f} s after it became quiet; from then on, {named} of {samples} samples have them')
 
 
+def foreign():
+    """It is said in a run that samples it, and not in one that samples another process."""
+    with churning(1000) as churner, running(OTHER, executable=f'{work}/{OTHER}') as other, \
+            sampling(BINARY, 'oncpu', '-p', str(churner.pid)) as its, \
+            sampling(BINARY, 'oncpu', '-p', str(other.pid)) as others:
+        runs_for(churner.pid, CHURNING)
+    for run, is_said in ((its, True), (others, False)):
+        check(('changes its mappings too often' in unwrapped(run.result)) == is_said,
+              f'foreign: said {is_said}: {"" if is_said else run.result.err}')
+
+
 with tempfile.TemporaryDirectory() as work:
     os.chmod(work, 0o755)
     os.symlink(os.path.abspath(MAPCHURN), f'{work}/{CHURNER}')
     os.symlink(os.path.abspath(SPLIT), f'{work}/{OTHER}')
+    foreign()
     for number in sys.argv[4:] or (1000, 60000):
         cost(int(number))
         truth(int(number))

@@ -119,6 +119,7 @@ static enum sb_churn_verdict skip(struct sb_churn *churn, struct sb_churn_proc *
 		proc->skip.first_ns = time_ns;
 	if (time_ns > proc->skip.last_ns)
 		proc->skip.last_ns = time_ns;
+	proc->skip.nr++;
 	churn->nr_procs += !proc->is_counted;
 	proc->is_counted = proc->is_told = true;
 	return is_first ? SB_CHURN_SKIP_FIRST : SB_CHURN_SKIP;
@@ -145,7 +146,7 @@ void sb_churn_round(struct sb_churn *churn)
 		churn->procs[churn->skipping.at[i]].is_told = false;
 }
 
-int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, const struct sb_churn_skip *skip),
+int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, struct sb_churn_skip *skip),
 		  void *arg)
 {
 	size_t i;
@@ -155,7 +156,7 @@ int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, const struct sb_c
 		struct sb_churn_proc *proc = &churn->procs[churn->skipping.at[i]];
 
 		err = err ? err : fn(arg, &proc->skip);
-		proc->skip.first_ns = proc->skip.last_ns = 0;
+		proc->skip.first_ns = proc->skip.last_ns = proc->skip.nr = 0;
 		proc->is_told = false;
 	}
 	churn->skipping.nr = 0;

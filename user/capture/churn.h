@@ -41,10 +41,12 @@
 /* Processes that are remembered. The one that mapped least lately is evicted. */
 #define SB_CHURN_PROCS_MAX	4096u
 
-/* A process with skipped records since the last drain, and the times of the first and the last
- * (CLOCK_MONOTONIC). */
+/* A process with skipped records since the last drain, how many, and the times of the first and the
+ * last (CLOCK_MONOTONIC). */
 struct sb_churn_skip {
 	uint32_t tgid;
+	bool is_seen; /* the caller's, who sets it; kept as long as the process is remembered */
+	uint64_t nr;
 	uint64_t first_ns, last_ns;
 };
 
@@ -88,10 +90,10 @@ enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);
 /* Call @fn for each process with records skipped since the last call, and forget them; this also
- * begins a new round. @skip is valid during the call, in which @fn must not use @churn. @fn returns
+ * begins a new round. Of @skip, @fn may change is_seen; it is valid during the call, in which @fn must not use @churn. @fn returns
  * 0 or a negative errno, after which the rest is forgotten without a call. @arg: passed to @fn; may
  * be NULL. Return: 0 or that errno; it has no errors of its own. */
-int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, const struct sb_churn_skip *skip),
+int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, struct sb_churn_skip *skip),
 		  void *arg);
 /* Free memory; the struct is to be zeroed before it is used again. */
 void sb_churn_release(struct sb_churn *churn);

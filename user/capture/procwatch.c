@@ -96,6 +96,7 @@ struct sb_procwatch {
 	struct sb_index files_index;
 	uint64_t nr_open, open_max; /* descriptors in the queue */
 	struct sb_churn churn;
+	uint32_t named_tgid; /* whose name is in stats.skipping; 0: none */
 	struct sb_procwatch_stats stats;
 	void (*tell)(void *arg, const struct sb_sideband *event);
 	void *tell_arg;
@@ -202,6 +203,7 @@ static void name_skipping(struct sb_procwatch *watch, uint32_t tgid)
 	snprintf(name, SB_SKIPPING_BYTES, "process %u ('%.*s')", tgid,
 		 text ? (int)strcspn(text, "\n") : 0, text ? text : "");
 	sb_replace_controls(name, strlen(name));
+	watch->named_tgid = tgid;
 }
 
 /*
@@ -220,7 +222,8 @@ static bool skip(struct sb_procwatch *watch, const struct perf_event_header *rec
 	case SB_CHURN_SKIP:
 		break;
 	case SB_CHURN_SKIP_FIRST:
-		if (!watch->stats.skipping[0])
+		/* It may have ended when it is known whether it has samples. */
+		if (!watch->named_tgid)
 			name_skipping(watch, event.tgid);
 		if (watch->tell)
 			watch->tell(watch->tell_arg, &event);
@@ -596,17 +599,32 @@ static int apply(struct sb_sideband *event, struct sb_symbolizer *sym,
 	return 0;
 }
 
-static int keep_skip(void *arg, const struct sb_churn_skip *skip)
-{
-	skip_list *skips = arg;
+struct taking {
+	struct sb_procwatch *watch;
+	struct sb_processes *processes;
+	skip_list skips;
+};
 
-	return sb_vec_push(skips, *skip);
+static int keep_skip(void *arg, struct sb_churn_skip *skip)
+{
+	struct taking *taking = arg;
+	struct sb_procwatch *watch = taking->watch;
+
+	/* What others map is nothing to a run that has no samples of them. */
+	if (sb_processes_knows(taking->processes, skip->tgid)) {
+		if (!watch->stats.nr_skipping_seen && watch->named_tgid != skip->tgid)
+			name_skipping(watch, skip->tgid);
+		watch->stats.nr_skipping_seen += !skip->is_seen;
+		watch->stats.nr_skipped_seen += skip->nr;
+		skip->is_seen = true;
+	}
+	return sb_vec_push(&taking->skips, *skip);
 }
 
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 		       struct sb_processes *processes)
 {
-	skip_list skips = {};
+	struct taking taking = { .watch = watch, .processes = processes };
 	__typeof__(watch->queue) queue;
 	uint64_t lost_ns;
 	size_t i;
@@ -614,7 +632,7 @@ int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 
 	pthread_mutex_lock(&watch->lock);
 	collect(watch);
-	ret = sb_churn_take(&watch->churn, keep_skip, &skips);
+	ret = sb_churn_take(&watch->churn, keep_skip, &taking);
 	queue = watch->queue;
 	memset(&watch->queue, 0, sizeof(watch->queue));
 	watch->nr_open = 0;
@@ -633,16 +651,18 @@ int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 			free((char *)queue.at[i].map.path);
 	}
 	sb_vec_release(&queue);
-	for (i = 0; i < skips.nr; i++) {
+	for (i = 0; i < taking.skips.nr; i++) {
+		const struct sb_churn_skip *skip = &taking.skips.at[i];
+
 		err = sb_symbolizer_skipped(sym, &(struct sb_sym_skip){
-							 .tgid = skips.at[i].tgid,
-							 .first_ns = skips.at[i].first_ns,
-							 .last_ns = skips.at[i].last_ns,
+							 .tgid = skip->tgid,
+							 .first_ns = skip->first_ns,
+							 .last_ns = skip->last_ns,
 						 });
 		if (err && !ret)
 			ret = err;
 	}
-	sb_vec_release(&skips);
+	sb_vec_release(&taking.skips);
 	err = lost_ns ? sb_symbolizer_lost(sym, lost_ns) : 0;
 	return ret ? ret : err;
 }

@@ -27,7 +27,9 @@ struct sb_procwatch_stats {
 	uint64_t nr_lost;     /* records for which the kernel had no room, or we no memory */
 	uint64_t nr_skipped;  /* records of mappings that were skipped: see churn.h */
 	uint64_t nr_skipping; /* the processes of skipped records */
-	char skipping[SB_SKIPPING_BYTES]; /* the first of them: "process 7 ('name')" */
+	/* The same of processes that were known to sb_procwatch_drain(), which have samples. */
+	uint64_t nr_skipped_seen, nr_skipping_seen;
+	char skipping[SB_SKIPPING_BYTES]; /* the first of those: "process 7 ('name')" */
 	uint64_t nr_files;		  /* distinct files that were opened in time */
 	uint64_t nr_no_fd;		  /* new files not opened for lack of descriptors */
 	uint64_t nr_unopened; /* new files whose process had ended before they could be opened */

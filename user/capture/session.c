@@ -644,6 +644,8 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 	ret_stats->nr_sideband_skipped = watch.nr_skipped;
 	ret_stats->nr_skipping = watch.nr_skipping;
+	ret_stats->nr_skipped_seen = watch.nr_skipped_seen;
+	ret_stats->nr_skipping_seen = watch.nr_skipping_seen;
 	memcpy(ret_stats->skipping, watch.skipping, sizeof(watch.skipping));
 	ret_stats->nr_no_fd = watch.nr_no_fd;
 }

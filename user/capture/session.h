@@ -195,8 +195,9 @@ struct sb_session_stats {
 	uint64_t nr_lost;	       /* of the view: lost samples of all causes */
 	uint64_t nr_skipped_recursion; /* of the view: by the kernel, in another BPF program */
 	uint64_t nr_sideband_records, nr_sideband_lost;
-	uint64_t nr_sideband_skipped, nr_skipping; /* skipped records, their processes: churn.h */
-	char skipping[SB_SKIPPING_BYTES];
+	uint64_t nr_sideband_skipped, nr_skipping;  /* skipped records, their processes: churn.h */
+	uint64_t nr_skipped_seen, nr_skipping_seen; /* the same of processes with samples */
+	char skipping[SB_SKIPPING_BYTES];	    /* the first of those */
 	uint64_t nr_no_fd;	  /* new files that were not opened for lack of descriptors */
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
 	uint32_t nr_cpus;	  /* that are sampled */

@@ -263,19 +263,19 @@ static void add_unnamed_row(const struct sb_run *run, const struct sb_run_figure
 
 static void add_skipped(struct sb_str *line, const struct sb_session_stats *session)
 {
-	if (!session->nr_sideband_skipped)
+	if (!session->nr_skipped_seen)
 		return;
 	(void)sb_str_addf(line,
 			  "%s%llu mapping %s skipped, because %s changes its "
 			  "mappings too often",
-			  line->len ? ", " : "", (unsigned long long)session->nr_sideband_skipped,
-			  sb_plural(session->nr_sideband_skipped, "record", "records"),
+			  line->len ? ", " : "", (unsigned long long)session->nr_skipped_seen,
+			  sb_plural(session->nr_skipped_seen, "record", "records"),
 			  session->skipping);
-	if (session->nr_skipping > 1)
+	if (session->nr_skipping_seen > 1)
 		(void)sb_str_addf(line,
-				  session->nr_skipping == 2 ? ", as does %llu more process"
-							    : ", as do %llu more processes",
-				  (unsigned long long)session->nr_skipping - 1);
+				  session->nr_skipping_seen == 2 ? ", as does %llu more process"
+								 : ", as do %llu more processes",
+				  (unsigned long long)session->nr_skipping_seen - 1);
 }
 
 static void add_processes_row(const struct sb_run *run, const struct sb_run_figures *figures,

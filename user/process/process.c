@@ -472,6 +472,18 @@ void *sb_processes_of(struct sb_processes *processes, uint32_t tgid, enum sb_spa
 	return value;
 }
 
+bool sb_processes_knows(struct sb_processes *processes, uint32_t tgid)
+{
+	const struct process *process;
+
+	pthread_mutex_lock(&processes->lock);
+	process = bucket_of(processes, tgid)->first;
+	while (process && process->tgid != tgid)
+		process = process->next;
+	pthread_mutex_unlock(&processes->lock);
+	return process;
+}
+
 void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
 		       void (*fn)(void *arg, void *value, uint64_t ended_ns), void *arg)
 {

@@ -171,6 +171,9 @@ void *sb_processes_find(struct sb_processes *processes, const struct sb_space_ke
  * module of the slot says how long the value lives. */
 void *sb_processes_of(struct sb_processes *processes, uint32_t tgid, enum sb_space_slot slot);
 
+/* Return: whether an address space of @tgid is known, or one that has ended is still kept. */
+bool sb_processes_knows(struct sb_processes *processes, uint32_t tgid);
+
 /*
  * Call @fn with each value in @slot that is not NULL, and the time when its address space ended
  * (CLOCK_MONOTONIC; 0: it has not), in no order. @fn runs under the registry's lock and must not

@@ -124,9 +124,10 @@ static void test_users(void **state)
 static struct sb_churn_skip taken;
 static unsigned int nr_taken;
 
-static int note(void *arg, const struct sb_churn_skip *skip)
+static int note(void *arg, struct sb_churn_skip *skip)
 {
 	taken = *skip;
+	skip->is_seen = true;
 	nr_taken++;
 	return 0;
 }
@@ -147,10 +148,16 @@ static void test_told(void **state)
 	assert_int_equal(sb_churn_take(churn, note, NULL), 0);
 	assert_int_equal(nr_taken, 1);
 	assert_int_equal(taken.tgid, 7);
+	assert_int_equal(taken.nr, churn->nr_skipped);
+	assert_false(taken.is_seen);
 	assert_in_range(taken.first_ns, BEGIN_NS + SB_NS_PER_SEC, last_ns);
 	assert_true(taken.last_ns == last_ns);
 	assert_int_equal(sb_churn_take(churn, note, NULL), 0);
 	assert_int_equal(nr_taken, 1);
+	/* What the caller knows of the process is kept, and not what was taken. */
+	assert_int_equal(sb_churn_judge(churn, 7, last_ns), SB_CHURN_SKIP_FIRST);
+	assert_int_equal(sb_churn_take(churn, note, NULL), 0);
+	assert_true(taken.nr == 1 && taken.is_seen);
 }
 
 int main(void)
