@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, ready, run_parts, skip, stackbpf, wait_for
+from live import check, done, need_root, ready, run_parts, runs_for, sampling, skip, stackbpf, wait_for
 
 need_root()
 BINARY, PARTS = sys.argv[1], sys.argv[2:]
@@ -184,7 +184,11 @@ def generated():
         subprocess.run(['gcc', '-O1', '-fno-omit-frame-pointer', '-o', f'{work}/generated', f'{work}/generated.c'], check=True)
         for option, want in (((), 'main;[anon];[anon];[anon]'), (('used',), '[truncated: no frame pointer];[anon]')):
             with ready(f'{work}/generated', *option) as program:
-                result = stackbpf(BINARY, 'oncpu', '-u', '-p', str(program.pid), '-F', '499', '-t', '0.5')
+                # Until it is in its generated code, and then for a number of samples: others may have most of the CPUs.
+                runs_for(program.pid, 0.05)
+                with sampling(BINARY, 'oncpu', '-u', '-p', str(program.pid), '-F', '499') as run:
+                    runs_for(program.pid, 0.2)
+            result = run.result
             stacks = {re.sub(r'anon\+0x[0-9a-f]+', 'anon', ';'.join(stack)): weight for stack, weight in result.stacks.items()}
             nr = sum(weight for stack, weight in stacks.items() if stack.endswith(want))
             nr_cut = result.total if option else 0

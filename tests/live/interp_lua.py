@@ -108,7 +108,7 @@ def check_frames(what, result, lines, has_lines):
     check(inside >= min(0.99 * total, total - NR_EARLY), f'{what}: {inside} of {total} samples have frames of Lua')
     check(interp.are_few(other, total, 0.005), f'{what}: {other} of {total} are in stacks that are none')
     check(interp.are_few(odd_lines, total, 0.005), f'{what}: {odd_lines} have other lines than debug.traceback()')
-    check(sum(weights.values()) >= 0.95 * total, f'{what}: {sum(weights.values())} of {total} in burn()')
+    check(sum(weights.values()) >= 0.95 * inside, f'{what}: {sum(weights.values())} of {inside} in burn()')
     return weights
 
 

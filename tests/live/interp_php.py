@@ -213,8 +213,9 @@ def judge(result, what, wanted, wants_lines=True, first=8):
         check(interp.are_most(count['whole'] + early, count['native'], 0.995),
               f'{what} {version}: {count["whole"]} of {count["native"]} complete')
     for version, mode in wanted:
-        share = whole[version, mode] / max(weights[version, mode], 1)
-        check(share > 0.5, f'{what} {version} {mode}: {100 * share:.0f} % of {weights[version, mode]} are all of it')
+        nr, total = whole[version, mode], weights[version, mode]
+        # Half of them, but for two standard deviations: on a busy machine there are a handful.
+        check(nr > max(0, 0.5 * total - total ** 0.5), f'{what} {version} {mode}: {nr} of {total} are all of it')
 
 
 def check_split(result, started, versions, what):
