@@ -62,8 +62,10 @@ int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_pars
 	(void)sb_budget_machine_bytes(); /* found out while files can be opened, for those who are forked */
 	if (!parser->opts.patience_ns)
 		parser->opts.patience_ns = SB_PARSER_PATIENCE_NS;
+	pthread_mutex_init(&parser->kept.lock, NULL);
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
 		parser->seats[i] = (struct sb_parser_seat){
+			.kept = &parser->kept,
 			.fd = -1,
 			.peer_fd = -1,
 			.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -93,6 +95,7 @@ void sb_parser_free(struct sb_parser *parser)
 			munmap(parser->seats[i].area.at, parser->seats[i].area.len);
 	}
 	sb_peer_release(&parser->keeper);
+	sb_parser_kept_release(&parser->kept);
 	free(parser);
 }
 
@@ -235,18 +238,41 @@ static int note(struct sb_parser_seat *seat, int err)
 	return err;
 }
 
+/* Make a table of an answer that another seat was given. Return: 0; -ENOENT: there is none; -EFBIG;
+ * -EPROTO; -ENOMEM. */
+static int reuse(struct sb_parser_seat *seat, const struct sb_parser_key *key,
+		 const struct sb_elf *elf, struct sb_cfi **ret_cfi)
+{
+	size_t len = 0;
+	sb_cleanup(sb_freep) void *bytes = sb_parser_kept_take(seat->kept, key, seat, &len);
+	int err = bytes ? sb_budget_charge(elf->budget, len) : -ENOENT;
+
+	if (!err)
+		err = sb_cfi_restore(bytes, len, elf->machine, ret_cfi);
+	if (!err)
+		bytes = NULL; /* it is the table's now */
+	return err;
+}
+
 int sb_parser_cfi(struct sb_parser_seat *seat, const struct sb_elf *elf, const struct sb_elf *debug,
 		  struct sb_cfi **ret_cfi)
 {
 	sb_cleanup(sb_freep) void *bytes = NULL;
+	struct sb_parser_key key;
+	bool is_kept;
 	size_t len;
 	int err;
 
 	if (!seat)
 		return sb_cfi_new_native(elf, debug, ret_cfi);
+	is_kept = !sb_parser_key_init(&key, elf, debug);
+	if (is_kept && !reuse(seat, &key, elf, ret_cfi))
+		return 0;
 	err = ask(seat, SB_PARSER_CFI, elf, debug, &bytes, &len);
 	if (!err)
 		err = sb_cfi_restore(bytes, len, elf->machine, ret_cfi);
+	if (!err && is_kept)
+		sb_parser_kept_put(seat->kept, &key, seat, bytes, len);
 	if (!err)
 		bytes = NULL; /* it is the table's now */
 	return note(seat, err);

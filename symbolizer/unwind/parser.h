@@ -76,8 +76,9 @@ struct sb_parser_seat *sb_parser_seat(struct sb_parser *parser, enum sb_parser_w
  * sb_parser_cfi() compiles the unwind table of @elf or, where it has no CFI, of its debug file
  * @debug (may be NULL), as sb_cfi_new_native(); the caller ends *@ret_cfi with sb_cfi_free().
  * sb_parser_functions() lists its functions, which are the FDEs of @elf, ascending by their first
- * address, and may overlap, as sb_cfi_functions(); the caller frees *@ret. A worker parses; @seat
- * NULL: the calling thread does. Both wait for the answer. What they return by pointer is untouched
+ * address, and may overlap, as sb_cfi_functions(); the caller frees *@ret. A worker parses, unless
+ * another seat was given the same table shortly before; @seat NULL: the calling thread does. Both
+ * wait for the answer. What they return by pointer is untouched
  * on error.
  * Return: 0; -ENODATA: no CFI; -ENOTSUP: a machine without rules, 32-bit, not linked, or (for
  * sb_parser_cfi()) not ours; -EBADMSG: nothing in it is usable; -EFBIG: a bound, or the budget of

@@ -11,7 +11,9 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/peer.h"
 #include "symbolizer/unwind/parser.h"
@@ -49,14 +51,42 @@ struct sb_parser_area {
 	size_t len;
 };
 
+/* Bounds of the answers that are kept: those of the files of a busy machine, or of one browser. */
+#define SB_PARSER_KEPT_MAX	 64u
+#define SB_PARSER_KEPT_BYTES_MAX (4u << 20)
+
+/* Which file, and in which state; compared byte by byte. */
+struct sb_parser_key {
+	struct sb_parser_file {
+		uint64_t dev, ino, uid, size;
+		struct timespec mtime, ctime;
+	} file, debug; /* zeroes: there is no debug file */
+};
+
+struct sb_parser_seat;
+
+/* Answers of SB_PARSER_CFI, the oldest first, each of which waits for another seat to ask. */
+struct sb_parser_kept {
+	pthread_mutex_t lock;
+	struct sb_parser_answer_kept {
+		struct sb_parser_key key;
+		const struct sb_parser_seat *seat; /* that asked for it */
+		void *bytes;			   /* owned */
+		size_t len;
+	} at[SB_PARSER_KEPT_MAX];
+	size_t nr, nr_bytes;
+};
+
 struct sb_parser {
 	struct sb_parser_opts opts;
 	struct sb_peer keeper; /* its first message is the result of confine_keeper() */
 	bool is_settled;
 	int settle_err;
+	struct sb_parser_kept kept;
 	struct sb_parser_seat {
-		int fd;	     /* the caller's end */
-		int peer_fd; /* the keeper's end; only until it is forked */
+		struct sb_parser_kept *kept; /* of the parser: borrowed */
+		int fd;			     /* the caller's end */
+		int peer_fd;		     /* the keeper's end; only until it is forked */
 		struct sb_parser_area area;
 		pthread_mutex_t lock; /* held from a request to its answer */
 		uint64_t nr_images;
@@ -71,5 +101,22 @@ struct sb_parser {
  * sb_parser, from the fork
  */
 void sb_parser_keep(void *arg, int fd);
+
+/* parser_kept.c; thread: any */
+
+/* Say which files an answer is of. Return: 0; -ENOENT: one is an image in memory, and no answer is
+ * kept; or a negative errno of fstat(2). */
+int sb_parser_key_init(struct sb_parser_key *key, const struct sb_elf *elf,
+		       const struct sb_elf *debug);
+/* Return: the answer for these files that another seat than @seat was given, *@ret_len bytes, which
+ * the caller frees; NULL: there is none, and *@ret_len is untouched. */
+void *sb_parser_kept_take(struct sb_parser_kept *kept, const struct sb_parser_key *key,
+			  const struct sb_parser_seat *seat, size_t *ret_len);
+/* Keep a copy of an answer that was found valid. The oldest ones make room for it. Without memory,
+ * or if it alone is beyond the bound, nothing is kept. */
+void sb_parser_kept_put(struct sb_parser_kept *kept, const struct sb_parser_key *key,
+			const struct sb_parser_seat *seat, const void *bytes, size_t len);
+/* Free the answers. The object is as empty as one of zeroes. */
+void sb_parser_kept_release(struct sb_parser_kept *kept);
 
 #endif

@@ -237,6 +237,34 @@ static void test_same(void **state)
 	assert_true(stats_of(parser).cpu_ns > 0);
 }
 
+static int ask_as(struct sb_parser *parser, enum sb_parser_who who, const struct sb_elf *elf)
+{
+	sb_cleanup(sb_cfi_freep) struct sb_cfi *cfi = NULL;
+	sb_cleanup(sb_cfi_freep) struct sb_cfi *want = NULL;
+
+	assert_int_equal(sb_cfi_new_native(elf, NULL, &want), 0);
+	assert_int_equal(sb_parser_cfi(sb_parser_seat(parser, who), elf, NULL, &cfi), 0);
+	check_same(cfi, want);
+	return (int)stats_of(parser).nr_answers;
+}
+
+/* What one seat was given is the answer for another one, once, while the file is the same. */
+static void test_kept(void **state)
+{
+	sb_cleanup(sb_parser_freep) struct sb_parser *parser = start();
+	sb_cleanup(sb_elf_freep) struct sb_elf *elf = copy_of_self(0);
+
+	assert_int_equal(ask_as(parser, SB_PARSER_TABLES, elf), 1);
+	assert_int_equal(ask_as(parser, SB_PARSER_TABLES, elf), 2);
+	assert_int_equal(parser->kept.nr, 1);
+	assert_int_equal(ask_as(parser, SB_PARSER_NAMES, elf), 2);
+	assert_int_equal(parser->kept.nr, 0);
+	assert_int_equal(parser->kept.nr_bytes, 0);
+	assert_int_equal(ask_as(parser, SB_PARSER_NAMES, elf), 3);
+	assert_int_equal(futimens(elf->fd, NULL), 0);
+	assert_int_equal(ask_as(parser, SB_PARSER_TABLES, elf), 4);
+}
+
 /* An image in memory has no descriptor; a file without CFI is one, and not the worker's fault. */
 static void test_image(void **state)
 {
@@ -538,11 +566,11 @@ static void test_forged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same),   cmocka_unit_test(test_image),
-		cmocka_unit_test(test_area),   cmocka_unit_test(test_domains),
-		cmocka_unit_test(test_bad),    cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_killed), cmocka_unit_test(test_not_confined),
-		cmocka_unit_test(test_forged),
+		cmocka_unit_test(test_same),	     cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_image),	     cmocka_unit_test(test_area),
+		cmocka_unit_test(test_domains),	     cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_flood),	     cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_not_confined), cmocka_unit_test(test_forged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
