@@ -545,6 +545,13 @@ def test_closing_report(_):
             assert re.search(detail, report), (detail, report)
 
 
+def test_own_cost_of_a_second(_):
+    """The first second is start-up, so nothing is left of such a run of which a share could be told."""
+    with spinner('exec sleep 60') as sleep:
+        said = run('offcpu', '-p', str(sleep.pid), '-t', '1').stderr
+    assert float(re.search(r'own cost ([0-9.]+) % of a CPU', said)[1]) < 50, said
+
+
 def test_doctor_fits(_):
     """Lines of 80 columns where there is no terminal to say otherwise; what does not fit goes on below its column."""
     with spinner() as spin:

@@ -8,12 +8,15 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cli/record.h"
 #include "cli/wrap.h"
 #include "symbolizer/process/procfs.h"
 
 /* CPUs that probes take while they are attached, from which on programs are noticeably slower. */
-#define BUSY 0.1
+#define BUSY	     0.1
+/* After the start-up; a run of one second ends just then. */
+#define SHARE_NS_MIN (SB_NS_PER_SEC / 2)
 
 /* A list of what is not zero: "3 too deep, 1 no frame pointer". */
 static void add_item(struct sb_str *list, uint64_t nr, const char *name)
@@ -89,7 +92,7 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	const struct sb_resolve_stats *resolve = &figures->resolve;
 	const uint64_t *stat = figures->session.stat;
 	bool is_of_parts = run->config->views.at[figures->view]->kind->options & SB_VIEW_STATES;
-	uint64_t tiny_weight;
+	uint64_t tiny_weight, nr_tiny = sb_profile_nr_tiny(run->profile, &tiny_weight);
 
 	if (resolve->idle_weight)
 		(void)sb_str_addf(list, "%s%.1f s of idle waits left out", list->len ? ", " : "",
@@ -113,10 +116,12 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 		 "many label sets");
 	add_item(list, stat[SB_STAT_LABELS_CUT], "labels cut: too long or too many");
 	add_item(list, figures->session.nr_asleep_lost,
-		 "sleeping threads woke up before their stack was read");
-	add_item(list, sb_profile_nr_tiny(run->profile, &tiny_weight),
-		 "stacks with a weight "
-		 "that rounds to 0");
+		 sb_plural(figures->session.nr_asleep_lost,
+			   "sleeping thread woke up before its stack was read",
+			   "sleeping threads woke up before their stack was read"));
+	add_item(list, nr_tiny,
+		 sb_plural(nr_tiny, "stack with a weight that rounds to 0",
+			   "stacks with a weight that rounds to 0"));
 }
 
 /* What --when, --weight and --value came across, each time that one was evaluated. */
@@ -327,11 +332,13 @@ static void add_accounted(const struct sb_run *run, const struct sb_run_figures 
 static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *figures,
 			 struct sb_str *line)
 {
-	uint64_t startup_ns = run->warm_ns ? run->own_warm_ns : run->own_end_ns;
+	/* Of less time than that, the share would be the cost of single actions, such as a drain. */
+	const bool is_long = run->warm_ns && run->stop_ns >= run->warm_ns + SHARE_NS_MIN;
+	uint64_t startup_ns = is_long ? run->own_warm_ns : run->own_end_ns;
 	double cost = sb_report_percent(figures->session.stat[SB_STAT_RUN_NS], figures->wall_ns);
 
 	/* To load, and to read processes, symbols and tables for the first time, is done once: no share of a CPU. */
-	if (run->stop_ns > run->warm_ns && run->warm_ns)
+	if (is_long)
 		cost += sb_report_percent(run->own_end_ns - run->own_warm_ns,
 					  run->stop_ns - run->warm_ns);
 	(void)sb_str_addf(line,
