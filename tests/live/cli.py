@@ -414,6 +414,16 @@ def state_of(pid):
     return stat_fields(pid)[0]
 
 
+def test_priority(tmp):
+    """On a busy machine, a run does not wait for a CPU as long as others do. Its command does, and whoever was told to."""
+    for prefix, nice in ((), '-10'), (('nice', '-n', '5'), '5'):
+        command = f'ps -o ni= -p $PPID >{tmp}/ours; nice >{tmp}/its; exec sleep 1'
+        result = subprocess.run([*prefix, STACKBPF, 'offcpu', '--', 'sh', '-c', command], capture_output=True, text=True, check=False)
+        with open(f'{tmp}/ours', encoding='ascii') as ours, open(f'{tmp}/its', encoding='ascii') as its:
+            said = (ours.read().strip(), its.read().strip())
+        assert said == (nice, nice if prefix else '0'), (said, result.stderr)
+
+
 def test_targets_end(tmp):
     path = f'{tmp}/a.folded'
     with spinner() as spin, background('oncpu', '-p', str(spin.pid), '-F', '999', '-o',

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/time.h"
 #include "capture/child.h"
+#include "capture/thread.h"
 #include "interp/core/interp.h"
 #include "run/run_priv.h"
 #include "workers/privileges.h"
@@ -120,6 +122,17 @@ static enum sb_run_status check_views(struct sb_run *run)
 	return err == -EINVAL ? SB_RUN_WRONG : status_of(err);
 }
 
+/*
+ * Somebody waits for the result, and this thread has little to do for it. On a busy machine, most of
+ * the time would be spent waiting for a CPU. The command has been forked by now, and is not hurried.
+ */
+static enum sb_run_status hurry(struct sb_run *run)
+{
+	if (!run->sink->is_lasting && getpriority(PRIO_PROCESS, 0) == 0)
+		sb_thread_hurry();
+	return SB_RUN_OK;
+}
+
 static enum sb_run_status make_session(struct sb_run *run)
 {
 	const struct sb_run_config *config = run->config;
@@ -219,6 +232,7 @@ static enum sb_run_status go(struct sb_run *run)
 		sb_run_make_parser,
 		sb_run_make_readers,
 		make_child,
+		hurry,
 		sb_run_block_signals,
 		sb_run_begin_privileges,
 		sb_run_make_resolver,
