@@ -466,6 +466,11 @@ def command_alone():
     hits = int(re.search(r'came to probes (\d+) times,', ' '.join(result.err.replace('stackbpf:', '').split()))[1])
     check(of(result, 'keep') == sum(words[0:6:2]) and hits < 3 * sum(words[1::2]),
           f'heap of a command: {of(result, "keep")}, {hits} hits of {words}, {result.err}')
+    # With its children, and of two processes, all programs trap, which is said.
+    two = f'{os.getpid()},{os.getppid()}'
+    for said, options in (False, ('--', 'true')), (True, ('-s', '--', 'true')), (False, ('-p', str(os.getpid()))), (True, ('-p', two)):
+        result = stackbpf(BINARY, 'heap', '-t', '100ms', *options)
+        check(('programs that are no targets' in ' '.join(result.err.split())) == said, f'heap {options}: {result.err}')
 
 
 def told_early():

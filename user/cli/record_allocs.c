@@ -191,6 +191,18 @@ static void tell_skipped(const struct sb_alloc_found *found)
 			found->nr_files_skipped, SB_ALLOC_FILES_MAX);
 }
 
+/* Probes are hooked in a single process, or else in all programs that map these files. */
+static void tell_others(const struct sb_record_opts *opts, bool is_machine)
+{
+	const struct sb_targets *targets = &opts->run.targets;
+	const bool is_command_alone =
+		opts->run.command && !targets->follow_children && !sb_run_has_allow_rule(targets);
+
+	if (!is_machine && !opts->probes.is_of_tgid_only && !is_command_alone)
+		sb_info("programs that are no targets, but use the same files, come to the probes, "
+			"too, which costs them as much; a single process, without -s, spares them");
+}
+
 static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *kind)
 {
 	char more[32] = "";
@@ -237,6 +249,7 @@ static void trace_first(const struct sb_record_opts *opts, const struct sb_alloc
 			? "calls are traced in slices of time, or the source is pages"
 			: "the source is pages");
 	tell_own_heaps(found, CALLS_OR_PAGES, view_opts->has_own_profiles);
+	tell_others(opts, false);
 	tell_skipped(found);
 }
 
@@ -325,6 +338,8 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 	}
 	if (!err && found.source && !is_recorded)
 		tell(&found, kind);
+	if (!err && found.source == SB_ALLOC_FUNCTIONS && !is_recorded)
+		tell_others(opts, places.is_machine);
 	view_opts->needs_slices = !err && found.source == SB_ALLOC_FUNCTIONS && places.is_machine &&
 				  !is_recorded && opts->run.overhead_max_ppm;
 	if (view_opts->needs_slices)
