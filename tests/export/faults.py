@@ -279,6 +279,7 @@ def memory(stackbpf, store):
 
 def wrong(stackbpf, store):
     for args, words in (((), '--to is missing'), (('--to', 'ftp://host'), 'not a kind of place'),
+                        (('--to', 'nowhere'), '--to nowhere is not a place, such as '),
                         (('--to', 'otlp:host:4318'), 'must continue with http://HOST'),
                         (('--to', 'clickhouse:http://host:8123'), 'does not name a database'),
                         (('--to', 'clickhouse:http://host:8123/a?b=c'), 'cluster=NAME'),

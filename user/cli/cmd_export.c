@@ -151,10 +151,14 @@ static bool is_file(const char *place)
 	return !strncmp(place, FILE_SCHEME, strlen(FILE_SCHEME));
 }
 
-static int check_place(const char *place)
+static int check_place(const struct export_opts *opts)
 {
-	const char *address;
+	const char *place = opts->to.place, *address;
 
+	if (!place && opts->to.time)
+		return usage("--to %s is not a place, such as %s; 'stackbpf export --help' lists "
+			     "all places",
+			     opts->to.time, sb_export_at(0)->example);
 	if (!place)
 		return usage("--to is missing, such as --to %s; 'stackbpf export --help' "
 			     "lists all places",
@@ -256,7 +260,7 @@ static int take_options(struct export *export)
 {
 	const struct export_opts *opts = export->opts;
 	struct sb_export_plan *plan = &export->plan;
-	int status = check_place(opts->to.place);
+	int status = check_place(opts);
 
 	status = status < 0 ? check_headers(&opts->headers) : status;
 	status = status < 0 ? take_times(export) : status;
