@@ -44,8 +44,8 @@
 
 /*
  * How the canonical frame address (CFA: sp as it was before the call) is found. rbp stands for the
- * frame pointer, which is x29 on arm64. There only FP_CHAIN, STOP, SP, FP, CLONE, SWITCH, UNSUP and
- * REG are used.
+ * frame pointer, which is x29 on arm64. There only FP_CHAIN, STOP, SP, FP, CLONE, SWITCH, UNSUP, GO_*
+ * and REG are used.
  */
 enum sb_uw_cfa {
 	SB_UW_CFA_FP_CHAIN, /* no rule (a gap, JIT code): try the frame pointer */
@@ -65,6 +65,11 @@ enum sb_uw_cfa {
 	SB_UW_CFA_SWITCH, /* rbp + cfa_off, on another stack, which may lie anywhere: Go's switches
 			       to the system stack. 0 in rbp: the root */
 	SB_UW_CFA_UNSUP,  /* there is a rule that cannot be expressed here */
+	/* arm64: Go's switches to the system stack that do not keep x29, see sb_go_find(). */
+	SB_UW_CFA_GO_SYSTEM, /* sp + cfa_off, where the goroutine's `g` has its sp */
+	SB_UW_CFA_GO_C,	     /* the same; the `g`, and how deep its stack was, are at sp */
+	SB_UW_CFA_GO_PUSHED, /* sp + cfa_off; the caller was interrupted, its x30 is at CFA - 16 */
+	SB_UW_CFA_GO_GROW,   /* the `g` has the caller's pc, sp, x29 and x30 */
 	/* + DWARF number of a register, lower than SB_UNWIND_REGS: reg + cfa_off (a leaf only; rbx
 	   anywhere) */
 	SB_UW_CFA_REG = 0x20

@@ -153,6 +153,18 @@ static __always_inline int sb_lr_step(struct sb_walk *walk, void *mem, enum sb_s
 	return 1;
 }
 
+/* Return: whether the leaf is the signal trampoline, before or in its system call, so that the kernel
+ * has not replaced sp yet. */
+static __always_inline int sb_a64_is_in_trampoline(struct sb_walk *walk, void *mem)
+{
+	__u64 *code = walk->signal_frame;
+
+	if (SB_STEP_READ(mem, code, 16, walk->pc - 8))
+		return 0;
+	return code[0] == SB_A64_TRAMPOLINE || code[1] == SB_A64_TRAMPOLINE ||
+	       (code[0] >> 32 | code[1] << 32) == SB_A64_TRAMPOLINE;
+}
+
 /*
  * One step where there is no rule (SB_STEP_FP_CHAIN): by x29, which points to {caller's x29, return
  * address}, and then SB_WALK_SP_LOST is set; by x30 from a leaf without a frame; or by the signal
@@ -167,6 +179,8 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 
 	walk->mark = SB_IP_BY_FP;
 	if (walk->flags & SB_WALK_LEAF) {
+		if (sb_a64_is_in_trampoline(walk, mem))
+			return sb_signal_step(walk, mem);
 		if (sb_lr_step(walk, mem, &step))
 			return step;
 	} else if (!(walk->flags & SB_WALK_SP_LOST) &&
@@ -188,6 +202,148 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 }
 
 /*
+ * What is read of Go's runtime, of which x28 has the `g` (runtime2.go): that of a goroutine, or that
+ * of a thread's system stack. Where a stack was left, g.sched has its registers.
+ */
+#define SB_REG_G	   28
+#define SB_REG_GROW_LR	   3   /* morestack: x30 of the function that needs more stack */
+#define SB_GO_STACK_TOP	   8   /* g.stack.hi; g.stack.lo is first */
+#define SB_GO_THREAD	   48  /* g.m; m.g0, the `g` of the system stack, is its first member */
+#define SB_GO_SCHED	   56  /* g.sched: sp, pc */
+#define SB_GO_SCHED_LR	   88  /* lr, bp: since Go 1.25 */
+#define SB_GO_CURRENT	   184 /* m.curg, the thread's goroutine: since Go 1.25 */
+#define SB_GO_BEFORE_BYTES 8   /* before, both were so much further on */
+
+/*
+ * What is read for a step, in walk->signal_frame: BPF programs have too little stack. @g: address of
+ * the goroutine's `g`, 0 if the thread has no goroutine any more; @lr_at: where it has lr and bp.
+ */
+struct sb_go {
+	__u64 g, lr_at;
+	__u64 is_on_stack; /* x28 has that `g`, and not that of the system stack */
+	__u64 thread, system, owner;
+	__u64 current[2];
+	__u64 saved[2]; /* the bounds of a stack, or what asmcgocall has saved */
+	__u64 sched[2]; /* sp, pc */
+	__u64 lr[2];	/* lr, bp */
+};
+
+_Static_assert(sizeof(struct sb_go) <= sizeof(((struct sb_walk *)0)->signal_frame), "its place");
+
+/*
+ * Find the goroutine of the thread with @g in x28. Return: SB_STACK_COMPLETE: the first three
+ * members of *@go are set; or the status with which the walk ends: SB_STACK_FAULT; NO_RULE: the
+ * thread does not confirm x28, which code that is not Go's has overwritten.
+ */
+static __always_inline __u32 sb_go_find(struct sb_go *go, void *mem, __u64 g)
+{
+	if (SB_STEP_READ(mem, &go->thread, 8, g + SB_GO_THREAD) ||
+	    SB_STEP_READ(mem, &go->system, 8, go->thread) ||
+	    SB_STEP_READ(mem, go->current, 16, go->thread + SB_GO_CURRENT))
+		return SB_STACK_FAULT;
+	go->g = g;
+	go->is_on_stack = go->system != g;
+	if (go->is_on_stack)
+		return go->current[0] == g || go->current[1] == g ? SB_STACK_COMPLETE
+								  : SB_STACK_NO_RULE;
+	go->g = go->current[1];
+	go->lr_at = go->g + SB_GO_SCHED_LR + SB_GO_BEFORE_BYTES;
+	if (!SB_STEP_READ(mem, &go->owner, 8, go->g + SB_GO_THREAD) && go->owner == go->thread)
+		return SB_STACK_COMPLETE;
+	go->g = go->current[0];
+	go->lr_at = go->g + SB_GO_SCHED_LR;
+	if (!SB_STEP_READ(mem, &go->owner, 8, go->g + SB_GO_THREAD) && go->owner == go->thread)
+		return SB_STACK_COMPLETE;
+	go->g = 0;
+	return go->current[0] && go->current[1] ? SB_STACK_NO_RULE : SB_STACK_COMPLETE;
+}
+
+/*
+ * For SB_UW_CFA_GO_SYSTEM and GO_C: get the sp of the function that calls on the system stack, on
+ * its own stack, where its frame is. In its first and last instructions it still, or again, runs
+ * there. asmcgocall() saves {g, depth of its stack}, or {0, sp} if it was on the system stack.
+ * Return: SB_STEP_GO_ON and *@ret_sp, which is undefined otherwise; SB_STEP_END: SB_STACK_COMPLETE
+ * if the thread has left its goroutine, FAULT, NO_RULE.
+ */
+static __always_inline enum sb_step sb_go_find_sp(struct sb_walk *walk,
+						  const struct sb_uw_rule *rule, void *mem,
+						  __u64 *ret_sp)
+{
+	struct sb_go *go = (void *)walk->signal_frame;
+	__u32 status;
+
+	if (rule->cfa == SB_UW_CFA_GO_C && !(walk->flags & SB_WALK_LEAF)) {
+		if (walk->flags & SB_WALK_SP_LOST)
+			return sb_step_end(walk, SB_STACK_NO_RULE);
+		if (SB_STEP_READ(mem, go->saved, 16, walk->sp))
+			return sb_step_end(walk, SB_STACK_FAULT);
+		*ret_sp = go->saved[1];
+		if (!go->saved[0])
+			return SB_STEP_GO_ON;
+		if (SB_STEP_READ(mem, go->sched, 8, go->saved[0] + SB_GO_STACK_TOP))
+			return sb_step_end(walk, SB_STACK_FAULT);
+		*ret_sp = go->sched[0] - go->saved[1];
+		return SB_STEP_GO_ON;
+	}
+	walk->uses |= SB_WALK_USES_REGS;
+	status = sb_go_find(go, mem, walk->regs[SB_REG_G]);
+	if (status || !go->g)
+		return sb_step_end(walk, status);
+	if (SB_STEP_READ(mem, go->saved, 16, go->g) ||
+	    SB_STEP_READ(mem, go->sched, 16, go->g + SB_GO_SCHED))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	*ret_sp = go->sched[0];
+	if (go->is_on_stack && walk->sp - go->saved[0] < go->saved[1] - go->saved[0])
+		*ret_sp = walk->sp;
+	return SB_STEP_GO_ON;
+}
+
+/*
+ * The walk has come by SB_UW_CFA_GO_PUSHED to a function that a handler of signals has let call the
+ * runtime (pushCall() in signal_arm64.go), so it stands at a leaf again, whose x30 the handler has
+ * pushed at its sp. @cfa: of the called function. Return: SB_STEP_GO_ON; SB_STEP_END with
+ * SB_STACK_FAULT.
+ */
+static __always_inline enum sb_step sb_go_interrupted(struct sb_walk *walk, void *mem, __u64 cfa)
+{
+	if (SB_STEP_READ(mem, &walk->regs[SB_REG_LR], 8, cfa - 16))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	walk->mark = SB_IP_EXACT;
+	walk->flags = SB_WALK_LEAF;
+	return SB_STEP_GO_ON;
+}
+
+/*
+ * One step by SB_UW_CFA_GO_GROW, to the function that has asked for more stack: in its prologue,
+ * with its return address in x30, so that the walk stands at a leaf again. Until the thread has
+ * left the goroutine's stack, registers have what its `g` has later.
+ */
+static __always_inline enum sb_step sb_go_grow_step(struct sb_walk *walk, void *mem)
+{
+	struct sb_go *go = (void *)walk->signal_frame;
+	enum sb_step step;
+	__u32 status;
+
+	walk->uses |= SB_WALK_USES_REGS;
+	status = sb_go_find(go, mem, walk->regs[SB_REG_G]);
+	if (status || !go->g)
+		return sb_step_end(walk, status);
+	if (go->is_on_stack) {
+		go->sched[0] = walk->sp;
+		go->sched[1] = walk->regs[SB_REG_LR];
+		go->lr[0] = walk->regs[SB_REG_GROW_LR];
+		go->lr[1] = walk->fp;
+	} else if (SB_STEP_READ(mem, go->sched, 16, go->g + SB_GO_SCHED) ||
+		   SB_STEP_READ(mem, go->lr, 16, go->lr_at)) {
+		return sb_step_end(walk, SB_STACK_FAULT);
+	}
+	step = sb_step_to(walk, go->sched[1], go->sched[0], go->lr[1]);
+	walk->regs[SB_REG_LR] = go->lr[0];
+	walk->flags = SB_WALK_LEAF;
+	return step;
+}
+
+/*
  * Compute the canonical frame address, by a rule other than FP_CHAIN, STOP and SIGNAL; notes in
  * walk->uses what it used. Return: SB_STEP_GO_ON and *@ret_cfa, which is untouched
  * otherwise; SB_STEP_FP_CHAIN: the rule is based on sp, which is lost (SB_WALK_SP_LOST), and x29
@@ -195,12 +351,19 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
  * that is not known any more, BAD_CFA when it does not lead up the stack.
  */
 static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const struct sb_uw_rule *rule,
-						__u64 *ret_cfa)
+						void *mem, __u64 *ret_cfa)
 {
-	const int is_by_sp = rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_CLONE;
+	const int is_by_sp = rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_CLONE ||
+			     rule->cfa == SB_UW_CFA_GO_PUSHED;
 	__u32 reg = rule->cfa & (SB_UNWIND_REGS - 1);
-	__u64 cfa;
+	enum sb_step step;
+	__u64 cfa = 0;
 
+	if (rule->cfa == SB_UW_CFA_GO_SYSTEM || rule->cfa == SB_UW_CFA_GO_C) {
+		step = sb_go_find_sp(walk, rule, mem, &cfa);
+		*ret_cfa = cfa + (__s64)rule->cfa_off;
+		return step;
+	}
 	if (is_by_sp && !(walk->flags & SB_WALK_SP_LOST)) {
 		cfa = walk->sp + (__s64)rule->cfa_off;
 	} else if (is_by_sp) {
@@ -274,17 +437,22 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 		return sb_step_end(walk, SB_STACK_COMPLETE);
 	if (rule->cfa == SB_UW_CFA_SIGNAL)
 		return walk->flags & SB_WALK_SP_LOST ? SB_STEP_FP_CHAIN : sb_signal_step(walk, mem);
+	if (rule->cfa == SB_UW_CFA_GO_GROW)
+		return sb_go_grow_step(walk, mem);
 	/* Where x30 was not saved, it has been overwritten by the call. */
 	if (rule->bx == SB_UW_RA_LR && !(walk->flags & SB_WALK_LEAF))
 		return sb_step_end(walk, SB_STACK_NO_RULE);
-	step = sb_find_cfa(walk, rule, &cfa);
+	step = sb_find_cfa(walk, rule, mem, &cfa);
 	if (step != SB_STEP_GO_ON)
 		return step;
 	if (rule->bx == SB_UW_RA_LR)
 		walk->uses |= SB_WALK_USES_LR;
 	if (sb_find_record(walk, rule, mem, cfa, frame))
 		return sb_step_end(walk, SB_STACK_FAULT);
-	return sb_step_to_caller(walk, rule, frame[1], cfa, frame[0]);
+	step = sb_step_to_caller(walk, rule, frame[1], cfa, frame[0]);
+	if (rule->cfa == SB_UW_CFA_GO_PUSHED && step == SB_STEP_GO_ON)
+		return sb_go_interrupted(walk, mem, cfa);
+	return step;
 }
 
 #endif /* SB_UNWIND_STEP_ARM64_H */

@@ -7,10 +7,10 @@
  * sys_linux_*.s, time_linux_amd64.s.
  *
  * On arm64, x29 still leads to the caller after those switches only that are made for a call of the
- * vDSO, and by cgocallback. The others load the x29 of the system stack (asm_arm64.s of Go 1.19), so the walk ends there
- * and says that there is no rule. A handler of signals that lets a goroutine call one of the
- * runtime's functions pushes the goroutine's x30 first, in 16 bytes that belong to no function's
- * frame: signal_arm64.go.
+ * vDSO, and by cgocallback. For the others the goroutine is looked up in the runtime's memory
+ * (sb_go_find() in bpf/step). A handler of signals that lets a goroutine call one of the runtime's
+ * functions pushes the goroutine's x30 first, in 16 bytes that belong to no function's frame:
+ * signal_arm64.go.
  */
 #include <elf.h>
 #include <string.h>
@@ -30,8 +30,7 @@ struct special {
 	const char *name;
 	uint8_t cfa; /* enum sb_uw_cfa */
 	uint8_t before;
-	uint8_t cfa_arm64; /* if it is another one there */
-	uint8_t pushed_arm64; /* bytes between its frame and that of the function that it interrupted */
+	uint8_t cfa_arm64;   /* if it is another one there */
 	int8_t fp_off_arm64; /* it moves sp itself, and saves {x29, x30} so many words from its CFA */
 };
 static const struct special specials[] = {
@@ -45,10 +44,11 @@ static const struct special specials[] = {
 	{ "_rt0_arm64_linux", SB_UW_CFA_STOP },
 	{ "runtime.clone", SB_UW_CFA_CLONE },
 	/* They call on another stack, and rbp is then still their own, or their caller's. */
-	{ "runtime.systemstack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
-	{ "runtime.morestack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
-	{ "runtime.asmcgocall", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_UNSUP },
-	{ "runtime.asmcgocall_no_g", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_SP, 0, -3 },
+	{ "runtime.systemstack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_GO_SYSTEM },
+	{ "runtime.morestack", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_GO_GROW },
+	{ "runtime.morestack_noctxt", SB_UW_CFA_SP, 0, SB_UW_CFA_GO_GROW },
+	{ "runtime.asmcgocall", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_GO_C },
+	{ "runtime.asmcgocall_no_g", SB_UW_CFA_SWITCH, 0, SB_UW_CFA_SP, -3 },
 	{ "runtime.cgocallback", SB_UW_CFA_SWITCH },
 	{ "runtime.cgocallback_gofunc", SB_UW_CFA_SWITCH },
 	{ "runtime.nanotime", SB_UW_CFA_SWITCH },
@@ -61,11 +61,11 @@ static const struct special specials[] = {
 	 * arm64 it returns to the vDSO. */
 	{ "runtime.sigreturn", SB_UW_CFA_SIGNAL, 1, SB_UW_CFA_SP },
 	{ "runtime.sigreturn__sigaction", SB_UW_CFA_SIGNAL, 1 },
-	{ "runtime.asyncPreempt", SB_UW_CFA_SP, 0, 0, PUSHED },
-	{ "runtime.sigpanic", SB_UW_CFA_SP, 0, 0, PUSHED },
-	{ "runtime.debugCallV2", SB_UW_CFA_SP, 0, 0, PUSHED },
+	{ "runtime.asyncPreempt", SB_UW_CFA_SP, 0, SB_UW_CFA_GO_PUSHED },
+	{ "runtime.sigpanic", SB_UW_CFA_SP, 0, SB_UW_CFA_GO_PUSHED },
+	{ "runtime.debugCallV2", SB_UW_CFA_SP, 0, SB_UW_CFA_GO_PUSHED },
 	/* From C into Go, and from a detector of races. */
-	{ "crosscall2", SB_UW_CFA_SP, 0, 0, 0, -2 },
+	{ "crosscall2", SB_UW_CFA_SP, 0, 0, -2 },
 	{ "runtime.racecallbackthunk", SB_UW_CFA_SP, 0, SB_UW_CFA_UNSUP },
 };
 static const struct special plain = { "", SB_UW_CFA_SP };
@@ -137,10 +137,12 @@ static struct sb_uw_rule rule_of_x86(uint8_t cfa, int32_t depth)
 /* With a frame {x29, x30} is at sp - 8, and after a switch of stacks x29 points to it. */
 static struct sb_uw_rule rule_of_arm64(const struct special *special, uint8_t cfa, int32_t depth)
 {
-	struct sb_uw_rule rule = { .cfa = cfa, .cfa_off = depth + special->pushed_arm64 };
+	struct sb_uw_rule rule = { .cfa = cfa, .cfa_off = depth };
 
-	if (!depth)
-		return rule; /* the return address is in x30 */
+	if (cfa == SB_UW_CFA_GO_PUSHED)
+		rule.cfa_off += PUSHED;
+	if (!depth || cfa == SB_UW_CFA_GO_GROW)
+		return rule; /* the return address is in x30, or the `g` has it */
 	rule.fp = special->fp_off_arm64 ? SB_UW_FP_AT_CFA : SB_UW_FP_AT_FP;
 	rule.fp_off = special->fp_off_arm64 ? special->fp_off_arm64 : -1;
 	rule.bx = SB_UW_RA_PAIR;
@@ -158,7 +160,9 @@ static int emit(void *arg, uint64_t addr, int32_t depth)
 	uint8_t cfa = emitter->cfa;
 
 	/* Before it has its frame, one that gets one has not switched. */
-	if (!depth && emitter->has_frame && (cfa == SB_UW_CFA_SWITCH || cfa == SB_UW_CFA_UNSUP))
+	if (!depth && emitter->has_frame &&
+	    (cfa == SB_UW_CFA_SWITCH || cfa == SB_UW_CFA_GO_SYSTEM || cfa == SB_UW_CFA_GO_C ||
+	     cfa == SB_UW_CFA_UNSUP))
 		cfa = SB_UW_CFA_SP;
 	if (depth >= 0 && depth <= INT32_MAX - PUSHED)
 		rule = emitter->is_arm64 ? rule_of_arm64(emitter->special, cfa, depth)

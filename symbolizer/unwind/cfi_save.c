@@ -85,7 +85,7 @@ static bool are_rules_good(const struct sb_cfi *cfi)
 	for (i = 0; i < cfi->rules.nr; i++) {
 		uint8_t cfa = cfi->rules.at[i].cfa;
 
-		if (cfa > SB_UW_CFA_UNSUP &&
+		if (cfa > SB_UW_CFA_GO_GROW &&
 		    (cfa < SB_UW_CFA_REG || cfa >= SB_UW_CFA_REG + SB_UNWIND_REGS))
 			return false;
 	}

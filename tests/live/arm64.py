@@ -6,6 +6,7 @@ suite vm.
 arm64.py STACKBPF BUILD [PART...]       PART: native, python, java, go, or one of SCRIPTS; all of them by default
 """
 import collections
+import glob
 import os
 import platform
 import re
@@ -229,12 +230,62 @@ def go_labels(program, view):
     check(rooted >= 0.95 * both.total(), f'{what}: {rooted} of {both.total()} lead to where the goroutine begins')
 
 
+# Where threads and goroutines begin, and where a thread leaves a goroutine, for the scheduler.
+GO_ROOTS = ('runtime.goexit', 'runtime.mstart', 'runtime.rt0_go', 'runtime.mcall', 'runtime.morestack', '_rt0_arm64_linux', '_start',
+            'start_thread', 'thread_start')
+# Where Go goes on on another stack, which the piece that is copied of a first sample does not have.
+GO_SWITCHES = ('runtime.systemstack', 'runtime.morestack', 'runtime.asmcgocall')
+FIRST = ('[truncated: unwind table not ready]', '[truncated: longer than its first piece]')
+
+
+def place_of(stack, name):
+    """The index of the function in the stack, with or without the suffix of its calling convention; -1: it is not there."""
+    return next((i for i, frame in enumerate(stack) if frame.removesuffix('.abi0') == name), -1)
+
+
+def is_first(stack):
+    return any(mark in stack for mark in FIRST) or any(
+        frame == '[truncated: unreadable stack]' and stack[i + 1].removesuffix('.abi0') in GO_SWITCHES
+        for i, frame in enumerate(stack[:-1]))
+
+
+def go_roots(program, *switches):
+    """Each stack leads to a root, also those that come through functions which go on on another stack."""
+    with running(program) as target:
+        result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '12', '-F', '299', '-u', timeout=280)
+    what = os.path.basename(program)
+    stacks = collections.Counter({s: w for s, w in result.stacks.items() if not is_first(s)})
+    total = stacks.total()
+    check(total >= max(300, 0.8 * result.total), f'{what}: {total} of {result.total} samples when tables were there')
+    cut = collections.Counter({s: w for s, w in stacks.items() if '[truncated' in ';'.join(s)})
+    stray = collections.Counter({s: w for s, w in stacks.items()
+                                 if s not in cut and not any(place_of(s[:3], root) >= 0 for root in GO_ROOTS)})
+    for name, wrong in (('are cut', cut), ('do not begin at a root', stray)):
+        check(wrong.total() <= (1 - GATE) * total, f'{what}: {wrong.total()} of {total} {name}')
+        for stack, weight in wrong.most_common(8):
+            print('   ', weight, ';'.join(stack))
+    # Handlers of signals let the interrupted function call it, which may not have a frame yet.
+    check(not any(place_of(s, 'runtime.asyncPreempt') >= 0 for s in cut), f'{what}: none is cut at runtime.asyncPreempt')
+    for name in switches:
+        from_program = sum(w for s, w in stacks.items() if any(frame.startswith('main.') for frame in s[:max(0, place_of(s, name))]))
+        check(from_program > 0, f'{what}: {from_program} of {total} come from the program through {name}')
+
+
 def go():
     if not os.path.exists(f'{BUILD}/go'):
         skip('no programs of Go were built')
     go_calls(f'{BUILD}/go/timed')
     go_labels(f'{BUILD}/go/spans', 'oncpu')
     go_labels(f'{BUILD}/go/spans-c', 'wall')
+
+
+def go_stacks():
+    if not os.path.exists(f'{BUILD}/go'):
+        skip('no programs of Go were built')
+    for program in sorted(glob.glob(f'{BUILD}/go/mix*')):
+        go_roots(program, 'runtime.systemstack', 'runtime.morestack')
+    for program in sorted(glob.glob(f'{BUILD}/go/cgo-c*')):
+        go_roots(program, 'runtime.asmcgocall', 'crosscall2')
 
 
 def native():
@@ -248,5 +299,5 @@ for part in sys.argv[3:] or ('native', 'python', 'java', 'go', *SCRIPTS):
     if part in SCRIPTS:
         script(part)
     else:
-        {'native': native, 'python': python, 'java': java, 'go': go}[part]()
+        {'native': native, 'python': python, 'java': java, 'go': go, 'go-stacks': go_stacks}[part]()
 done()

@@ -18,8 +18,21 @@ func fib(n int) int {
 	return fib(n-1) + fib(n-2)
 }
 
+// In a goroutine of its own, whose stack has to grow for it.
+func deep(n int) int {
+	var room [512]int
+	if n == 0 {
+		return 1
+	}
+	room[n] = n
+	return deep(n-1) + room[n+1]
+}
+
 func round(words chan<- string) {
 	fib(16)
+	grown := make(chan int)
+	go func() { grown <- deep(50) }()
+	<-grown
 	list := make([]string, 100)
 	for i := range list {
 		list[i] = fmt.Sprintf("%d-%.3f", i, float64(i)/3)

@@ -25,7 +25,9 @@ import labels_programs  # pylint: disable=wrong-import-position
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-NORMAL = ('bpf_verifier', 'live arm64 native', 'live arm64 python', 'live selfunwind signed')
+NORMAL = ('bpf_verifier', 'live arm64 native', 'live arm64 python', 'live arm64 go-stacks', 'live selfunwind signed')
+NORMAL_GO = ('cgo-c',)
+ALL_GO = (*NORMAL_GO, 'mix', 'spans', 'spans-c', 'timed')
 NORMAL_TARGETS = ('user/cli/stackbpf', 'tests/programs/split', 'tests/programs/deep', 'tests/bpf/test_bpf_verifier')
 ALL_TARGETS = (*NORMAL_TARGETS, 'tests/programs/rounds', 'tests/programs/newborn', 'tests/bpf/test_bpf_core',
                'tests/bpf/test_bpf_expr', 'tests/bpf/test_bpf_unwind_self')
@@ -50,10 +52,10 @@ def prepare(build, is_normal):
             cross.compile_program(root, TOP / 'tests/programs/selfcheck.c', out / f'selfcheck-{name}', *flags)
         cross.compile_program(root, TOP / 'tests/programs/split.c', out / 'split-signed', '-O1', '-pthread',
                               '-mbranch-protection=standard')
+        cross.build_go(root, TOP / 'tests/programs', out / 'go', NORMAL_GO if is_normal else ALL_GO)
         if not is_normal:
             compile_java(out / 'vm/classes', TOP / 'tests/programs/Rounds.java')
             cross.compile_labels(root, labels_programs, out / 'labels')
-            cross.build_go(root, [TOP / 'tests/programs' / name for name in ('spans.go', 'timed.go')], out / 'go')
     return root, out
 
 

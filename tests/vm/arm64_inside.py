@@ -11,7 +11,7 @@ from inside import BUILD, LIVE
 
 LABELS = ('programs', 'libraries', 'shares', 'custom', 'python', 'torn', 'keys', 'hostile')
 
-PARTS = ('native', 'python', 'perl', 'lua', 'luajit', 'luajit-compiled', 'ruby', 'php', 'node', 'java', 'go')
+PARTS = ('native', 'python', 'perl', 'lua', 'luajit', 'luajit-compiled', 'ruby', 'php', 'node', 'java', 'go', 'go-stacks')
 
 
 def main():

@@ -92,16 +92,17 @@ def compile_labels(root, programs, out):
             run(command)
 
 
-def build_go(root, sources, out):
-    """Once, too: NAME and NAME-c, with C in it, of each NAME.go. If there is no Go, there is none of them."""
+def build_go(root, programs, out, names):
+    """Once, too: NAME of NAME.go, or NAME-c, with C in it. If there is no Go, there is none of them."""
     if not shutil.which('go'):
         return
     out.mkdir(exist_ok=True)
-    for source in sources:
-        for name, flags in ((source.stem, ()), (f'{source.stem}-c', ('-ldflags=-linkmode=external',))):
-            if not (out / name).exists():
-                run(['env', 'GOARCH=arm64', f'CGO_ENABLED={len(flags)}', f'CC={COMPILER} --sysroot={root}', 'go', 'build', *flags,
-                     '-o', out / name, source])
+    for name in names:
+        source, with_c = programs / f"{name.removesuffix('-c')}.go", name.endswith('-c')
+        if (out / name).exists() and (out / name).stat().st_mtime > source.stat().st_mtime:
+            continue
+        run(['env', 'GOARCH=arm64', f'CGO_ENABLED={int(with_c)}', f'CC={COMPILER} --sysroot={root}', 'go', 'build',
+             *(['-ldflags=-linkmode=external'] if with_c else []), '-o', out / name, source])
 
 
 def run(command):

@@ -2,6 +2,7 @@
 #include "rule_text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -68,10 +69,12 @@ static void x86_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 {
 	char reg[8] = "x29", cfa[32], fp[32], ra[32];
-	const char *base = rule->fp == SB_UW_FP_AT_CFA ? "cfa" : reg;
+	const char *base = rule->fp == SB_UW_FP_AT_CFA ? "cfa" : reg, *after = "";
 
 	if (rule->cfa >= SB_UW_CFA_REG)
 		snprintf(reg, sizeof(reg), "x%d", rule->cfa & 31);
+	else if (rule->cfa == SB_UW_CFA_GO_SYSTEM || rule->cfa == SB_UW_CFA_GO_C)
+		snprintf(reg, sizeof(reg), "go-sp");
 	else if (rule->cfa != SB_UW_CFA_FP && rule->cfa != SB_UW_CFA_SWITCH)
 		snprintf(reg, sizeof(reg), "sp");
 	snprintf(cfa, sizeof(cfa), "%s%+d", reg, rule->cfa_off);
@@ -85,10 +88,13 @@ static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 		snprintf(ra, sizeof(ra), "x30=*(%s%+d)", base, 8 * rule->fp_off + 8);
 	else
 		snprintf(ra, sizeof(ra), "x30=*(cfa-%d)", 8 * rule->bx);
-	snprintf(buf, len, "%s %s %s%s", cfa, fp, ra,
-		 rule->cfa == SB_UW_CFA_CLONE	 ? " stop-if-x0=0"
-		 : rule->cfa == SB_UW_CFA_SWITCH ? " other-stack"
-						 : "");
+	if (rule->cfa == SB_UW_CFA_CLONE)
+		after = " stop-if-x0=0";
+	else if (rule->cfa == SB_UW_CFA_GO_PUSHED)
+		after = " interrupted";
+	else if (rule->cfa == SB_UW_CFA_SWITCH || !strcmp(reg, "go-sp"))
+		after = " other-stack";
+	snprintf(buf, len, "%s %s %s%s", cfa, fp, ra, after);
 }
 
 void rule_text(uint16_t machine, const struct sb_uw_rule *rule, char *buf, size_t len)
@@ -98,6 +104,7 @@ void rule_text(uint16_t machine, const struct sb_uw_rule *rule, char *buf, size_
 		[SB_UW_CFA_STOP] = "stop",
 		[SB_UW_CFA_SIGNAL] = "signal",
 		[SB_UW_CFA_UNSUP] = "unsupported",
+		[SB_UW_CFA_GO_GROW] = "go-pc other-stack",
 	};
 
 	if (rule->cfa < SB_ARRAY_SIZE(words) && words[rule->cfa])

@@ -102,7 +102,7 @@ static void lie(struct sb_parser_answer *answer)
 		return;
 	switch (how) {
 	case LIE_RULE:
-		area[HEAD_BYTES + 2 * sizeof(struct sb_uw_rule)] = SB_UW_CFA_UNSUP + 1;
+		area[HEAD_BYTES + 2 * sizeof(struct sb_uw_rule)] = SB_UW_CFA_GO_GROW + 1;
 		break;
 	case LIE_ROWS:
 		/* The last row of all: another rule than there is. */
@@ -543,7 +543,7 @@ static void test_forged(void **state)
 	/* Rules. */
 	FORGE(-EPROTO, f.rules[SB_UW_RULE_FP_CHAIN].cfa = SB_UW_CFA_SP);
 	FORGE(-EPROTO, f.rules[SB_UW_RULE_STOP].cfa = SB_UW_CFA_SP);
-	FORGE(-EPROTO, f.rules[2].cfa = SB_UW_CFA_UNSUP + 1);
+	FORGE(-EPROTO, f.rules[2].cfa = SB_UW_CFA_GO_GROW + 1);
 	FORGE(-EPROTO, f.rules[2].cfa = SB_UW_CFA_REG + SB_UNWIND_REGS);
 	FORGE(0, f.rules[2].cfa = SB_UW_CFA_REG + SB_UNWIND_REGS - 1);
 	/* Granules. */

@@ -24,7 +24,7 @@
 #define PAC	    0x002a000000000000ull /* a signature: bits 48 to 54 */
 
 enum { NR_WORDS = 4096, MAX = 16 };
-enum { X10 = 10, FP = 29, LR = 30, SP = 31 };
+enum { X3 = 3, X10 = 10, G = 28, FP = 29, LR = 30, SP = 31 };
 
 static uint64_t memory[NR_WORDS];
 static uint32_t jit[JIT_WORDS];
@@ -200,6 +200,131 @@ static void test_go(void **state)
 	expect(SB_STACK_COMPLETE, code(1, 8) | SB_IP_BY_FP, code(2, 8), code(3, 8), code(0, 7));
 }
 
+/* Words of the runtime's records, and where they are in these tests: a thread, its system stack's `g`, and that
+ * of its goroutine. The goroutine's stack is from word 2000 to word 2100. */
+enum { GO_M = 6, GO_SP, GO_PC, GO_LR_LATE = 11, GO_CURG = 23, THREAD = 3000, G0 = 3100, G1 = 3200 };
+
+/* @late: as since Go 1.25. */
+static void go_thread(size_t late)
+{
+	memory[THREAD] = addr(G0);
+	memory[THREAD + GO_CURG + 1 - late] = addr(G1);
+	/* A function that the thread began with, before which has no thread. */
+	memory[THREAD + GO_CURG + late] = late ? 0 : addr(3300);
+	memory[G0 + GO_M] = memory[G1 + GO_M] = addr(THREAD);
+	memory[G1] = addr(2000);
+	memory[G1 + 1] = addr(2100);
+	memory[G1 + GO_SP] = addr(2050);
+	memory[G1 + GO_PC] = code(3, 8);
+	memory[G1 + GO_LR_LATE + 1 - late] = code(2, 8);
+	memory[G1 + GO_LR_LATE + 2 - late] = addr(9);
+	from.regs[G] = addr(G0);
+}
+
+/* Go's calls on the system stack, which lies above or below that of the goroutine: systemstack(). */
+static void test_go_system(void **state)
+{
+	size_t late;
+
+	RULE(1, .cfa = SB_UW_CFA_GO_SYSTEM, .cfa_off = 16, .fp = SB_UW_FP_AT_FP, .fp_off = -1,
+	     .bx = SB_UW_RA_PAIR);
+	RULE(2, .cfa = SB_UW_CFA_SP, .cfa_off = 16, .fp = SB_UW_FP_AT_FP, .fp_off = -1,
+	     .bx = SB_UW_RA_PAIR);
+	record_rule(3, 32);
+	put_record(2049, 0, code(2, 8));
+	put_record(2051, 0, code(0, 7));
+	put_record(100, 0, code(1, 8));
+	for (late = 0; late < 2; late++) {
+		go_thread(late);
+		from.pc = code(3, 0);
+		from.regs[SP] = addr(100);
+		expect(SB_STACK_COMPLETE, code(1, 8), code(2, 8), code(0, 7));
+		/* As a leaf it may stand on either stack, with either `g`. */
+		from.pc = code(1, 4);
+		expect(SB_STACK_COMPLETE, code(2, 8), code(0, 7));
+		from.regs[G] = addr(G1);
+		expect(SB_STACK_COMPLETE, code(2, 8), code(0, 7));
+		from.regs[SP] = addr(2060);
+		put_record(2059, 0, code(0, 9));
+		expect(SB_STACK_COMPLETE, code(0, 9));
+		/* The thread has left the goroutine; and x28 is not Go's any more. */
+		from.regs[G] = addr(G0);
+		memory[THREAD + GO_CURG + 1 - late] = 0;
+		expect(SB_STACK_COMPLETE);
+		memory[THREAD] = addr(3300);
+		expect(SB_STACK_NO_RULE);
+		from.regs[G] = 1;
+		expect(SB_STACK_FAULT);
+	}
+}
+
+/* The same to C, which may overwrite x28: asmcgocall(). */
+static void test_go_c(void **state)
+{
+	record_rule(1, 32);
+	RULE(2, .cfa = SB_UW_CFA_GO_C, .cfa_off = 16, .fp = SB_UW_FP_AT_FP, .fp_off = -1,
+	     .bx = SB_UW_RA_PAIR);
+	put_record(0, 0, code(2, 8));
+	put_record(4, addr(G1), 8 * 50);
+	memory[G1 + 1] = addr(2100);
+	put_record(2049, 0, code(0, 7));
+	expect(SB_STACK_COMPLETE, code(2, 8), code(0, 7));
+	/* It was called on the system stack. */
+	put_record(4, 0, addr(10));
+	put_record(9, 0, code(0, 9));
+	expect(SB_STACK_COMPLETE, code(2, 8), code(0, 9));
+	put_record(4, 16, 8);
+	expect(SB_STACK_FAULT, code(2, 8));
+}
+
+/* A handler of signals lets a goroutine call the runtime, and pushes its x30: asyncPreempt(). */
+static void test_go_interrupted(void **state)
+{
+	RULE(1, .cfa = SB_UW_CFA_GO_PUSHED, .cfa_off = 32 + 16, .fp = SB_UW_FP_AT_FP, .fp_off = -1,
+	     .bx = SB_UW_RA_PAIR);
+	RULE(2, .cfa = SB_UW_CFA_SP, .bx = SB_UW_RA_LR);
+	record_rule(3, 32);
+	from.regs[SP] = addr(1);
+	put_record(0, 0, code(2, 0));
+	memory[5] = code(3, 8);
+	put_record(7, 0, code(0, 7));
+	expect(SB_STACK_COMPLETE, code(2, 0) | SB_IP_EXACT, code(3, 8), code(0, 7));
+	/* It has not made its frame yet. */
+	RULE(1, .cfa = SB_UW_CFA_GO_PUSHED, .cfa_off = 16, .bx = SB_UW_RA_LR);
+	from.regs[SP] = addr(5);
+	from.regs[LR] = code(2, 0);
+	expect(SB_STACK_COMPLETE, code(2, 0) | SB_IP_EXACT, code(3, 8), code(0, 7));
+}
+
+/* A goroutine's stack grows: morestack(), which the function's prologue calls. */
+static void test_go_grow(void **state)
+{
+	size_t late;
+
+	record_rule(1, 32);
+	RULE(4, .cfa = SB_UW_CFA_GO_GROW);
+	RULE(3, .cfa = SB_UW_CFA_SP, .bx = SB_UW_RA_LR);
+	RULE(2, .cfa = SB_UW_CFA_FP, .cfa_off = 16, .fp = SB_UW_FP_AT_CFA, .fp_off = -2,
+	     .bx = SB_UW_RA_PAIR);
+	put_record(0, 0, code(4, 8));
+	put_record(2055, 0, code(0, 7));
+	for (late = 0; late < 2; late++) {
+		go_thread(late);
+		memory[G1 + GO_LR_LATE + 2 - late] = addr(2055);
+		from.pc = code(1, 0);
+		expect(SB_STACK_COMPLETE, code(4, 8), code(3, 8), code(2, 8), code(0, 7));
+		/* Before it has saved anything. */
+		from.pc = code(4, 0);
+		from.regs[G] = addr(G1);
+		from.regs[LR] = code(3, 12);
+		from.regs[X3] = code(2, 12);
+		from.regs[SP] = addr(2054);
+		from.regs[FP] = addr(2055);
+		expect(SB_STACK_COMPLETE, code(3, 12), code(2, 12), code(0, 7));
+		from.regs[SP] = addr(0);
+	}
+}
+
 static void test_return_address_apart(void **state)
 {
 	/* x30 at CFA - 40, x29 untouched; then x30 at CFA - 16 and x29 at CFA - 48. */
@@ -363,6 +488,12 @@ static void test_signal(void **state)
 	record_rule(3, 32);
 	put_record(200, 0, code(0, 7));
 	expect(SB_STACK_COMPLETE, JIT + 16, code(2, 0) | SB_IP_EXACT, code(3, 8), code(0, 7));
+	/* The handler has returned: before the system call, at it, and in it. */
+	from.regs[SP] = addr(frame);
+	for (from.pc = JIT + 16; from.pc <= JIT + 24; from.pc += 4)
+		expect(SB_STACK_COMPLETE, code(2, 0) | SB_IP_EXACT, code(3, 8), code(0, 7));
+	from.pc = code(1, 0);
+	from.regs[SP] = addr(0);
 	memory[regs + 32] = 0; /* a call of NULL */
 	expect(SB_STACK_BAD_PC, JIT + 16);
 	/* The same by a rule, as older vDSOs have it. */
@@ -398,6 +529,10 @@ int main(void)
 		TEST(new_thread),
 		TEST(record),
 		TEST(go),
+		TEST(go_system),
+		TEST(go_c),
+		TEST(go_interrupted),
+		TEST(go_grow),
 		TEST(return_address_apart),
 		TEST(signed),
 		TEST(other_register),
