@@ -50,21 +50,25 @@ static __u32 op_of(__u64 error_code)
 	return error_code & FAULT_WRITES ? SB_IO_OP_FAULT_WRITE : SB_IO_OP_FAULT_READ;
 }
 
-static __always_inline void on_fault(void *ctx, __u64 addr, __u64 error_code, __u32 sides)
+/* @op: SB_IO_OP_FAULT_* */
+static __always_inline bool is_wanted(__u32 op)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 op = op_of(error_code);
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	if (task->pagefault_disabled || (task->flags & PF_KTHREAD))
+		return false;
+	return sb_io_layer_wants(op == SB_IO_OP_FAULT_WRITE ? SB_IO_WRITE : SB_IO_READ);
+}
+
+/* The caller has started the sample in SB_SCRATCH_FAULT. */
+static __always_inline void on_fault(void *ctx, __u64 addr, __u32 op, __u32 sides)
+{
 	struct sb_capture *capture;
 	__u64 file, weight;
 
-	if (task->pagefault_disabled || (task->flags & PF_KTHREAD))
-		return;
-	if (!sb_io_layer_wants(op == SB_IO_OP_FAULT_WRITE ? SB_IO_WRITE : SB_IO_READ))
-		return;
-	sb_start_in_kernel(SB_SCRATCH_FAULT);
 	if (sb_begin(SB_SCRATCH_FAULT, 0, &capture))
 		return;
-	file = file_at(task, addr);
+	file = file_at(bpf_get_current_task_btf(), addr);
 	if (!file)
 		return;
 	weight = sb_thin(cfg_io_weight == SB_IO_COUNT ? 1 : cfg_layer_page_bytes);
@@ -83,11 +87,21 @@ static __always_inline void on_fault(void *ctx, __u64 addr, __u64 error_code, __
 	sb_spent(capture->now_ns);
 }
 
+static __always_inline void on_exception(void *ctx, __u64 addr, __u64 error_code, __u32 sides)
+{
+	const __u32 op = op_of(error_code);
+
+	if (!is_wanted(op))
+		return;
+	sb_start_in_kernel(SB_SCRATCH_FAULT);
+	on_fault(ctx, addr, op, sides);
+}
+
 /* The kernel's side says nothing but that it is a page fault. */
 SEC("?tp_btf/page_fault_user")
 int BPF_PROG(io_fault_user, unsigned long addr, void *regs, unsigned long error_code)
 {
-	on_fault(ctx, addr, error_code, SB_SIDE_USER);
+	on_exception(ctx, addr, error_code, SB_SIDE_USER);
 	return 0;
 }
 
@@ -96,6 +110,69 @@ SEC("?tp_btf/page_fault_kernel")
 int BPF_PROG(io_fault_kernel, unsigned long addr, void *regs, unsigned long error_code)
 {
 	if ((__s64)addr >= 0)
-		on_fault(ctx, addr, error_code, SB_SIDE_USER | SB_SIDE_KERNEL);
+		on_exception(ctx, addr, error_code, SB_SIDE_USER | SB_SIDE_KERNEL);
+	return 0;
+}
+
+#if defined(__TARGET_ARCH_arm64)
+/*
+ * Return: whether an instruction that accesses memory writes it. Arm ARM, C4.1: loads and stores have
+ * bits 27 and 25 as below, and are told apart by bit 22, or by bits 22 and 23 if they move one general
+ * register. Atomic instructions need the permission to write.
+ */
+static bool is_store(__u32 insn)
+{
+	const bool is_general =
+		(insn & 0x3c000000) == 0x38000000 || (insn & 0x3f000000) == 0x19000000;
+
+	if ((insn & 0xffffffe0) == 0xd50b7420) /* dc zva, with which memory is cleared */
+		return true;
+	if ((insn & 0x0a000000) != 0x08000000 ||
+	    (insn & 0x3b000000) == 0x18000000) /* ldr =literal */
+		return false;
+	if ((insn & 0x3f200c00) == 0x38200000 && (insn & 0x3ffffc00) != 0x38bfc000) /* not ldapr */
+		return true;
+	if ((insn & 0x3fa07c00) == 0x08a07c00) /* cas */
+		return true;
+	return !(insn & (is_general ? 3u << 22 : 1u << 22));
+}
+
+static bool is_write_at(__u64 pc)
+{
+	__u32 insn = 0;
+	long err;
+
+	if ((__s64)pc < 0)
+		err = bpf_probe_read_kernel(&insn, sizeof(insn), (void *)pc);
+	else
+		err = bpf_probe_read_user(&insn, sizeof(insn), (void *)pc);
+	return !err && is_store(insn);
+}
+#else
+static bool is_write_at(__u64 pc)
+{
+	return false; /* there is a tracepoint instead */
+}
+#endif
+
+/*
+ * The software event page-faults, for kernels without such tracepoints. It has the registers of the
+ * code that faulted, but does not say what the code did to the memory.
+ */
+SEC("?perf_event")
+int io_fault_counter(struct bpf_perf_event_data *ctx)
+{
+	const __u64 addr = ctx->addr;
+	const __u64 pc = sb_regs_pc((const struct sb_regs *)&ctx->regs);
+	__u32 op = SB_IO_OP_FAULT_READ;
+
+	if (pc == addr)
+		op = SB_IO_OP_FAULT_EXEC;
+	else if (is_write_at(pc))
+		op = SB_IO_OP_FAULT_WRITE;
+	if ((__s64)addr < 0 || !is_wanted(op))
+		return 0;
+	sb_start_at(ctx, SB_SCRATCH_FAULT);
+	on_fault(ctx, addr, op, SB_SIDE_USER | SB_SIDE_KERNEL);
 	return 0;
 }

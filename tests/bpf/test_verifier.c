@@ -106,9 +106,9 @@ static bool is_of_other_kernels(const struct bpf_program *prog)
 /* The view asks the same, and says so: user/views/io_layers.c. */
 static bool lacks_helper(const struct bpf_program *prog)
 {
-	static const char prefix[] = "tp_btf/page_fault_";
+	static const char prefix[] = "io_fault_";
 
-	if (strncmp(bpf_program__section_name(prog), prefix, strlen(prefix)))
+	if (strncmp(bpf_program__name(prog), prefix, strlen(prefix)))
 		return false;
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1)
 		return false;

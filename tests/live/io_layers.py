@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Layers of io below the system call, where the kernel itself has counted.
 
-io_layers.py STACKBPF LAYERWORK
+io_layers.py STACKBPF LAYERWORK FAULT [PART...]
 """
 import contextlib
 import ctypes
@@ -14,10 +14,11 @@ import subprocess
 import sys
 import tempfile
 
+from fault import environment
 from live import check, done, need_root, running, stackbpf, wait_for
 
 need_root()
-BINARY, LAYERWORK = sys.argv[1:3]
+BINARY, LAYERWORK, FAULT = sys.argv[1:4]
 PAGE = mmap.PAGESIZE
 MIB = 1 << 20
 SECTOR = 512
@@ -263,8 +264,10 @@ def fault():
     with uncached(2 * MIB) as path:
         if not path:
             return
-        for _ in range(2):  # with and without the pages in the cache
-            result = stackbpf(BINARY, 'io', '--layer', 'fault', '--count', '--', LAYERWORK, 'map', path, '300')
+        # Without and with the pages in the cache; then as where there are no tracepoints of page faults.
+        no_tracepoints = environment(FAULT, BINARY, types='page_fault_user,page_fault_kernel')
+        for env in (None, None, no_tracepoints):
+            result = stackbpf(BINARY, 'io', '--layer', 'fault', '--count', '--', LAYERWORK, 'map', path, '300', env=env)
             want = int(re.search(r'faults (\d+)', result.err)[1])
             have = of(result, 'by_touch', 'fault_read', path)
             check(have == want and want, f'fault: {have}, by getrusage() {want}')
@@ -281,6 +284,6 @@ def refused():
 
 
 for part in (refused, fault, cache, many_namespaces, new, same_call_or_not, block, block_unknown, block_units):
-    if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
+    if len(sys.argv) < 5 or part.__name__ in sys.argv[4:]:
         part()
 done()

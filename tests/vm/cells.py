@@ -58,8 +58,6 @@ def cannot(view, unwinder, interp):
         return NO_TABLES
     if view in OF_DISK and not os.path.exists('/dev/vda'):
         return 'no disk: the package with the modules of this kernel is in no suite any more'
-    if view == 'io fault' and platform.machine() == 'aarch64':
-        return 'the kernel has no tracepoint of page faults on arm64'
     if view == 'io fault' and kernel() < (5, 17):
         return 'bpf_find_vma() came with Linux 5.17'
     if view == 'offcpu governed' and kernel() < (6, 16):

@@ -3,9 +3,11 @@
  * one (probes.c). */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/reason.h"
 #include "events/probe.h"
 #include "views/views.h"
 
@@ -49,6 +51,26 @@ static int attach_counter(const struct sb_probe *probe, struct sb_probe_hook *ho
 			err = 0;
 	}
 	return err;
+}
+
+/* The period is 1, for which the kernel never throttles a counter (perf_swevent_overflow() in
+ * kernel/events/core.c). */
+int sb_view_attach_faults(const struct bpf_program *program, sb_vec_link *links,
+			  struct sb_reason *reason)
+{
+	const struct sb_probe probe = {
+		.kind = SB_PROBE_PERF,
+		.counter = { .type = PERF_TYPE_SOFTWARE,
+			     .config = { PERF_COUNT_SW_PAGE_FAULTS },
+			     .period = 1 },
+	};
+	struct sb_probe_hook hook = { .program = program, .pid = -1 };
+	const int err = attach_counter(&probe, &hook, links);
+
+	return err ? sb_reason_set(reason, err,
+				   "cannot count page faults with perf events; 'stackbpf doctor' "
+				   "shows what this kernel lacks")
+		   : 0;
 }
 
 static int attach_place(const struct sb_attaching *job, uint32_t idx, sb_vec_link *links)

@@ -232,8 +232,11 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 {
 	struct sb_io_call row;
 	size_t i;
-	int err = sb_io_uring_attach(skel, links, reason);
+	int err;
 
+	if (bpf_program__autoload(skel->progs.io_fault_counter))
+		return sb_view_attach_faults(skel->progs.io_fault_counter, links, reason);
+	err = sb_io_uring_attach(skel, links, reason);
 	if (how.is_raw)
 		return err;
 	for (i = 0; i < SB_ARRAY_SIZE(calls) && !err; i++)
@@ -245,7 +248,7 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
 	return prog == skel->progs.io_enter || prog == skel->progs.io_exit ||
-	       sb_io_uring_attaches(skel, prog);
+	       prog == skel->progs.io_fault_counter || sb_io_uring_attaches(skel, prog);
 }
 
 static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)

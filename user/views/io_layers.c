@@ -69,9 +69,6 @@ static int block_prepare(struct sampler_bpf *skel)
 
 static const char *fault_missing(void)
 {
-	if (!sb_view_has_tracepoint("page_fault_user"))
-		return "--layer fault needs the tracepoint exceptions:page_fault_user, which this "
-		       "kernel does not have on this processor";
 	/* Kprobe programs have the same helpers, and can be tried. */
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) != 1)
 		return "--layer fault needs Linux 5.17 or newer (bpf_find_vma())";
@@ -83,6 +80,8 @@ static int fault_prepare(struct sampler_bpf *skel)
 	struct bpf_program *const programs[] = { skel->progs.io_fault_user,
 						 skel->progs.io_fault_kernel };
 
+	if (!sb_view_has_tracepoint("page_fault_user"))
+		return bpf_program__set_autoload(skel->progs.io_fault_counter, true);
 	return sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 

@@ -3,13 +3,10 @@
  * (capture/resident.h). */
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/reason.h"
 #include "bpf/abi/sb_abi_memory.h"
-#include "events/probe.h"
 #include "views/skel.h"
 #include "views/views.h"
 
@@ -66,40 +63,22 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return err ? err : bpf_program__set_autoload(skel->progs.memory_kernel, true);
 }
 
-/* Where the kernel has no tracepoints for faults, a software counter on each CPU runs the program at
- * every fault. Its period is 1, for which the kernel never throttles a counter
- * (perf_swevent_overflow() in kernel/events/core.c). */
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		  struct sb_reason *reason)
 {
-	struct sb_probe probe = {
-		.kind = SB_PROBE_PERF,
-		.counter = { .type = PERF_TYPE_SOFTWARE,
-			     .config = { PERF_COUNT_SW_PAGE_FAULTS },
-			     .period = 1 },
-	};
-	struct sb_probe_hook hook = { .program = skel->progs.memory_counter, .pid = -1 };
-	int nr = libbpf_num_possible_cpus(), err = nr < 0 ? nr : 0;
 	struct bpf_link *link;
+	int err = 0;
 
 	(void)opts;
 	/* Not every kernel has it: then pages that came along can be those of what was there before. */
 	link = sb_view_attach(skel->progs.memory_mapped);
 	if (link || errno != ENOENT)
-		err = err ? err : sb_view_keep_link(links, link);
+		err = sb_view_keep_link(links, link);
 	if (err || !bpf_program__autoload(skel->progs.memory_counter))
 		return err;
 	sb_info("this kernel has no tracepoints of page faults, so perf events are used, which cost more; "
 		"a page that is read first and written to later counts as one that came and went");
-	for (hook.cpu = 0; hook.cpu < nr && !err; hook.cpu++) {
-		err = sb_probe_attach(&probe, &hook, links);
-		if (err == -ENODEV)
-			err = 0;
-	}
-	return err ? sb_reason_set(reason, err,
-				   "cannot count page faults with perf events; 'stackbpf doctor' "
-				   "shows what this kernel lacks")
-		   : 0;
+	return sb_view_attach_faults(skel->progs.memory_counter, links, reason);
 }
 
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)

@@ -204,6 +204,11 @@ int sb_attach(struct sb_attaching *job, sb_vec_link *links, struct sb_reason *re
  * and without a warning; with job->is_again -ENODATA with a warning. */
 int sb_attach_tell(struct sb_attaching *job, struct sb_reason *reason);
 
+/* For kernels without tracepoints of page faults: run a loaded perf_event program at each fault of
+ * the machine, by a software counter on each CPU. Return: 0, or a negative errno with @reason. */
+int sb_view_attach_faults(const struct bpf_program *program, sb_vec_link *links,
+			  struct sb_reason *reason);
+
 /* probes.c, for attach.c and probe_multi.c. */
 
 /* Return: the cookie that a BPF program at @probe gets (bpf_get_attach_cookie()): @idx, the index
