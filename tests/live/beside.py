@@ -34,6 +34,8 @@ import time
 DEBIAN = ('bullseye', 'bookworm', 'trixie', 'forky', 'sid', 'experimental')
 UBUNTU = ('bionic', 'focal', 'jammy', 'noble')
 SUITES = DEBIAN + UBUNTU
+# Its first release, and of that kernels alone (tests/vm/kernels.py).
+UBUNTU_KERNELS = ('resolute',)
 DEBIAN_KEYS = '/usr/share/keyrings/debian-archive-keyring.gpg'
 UBUNTU_KEYS = 'usr/share/keyrings/ubuntu-archive-keyring.gpg'
 DEBIAN_MIRROR = 'http://deb.debian.org/debian'
@@ -154,8 +156,8 @@ def config(suite):
 
 def sources(suite):
     suite = release_of(suite)
-    if suite in UBUNTU:
-        keys, mirror, components = ubuntu_keys(), UBUNTU_MIRROR, 'main universe'
+    if suite in UBUNTU + UBUNTU_KERNELS:
+        keys, mirror, components = ubuntu_keys(), UBUNTU_MIRROR, 'main universe' if suite in UBUNTU else 'main'
     else:
         keys, mirror, components = DEBIAN_KEYS, debian_mirror(), 'main'
     if not os.path.exists(keys):

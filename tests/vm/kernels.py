@@ -6,7 +6,7 @@
     kernels.py NAME...                fetch; prints where each is
 
 Of each release the newest that the package host has. Of Debian the flavour for clouds, because it is small and
-has all that a virtual machine needs. Only Ubuntu has 5.15.
+has all that a virtual machine needs. Only Ubuntu has 5.15, and pages of 64 KiB.
 
 STACKBPF_KERNELS_DIR: where to keep them (~/.cache/stackbpf/kernels)."""
 import dataclasses
@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -48,6 +49,7 @@ KERNELS = (
     Kernel('6.17', 'trixie-backports', r'6\.17\.[\d.]+\+deb13'),
     Kernel('6.18', 'trixie-backports', r'6\.18\.[\d.]+\+deb13'),
     Kernel('6.19', 'trixie-backports', r'6\.19\.[\d.]+\+deb13'),
+    Kernel('7.0-64k', 'resolute', r'7\.0\.\d+-\d+', flavour='generic-64k', arches=('aarch64',)),
     Kernel('7.0', 'trixie-backports', r'7\.0\.[\d.]+\+deb13'),
     Kernel('7.1', 'trixie-backports', r'7\.1\.[\d.]+\+deb13'),
     Kernel('7.2', 'trixie-backports', r'7\.2\.[\d.]+\+deb13'),
@@ -102,12 +104,30 @@ def fetch(kernel, suite, arch, directory):
         for package in unfinished.glob('*.deb'):
             subprocess.run(['dpkg-deb', '-x', package, unfinished], check=True)
             package.unlink()
+        for image in unfinished.glob('boot/vmlinuz-*'):
+            unwrap(image)
         (unfinished / 'version').write_text(f'{newest}-{flavour}\n', encoding='ascii')
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
     shutil.rmtree(directory, ignore_errors=True)
     unfinished.rename(directory)
+
+
+def unwrap(image):
+    """Ubuntu's image for arm64 is a program for EFI, with the kernel in its section ".linux", which qemu does not load. The
+    kernel is another such program, which unpacks what begins at an offset (drivers/firmware/efi/libstub/zboot-header.S)."""
+    content = image.read_bytes()
+    header, = struct.unpack_from('<I', content, 0x3c)
+    if content[header:header + 4] != b'PE\0\0':
+        return
+    nr_sections, optional = struct.unpack_from('<H12xH', content, header + 6)
+    for at in range(header + 24 + optional, header + 24 + optional + 40 * nr_sections, 40):
+        name, begin = struct.unpack_from('<8s12xI', content, at)
+        magic, offset, size, kind = struct.unpack_from('<4sII8x4s', content, begin + 4)
+        if name.rstrip(b'\0') == b'.linux' and (magic, kind) == (b'zimg', b'zstd'):
+            packed = content[begin + offset:begin + offset + size]
+            image.write_bytes(subprocess.run(['zstd', '-dcq'], input=packed, stdout=subprocess.PIPE, check=True).stdout)
 
 
 def main():
