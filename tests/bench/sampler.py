@@ -8,10 +8,11 @@ Two loads: DEEP, whose stacks are 22 frames deep with frame pointers; and progra
 none. For each tool and rate: time in its BPF program per sample (the kernel's own statistics), CPU time of the
 process and its children as a share of one CPU, bytes written. The tools run in turns, ROUNDS times each, and a figure
 is the median; the lowest and the highest stand behind it. The share is that of SECONDS in the midst of a run, by the
-CPU clocks of the processes: what a run costs once (start, first names, output) is the rest of its CPU time. "Steady"
-is the share in the median second of these, which has no work that is done now and then, such as reading debug
-information. BPF time of ours is also given as the ratio to each of its rows in the same round, as a median: of
-`--unwind none --interp off`, which takes the leaf alone, and of bpftrace. To compare two builds: ticks.py.
+CPU clocks of the processes. "Steady" is the share in the median second of these, which has no work that is done now
+and then, such as reading debug information; "once" is the rest of the CPU time: start, names, output. Where others
+work beside it, only the row with `-p` of the load is comparable, since all other rows sample the others, too. BPF
+time of ours is also given as the ratio to each of its rows in the same round, as a median: of `--unwind none --interp
+off`, which takes the leaf alone, and of bpftrace. To compare two builds: ticks.py.
 """
 import os
 import re
@@ -54,7 +55,7 @@ def show(name, hz, runs, ours):
         print(f'{name:30} {hz:5} Hz  ended before it could be measured')
         return
     share, steady = statistics.median(shares), statistics.median(got['steady'] for got in runs)
-    once = statistics.median(got['cpu'] - got['share'] * (SETTLE + SECONDS + REST) for got in runs)
+    once = statistics.median(got['cpu'] - got['steady'] * (SETTLE + SECONDS + REST) for got in runs)
     # A program that began beside perf is somebody else's.
     in_bpf = [got['ns'] for got in runs if got['ns'] and not name.startswith('perf')]
     per_sample = f'{spread(in_bpf, 1000, 2)} us' if in_bpf else '-'
@@ -72,10 +73,11 @@ def show(name, hz, runs, ours):
           f"wrote {statistics.median(got['bytes'] for got in runs) / 1024:9.1f} KiB{whole}", flush=True)
 
 
-def tools(hz, seconds, perf_data):
+def tools(hz, seconds, perf_data, busy):
     whole = max(1, round(seconds))
     ours = [BINARY, 'oncpu', '-t', str(seconds), '-F', str(hz), '-q']
     yield 'stackbpf oncpu', ours, None
+    yield 'stackbpf oncpu -p', ours + [word for process in busy for word in ('-p', str(process.pid))], None
     yield 'stackbpf oncpu --unwind fp', ours + ['--unwind', 'fp'], None
     yield 'stackbpf oncpu, leaf only', ours + ['--unwind', 'none', '--interp', 'off'], None
     if shutil.which('perf'):
@@ -88,12 +90,12 @@ def tools(hz, seconds, perf_data):
         yield 'bpftrace kstack,ustack,comm', ['bpftrace', '-e', BPFTRACE % (hz, whole)], None
 
 
-def measure(work):
+def measure(work, busy):
     seconds = SETTLE + SECONDS + REST
     for hz in (99, 999):
         runs = {}
         for _ in range(ROUNDS):
-            for name, command, output in tools(hz, seconds, f'{work}/perf.data'):
+            for name, command, output in tools(hz, seconds, f'{work}/perf.data', busy):
                 got = run(command, output, (SETTLE, SETTLE + SECONDS))
                 runs.setdefault(name, []).append(got)
         for name, got in runs.items():
@@ -109,7 +111,7 @@ def main():
                     for i in range(os.cpu_count())]
             try:
                 time.sleep(0.5)
-                measure(work)
+                measure(work, busy)
             finally:
                 for process in busy:
                     process.kill()
