@@ -213,22 +213,6 @@ static int read_attrs(struct sb_cursor *cur, const struct sb_unit *unit,
 	return err;
 }
 
-/* Without what the attributes are: gcc gives the DIE at the root the last code of many. */
-static int skip_attrs(struct sb_cursor *cur)
-{
-	uint64_t name, form;
-
-	do {
-		name = sb_cursor_uleb(cur);
-		form = sb_cursor_uleb(cur);
-		if (form == DW_FORM_implicit_const)
-			sb_cursor_sleb(cur);
-		if (cur->is_bad)
-			return -EBADMSG;
-	} while (name || form);
-	return 0;
-}
-
 static int compare_abbrevs(const void *pa, const void *pb)
 {
 	const struct sb_abbrev *a = pa, *b = pb;
@@ -236,14 +220,13 @@ static int compare_abbrevs(const void *pa, const void *pb)
 	return a->code < b->code ? -1 : a->code > b->code;
 }
 
-/* @only: read the abbreviation with that code alone (for a root DIE), or 0. */
+/* @only: stop at that code (to read a root DIE without its whole table), or 0. */
 static int read_table(const struct sb_unit *unit, struct sb_abbrev_table *table, uint64_t only)
 {
 	struct sb_dwarf *dwarf = unit->file->dwarf;
 	struct sb_cursor cur =
 		sb_dwarf_file_cursor(unit->file, SB_DWARF_ABBREV, unit->abbrev_offset);
 	const uint8_t *start = cur.at, *before;
-	bool is_read;
 	int err = 0;
 
 	table->is_dense = true;
@@ -261,19 +244,17 @@ static int read_table(const struct sb_unit *unit, struct sb_abbrev_table *table,
 		abbrev.tag = (uint16_t)tag;
 		abbrev.role = (uint8_t)role_of(tag);
 		abbrev.has_children = sb_cursor_u8(&cur) == DW_CHILDREN_yes;
-		is_read = !only || abbrev.code == only;
-		err = (is_read ? read_attrs(&cur, unit, table, &abbrev) : skip_attrs(&cur))
+		err = read_attrs(&cur, unit, table, &abbrev)
 			      ?: sb_dwarf_check_full(dwarf, (uint64_t)(cur.at - before),
 						     WORK_OF_ABBREVS);
 		if (!err && (size_t)(cur.at - start) > dwarf->abbrev_bytes_left)
 			err = -EFBIG;
-		if (err || !is_read)
-			continue;
 		table->is_dense = table->is_dense && abbrev.code == table->abbrevs.nr + 1;
-		err = table->abbrevs.nr < ABBREVS_MAX
-			      ? sb_budget_push(dwarf->budget, &table->abbrevs, abbrev)
-			      : -EFBIG;
-		if (only)
+		if (!err && table->abbrevs.nr >= ABBREVS_MAX)
+			err = -EFBIG;
+		if (!err)
+			err = sb_budget_push(dwarf->budget, &table->abbrevs, abbrev);
+		if (only && abbrev.code == only)
 			break;
 	}
 	dwarf->abbrev_bytes_left -= (uint64_t)(cur.at - start) < dwarf->abbrev_bytes_left
