@@ -115,7 +115,8 @@ class Sampling:
     def _handles_signals(self):
         with open(f'/proc/{self.process.pid}/status', encoding='ascii') as file:
             blocked = int(re.search(r'^SigBlk:\s+(\S+)', file.read(), re.M)[1], 16)
-        return blocked & (1 << (signal.SIGUSR1 - 1))
+        # All of them are blocked while it forks, at first before it takes any.
+        return blocked & (1 << (signal.SIGUSR1 - 1)) and not blocked & (1 << (signal.SIGURG - 1))
 
     def snapshot(self):
         """It looks at what happened in the order in which it did: it has seen all up to now."""

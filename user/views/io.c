@@ -234,7 +234,7 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 	size_t i;
 	int err;
 
-	if (bpf_program__autoload(skel->progs.io_fault_counter))
+	if (opts->io_layer == SB_LAYER_FAULT && bpf_program__autoload(skel->progs.io_fault_counter))
 		return sb_view_attach_faults(skel->progs.io_fault_counter, links, reason);
 	err = sb_io_uring_attach(skel, links, reason);
 	if (how.is_raw)
