@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/time.h"
 #include "capture/drain.h"
 #include "capture/resident.h"
@@ -22,12 +21,11 @@
 #include "symbolizer/process/reader.h"
 
 /* Odd, so that each second one is dropped without the newest. */
-#define LOOKS_MAX      17u
-#define LOOK_NS	       (SB_NS_PER_SEC / 2)
-#define LOOK_TIMES     100u
-#define COMM_BYTES_MAX 64u
+#define LOOKS_MAX    17u
+#define LOOK_NS	     (SB_NS_PER_SEC / 2)
+#define LOOK_TIMES   100u
 /* See find_floating(). */
-#define FLOATING_MAX   2.0
+#define FLOATING_MAX 2.0
 
 struct look {
 	uint64_t time_ns;
@@ -99,11 +97,9 @@ static struct sb_sample_key key_of(uint32_t tgid, const struct sb_procfs_stat *s
 		.tgid = tgid,
 		.start_ns = stat->start_ticks * (SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)),
 	};
-	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
-	if (!sb_read_file(path, COMM_BYTES_MAX, &comm, NULL) && comm)
-		snprintf(key.comm, sizeof(key.comm), "%.*s", (int)strcspn(comm, "\n"), comm);
+	if (!sb_procfs_comm(tgid, &comm))
+		snprintf(key.comm, sizeof(key.comm), "%s", comm);
 	return key;
 }
 
@@ -441,8 +437,8 @@ static struct sb_stack_id id_of(const struct process *process, const uint64_t *f
 	};
 }
 
-/* Return: whether the stack is as deep as Go writes them at most: 32 frames before Go 1.23, 128 before
- * Go 1.26, and 130 since then. */
+/* Return: whether the stack is as deep as Go writes them at most: 32 frames before Go 1.23, 128
+ * before Go 1.26, and 130 since then. */
 static bool may_be_cut(const struct sb_go_bucket *bucket)
 {
 	return bucket->nr == 32 || bucket->nr == 128 || bucket->nr == 130;

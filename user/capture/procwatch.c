@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/index.h"
 #include "base/num.h"
 #include "base/search.h"
@@ -30,7 +29,6 @@
 #include "workers/privileges.h"
 
 /* TASK_COMM_LEN and a newline; some kernel threads have longer names. */
-#define COMM_BYTES_MAX	64u
 /* All rings together. Each CPU gets an equal share, rounded to a power of two within these bounds.
  * A record of a mapping is about 150 bytes, an exec about seven records. */
 #define RINGS_BYTES_MAX (64u << 20)
@@ -43,19 +41,20 @@
 #define OPEN_MAX	16384u
 /* Files that are remembered as opened. Others are opened again for each process. */
 #define FILES_MAX	65536u
-/* How often the reader looks without being woken: few records are then waiting, but a file of theirs
- * must be opened while its process lives. Where one program begins others do, so it looks more often
- * until nothing has come for LIVELY_NS. A look costs 10 us on an idle machine, and 70 on a busy
- * one, where it is most of what the reader costs. */
+/* How often the reader looks without being woken: few records are then waiting, but a file of
+ * theirs must be opened while its process lives. Where one program begins others do, so it looks
+ * more often until nothing has come for LIVELY_NS. A look costs 10 us on an idle machine, and 70 on
+ * a busy one, where it is most of what the reader costs. */
 #define LOOK_MS		100
 #define LOOK_LIVELY_MS	20
 #define LIVELY_NS	SB_NS_PER_SEC
 /* If only the records of some processes are wanted, those of all others must not wake the reader.
  * The kernel cannot tell them apart, so it wakes the reader when a ring is filled to this part. */
 #define RING_WAKE_PART	4
-/* A pause after each wake-up, because records come in bursts. A program that begins wakes the reader
- * by its first mappings; those that follow are read after the pause, and their files must be opened
- * while the process lives. When a round had more than BURST_RECORDS, the ring may fill up soon. */
+/* A pause after each wake-up, because records come in bursts. A program that begins wakes the
+ * reader by its first mappings; those that follow are read after the pause, and their files must be
+ * opened while the process lives. When a round had more than BURST_RECORDS, the ring may fill up
+ * soon. */
 #define REST_MS		20
 #define REST_BURST_MS	5
 #define BURST_RECORDS	32
@@ -127,8 +126,8 @@ static bool is_known_file(const struct sb_procwatch *watch, const struct file_ke
 }
 
 /*
- * Return: whether the process has ended since: so have most that run for a few milliseconds, when the
- * records of their mappings are read. A file cannot be opened by way of such a process.
+ * Return: whether the process has ended since: so have most that run for a few milliseconds, when
+ * the records of their mappings are read. A file cannot be opened by way of such a process.
  */
 static bool has_ended(const struct sb_procwatch *watch, const struct sb_sym_mmap *map)
 {
@@ -194,14 +193,11 @@ static void lose(struct sb_procwatch *watch, const struct sb_sideband *event)
 /* Read the name of a process while it lives. */
 static void name_skipping(struct sb_procwatch *watch, uint32_t tgid)
 {
-	sb_cleanup(sb_freep) char *text = NULL;
-	char path[32], *name = watch->stats.skipping;
+	sb_cleanup(sb_freep) char *comm = NULL;
+	char *name = watch->stats.skipping;
 
-	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
-	if (sb_read_file(path, COMM_BYTES_MAX, &text, NULL))
-		text = NULL;
-	snprintf(name, SB_SKIPPING_BYTES, "process %u ('%.*s')", tgid,
-		 text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+	(void)sb_procfs_comm(tgid, &comm);
+	snprintf(name, SB_SKIPPING_BYTES, "process %u ('%s')", tgid, comm ? comm : "");
 	sb_replace_controls(name, strlen(name));
 	watch->named_tgid = tgid;
 }

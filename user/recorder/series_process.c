@@ -18,8 +18,8 @@
 /* Of an environment that are looked at: more than a shell's, less than all that ARG_MAX allows. */
 #define ENVIRON_BYTES_MAX (128u << 10)
 #define CGROUP_BYTES_MAX  (16u << 10)
-/* Processes that are remembered: of two blocks. Those beyond their owner's share are looked at again
- * for each sample's key. */
+/* Processes that are remembered: of two blocks. Those beyond their owner's share are looked at
+ * again for each sample's key. */
 #define PROCS_MAX	  16384u
 /* Cgroups whose path is remembered, for processes that ended before we looked. */
 #define CGROUPS_MAX	  4096u
@@ -84,7 +84,8 @@ int sb_series_service(const char *env, size_t len, struct sb_str *service)
 	return found && found_len ? sb_str_addn(service, found, found_len) : -ENOENT;
 }
 
-/* The first @max bytes of a file of /proc that waits for nobody. Return: how many, or a negative errno. */
+/* The first @max bytes of a file of /proc that waits for nobody. Return: how many, or a negative
+ * errno. */
 static ssize_t read_some(uint32_t tgid, const char *name, char *buf, size_t max)
 {
 	sb_cleanup(sb_closep) int fd = -1;
@@ -269,8 +270,8 @@ static int read_cgroup(struct sb_series_table *table, struct proc_tags *proc, ui
 }
 
 /*
- * The real user ID. The directory in /proc says the effective one without a file to be read and parsed, but says root
- * of any process that may not be dumped.
+ * The real user ID. The directory in /proc says the effective one without a file to be read and
+ * parsed, but says root of any process that may not be dumped.
  */
 static void read_uid(struct proc_tags *proc)
 {
@@ -300,13 +301,11 @@ static uint32_t owner_of(struct sb_series_table *table, const struct proc_tags *
 /* The name of the program, which is that of its first thread. */
 static int read_comm(struct proc_tags *proc, const struct sb_sample_key *key)
 {
-	char comm[SB_COMM_LEN + 1];
-	ssize_t nr = read_some(proc->tgid, "comm", comm, sizeof(comm) - 1);
+	sb_cleanup(sb_freep) char *comm = NULL;
 
-	if (nr <= 0)
+	if (sb_procfs_comm(proc->tgid, &comm))
 		return value_of(key->comm, strnlen(key->comm, sizeof(key->comm)), &proc->service);
-	comm[nr] = '\0';
-	return value_of(comm, strcspn(comm, "\n"), &proc->service);
+	return value_of(comm, strlen(comm), &proc->service);
 }
 
 static int look_at(struct sb_series_table *table, struct proc_tags *proc,
@@ -317,8 +316,8 @@ static int look_at(struct sb_series_table *table, struct proc_tags *proc,
 
 	read_uid(proc);
 	/*
-	 * What the kernel runs by itself has no environment. A process that has ended, as most short
-	 * ones have by now, has neither a user nor an environment, so no reader is asked.
+	 * What the kernel runs by itself has no environment. A process that has ended, as most
+	 * short ones have by now, has neither a user nor an environment, so no reader is asked.
 	 */
 	if (!err && !key->tgid)
 		note_kernel(proc);
@@ -330,7 +329,8 @@ static int look_at(struct sb_series_table *table, struct proc_tags *proc,
 	return instead ? value_of(instead, strlen(instead), &proc->service) : read_comm(proc, key);
 }
 
-/* Have it in the slot of its address space. Return: 0, -ENOMEM, -E2BIG: there is no room for one. */
+/* Have it in the slot of its address space. Return: 0, -ENOMEM, -E2BIG: there is no room for
+ * one. */
 static int register_proc(struct sb_series_table *table, const struct sb_sample_key *key,
 			 struct proc_tags *proc)
 {
