@@ -44,8 +44,8 @@
 
 /*
  * How the canonical frame address (CFA: sp as it was before the call) is found. rbp stands for the
- * frame pointer, which is x29 on arm64. There only FP_CHAIN, STOP, SP, FP, CLONE, SWITCH, UNSUP, GO_*
- * and REG are used.
+ * frame pointer, which is x29 on arm64. There only FP_CHAIN, STOP, SP, FP, CLONE, SWITCH, UNSUP,
+ * GO_* and REG are used.
  */
 enum sb_uw_cfa {
 	SB_UW_CFA_FP_CHAIN, /* no rule (a gap, JIT code): try the frame pointer */

@@ -133,10 +133,11 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
 }
 
 /*
- * Return: whether the pc is behind the instruction of a system call. It is not, although the thread has
- * made one, where execve() has set it to the beginning of a program, or a signal to that of a handler.
- * On x86-64, SYSCALL copies the pc to rcx, unless FRED is on, which is seen in the upper half of ss; on
- * arm64, a signal resets the number of the call, and execve() the register x8, which had it.
+ * Return: whether the pc is behind the instruction of a system call. It is not, although the thread
+ * has made one, where execve() has set it to the beginning of a program, or a signal to that of a
+ * handler. On x86-64, SYSCALL copies the pc to rcx, unless FRED is on, which is seen in the upper
+ * half of ss; on arm64, a signal resets the number of the call, and execve() the register x8, which
+ * had it.
  */
 static bool is_behind_syscall(const struct sb_regs *regs, const struct pt_regs *entry)
 {
@@ -241,7 +242,8 @@ static bool start_sample(struct sb_scratch *s, __u32 slot, __u64 now_ns)
 	return !end_ns || s->capture.now_ns <= end_ns;
 }
 
-/* @span: what sb_span_of() returned. Return: whether the sample is in a span, or none are asked for. */
+/* @span: what sb_span_of() returned. Return: whether the sample is in a span, or none are asked
+ * for. */
 static bool is_in_span(struct sb_scratch *s, __u64 span)
 {
 	if (span == SB_SPAN_OUTSIDE)
@@ -418,7 +420,8 @@ static int add_key(void *generation, const struct sb_capture *capture, __u64 wei
 	return err;
 }
 
-/* Whether somebody else on this CPU holds the lock of the map. Since Linux 6.15 the lock itself finds out. */
+/* Whether somebody else on this CPU holds the lock of the map. Since Linux 6.15 the lock itself
+ * finds out. */
 static bool is_locked(int err)
 {
 	return err == -EBUSY || err == -EDEADLK || err == -ETIMEDOUT;
@@ -432,7 +435,8 @@ static __always_inline int add_up(const struct sb_capture *capture, __u64 weight
 	struct sb_count *count;
 	int err = 0;
 
-	/* One call for each, because then the verifier knows the kind of map and inlines the lookup. */
+	/* One call for each, because then the verifier knows the kind of map and inlines the
+	 * lookup. */
 	if (generation)
 		count = bpf_map_lookup_elem(generation, &capture->key);
 	else
@@ -478,8 +482,8 @@ __hidden void sb_account_more(const struct sb_capture *capture, __u64 weight)
 	add_up(capture, weight, 0);
 }
 
-/* Global (not __hidden): the verifier looks at it once, not once for each caller. By slot: up to 6.1, a
- * global function's pointer is no key of a map. */
+/* Global (not __hidden): the verifier looks at it once, not once for each caller. By slot: up to
+ * 6.1, a global function's pointer is no key of a map. */
 __noinline int sb_account_slot(__u32 slot, __u64 weight)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);

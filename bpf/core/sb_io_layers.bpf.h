@@ -66,8 +66,9 @@ int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured **ret_capt
 __u64 sb_io_call_file(__u64 inode);
 
 /*
- * The system call in progress has a descriptor as its first argument. Return: its file (struct file
- * *) if the file is open for direct I/O; 0: it is not, or there is no system call.
+ * Take the first argument of the system call in progress for a descriptor. Return: the file (struct
+ * file *) that is open there, if it is open for direct I/O; 0: it is not, or no system call is in
+ * progress.
  */
 __u64 sb_io_direct_file(void);
 

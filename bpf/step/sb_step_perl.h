@@ -240,8 +240,8 @@ static __always_inline enum sb_step sb_perl_root(struct sb_interp_walk *w, void 
 
 /*
  * Called when this stack of contexts has no record left. Ends the pending segment, and goes on to
- * the next stack of contexts. Return: SB_STEP_GO_ON; SB_STEP_END: COMPLETE behind the last one, FAULT, BAD_CFA,
- * DEPTH.
+ * the next stack of contexts. Return: SB_STEP_GO_ON; SB_STEP_END: COMPLETE behind the last one,
+ * FAULT, BAD_CFA, DEPTH.
  */
 static __always_inline enum sb_step sb_perl_leave(struct sb_interp_walk *w, void *mem)
 {

@@ -153,8 +153,8 @@ static __always_inline int sb_lr_step(struct sb_walk *walk, void *mem, enum sb_s
 	return 1;
 }
 
-/* Return: whether the leaf is the signal trampoline, before or in its system call, so that the kernel
- * has not replaced sp yet. */
+/* Return: whether the leaf is the signal trampoline, before or in its system call, so that the
+ * kernel has not replaced sp yet. */
 static __always_inline int sb_a64_is_in_trampoline(struct sb_walk *walk, void *mem)
 {
 	__u64 *code = walk->signal_frame;
@@ -202,8 +202,8 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 }
 
 /*
- * What is read of Go's runtime, of which x28 has the `g` (runtime2.go): that of a goroutine, or that
- * of a thread's system stack. Where a stack was left, g.sched has its registers.
+ * What is read of Go's runtime, of which x28 has the `g` (runtime2.go): that of a goroutine, or
+ * that of a thread's system stack. Where a stack was left, g.sched has its registers.
  */
 #define SB_REG_G	   28
 #define SB_REG_GROW_LR	   3   /* morestack: x30 of the function that needs more stack */
@@ -215,8 +215,10 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 #define SB_GO_BEFORE_BYTES 8   /* before, both were so much further on */
 
 /*
- * What is read for a step, in walk->signal_frame: BPF programs have too little stack. @g: address of
- * the goroutine's `g`, 0 if the thread has no goroutine any more; @lr_at: where it has lr and bp.
+ * What one step reads of Go's runtime. It lies in walk->signal_frame, because the stack of a BPF
+ * program is too small for it.
+ * @g: address of the `g` of the thread's goroutine; 0: the thread has left its goroutine
+ * @lr_at: address of the lr and bp that are saved in that `g`; set only if !@is_on_stack
  */
 struct sb_go {
 	__u64 g, lr_at;
@@ -231,9 +233,9 @@ struct sb_go {
 _Static_assert(sizeof(struct sb_go) <= sizeof(((struct sb_walk *)0)->signal_frame), "its place");
 
 /*
- * Find the goroutine of the thread with @g in x28. Return: SB_STACK_COMPLETE: the first three
- * members of *@go are set; or the status with which the walk ends: SB_STACK_FAULT; NO_RULE: the
- * thread does not confirm x28, which code that is not Go's has overwritten.
+ * Find the goroutine of the thread with @g in x28. Return: SB_STACK_COMPLETE: @go has its g,
+ * is_on_stack and lr_at; or the status with which the walk ends: SB_STACK_FAULT; NO_RULE: the
+ * thread that @g names has another `g`, so code that is not Go's has overwritten x28.
  */
 static __always_inline __u32 sb_go_find(struct sb_go *go, void *mem, __u64 g)
 {

@@ -105,7 +105,8 @@ int BPF_PROG(io_fault_user, unsigned long addr, void *regs, unsigned long error_
 	return 0;
 }
 
-/* A system call reads or writes memory of the process. Addresses of the kernel are in no mapping. */
+/* A system call reads or writes memory of the process. Addresses of the kernel are in no
+ * mapping. */
 SEC("?tp_btf/page_fault_kernel")
 int BPF_PROG(io_fault_kernel, unsigned long addr, void *regs, unsigned long error_code)
 {
@@ -116,9 +117,10 @@ int BPF_PROG(io_fault_kernel, unsigned long addr, void *regs, unsigned long erro
 
 #if defined(__TARGET_ARCH_arm64)
 /*
- * Return: whether an instruction that accesses memory writes it. Arm ARM, C4.1: loads and stores have
- * bits 27 and 25 as below, and are told apart by bit 22, or by bits 22 and 23 if they move one general
- * register. Atomic instructions need the permission to write.
+ * Return: whether the instruction @insn, which accesses memory, writes to it. Arm ARM, C4.1: in a
+ * load or store, bit 27 is 1 and bit 25 is 0. Bit 22 is 0 in a store; in an instruction that moves
+ * one general register, bits 22 and 23 both are. Atomic instructions count as stores, because they
+ * need the permission to write.
  */
 static bool is_store(__u32 insn)
 {

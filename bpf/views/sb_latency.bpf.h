@@ -32,8 +32,8 @@ const volatile __u32 cfg_latency_half = 0;
 /* What a process holds when it ends counts as held until the end of the run. */
 const volatile bool cfg_latency_keeps_ended = false;
 
-/* When the run went over from tracing each call to slices of time; 0: it has not. Beside it: how many
- * pieces of memory were accounted that were allocated after that. */
+/* When the run went over from tracing each call to slices of time; 0: it has not. Beside it: how
+ * many pieces of memory were accounted that were allocated after that. */
 __u64 latency_sliced_ns = 0, latency_nr_sliced = 0;
 
 /* --slowest: how many; how long the slowest calls took so far, in no order. */

@@ -242,8 +242,9 @@ static int find_sections(struct reader *reader)
 }
 
 /*
- * Memory that is about to be written from end to end, to be freed by free(). Most of what reading costs beside
- * inflating are page faults, so the kernel is asked for huge pages, but not for one that is used in part.
+ * Memory that is about to be written from end to end, to be freed by free(). Most of what reading
+ * costs beside inflating are page faults, so the kernel is asked for huge pages, but not for one
+ * that is used in part.
  */
 static void *alloc_filled(size_t len)
 {

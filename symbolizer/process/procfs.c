@@ -207,8 +207,9 @@ static int read_lines(uint32_t tgid, struct sb_str *text)
 }
 
 /*
- * The whole text is read before the first line is handed over: @fn may read entries of other processes, which closes the
- * one that the reader has open, and what is read behind a line of a file that was opened anew can begin within a line.
+ * The whole text is read before the first line is handed over: @fn may read entries of other
+ * processes, which closes the one that the reader has open, and what is read behind a line of a
+ * file that was opened anew can begin within a line.
  */
 int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {

@@ -5,10 +5,10 @@
  * reader.h.
  *
  * Order of an access: the caller fills in area->request, asks sb_reader_is_refused(), and calls
- * sb_reader_add_devs(). The reader calls sb_reader_serve(). The caller takes the
- * answer, or abandons the reader if none comes. After an answer about a file on a local device it
- * calls sb_reader_note_local(). After another one that took long, and after it has abandoned the
- * reader, it calls sb_reader_blame(). To read ahead, the caller puts sb_reader_aheads_ask() before this
+ * sb_reader_add_devs(). The reader calls sb_reader_serve(). The caller takes the answer, or
+ * abandons the reader if none comes. After an answer about a file on a local device it calls
+ * sb_reader_note_local(). After another one that took long, and after it has abandoned the reader,
+ * it calls sb_reader_blame(). To read ahead, the caller puts sb_reader_aheads_ask() before this
  * access and sb_reader_aheads_keep() after it, and then calls sb_reader_aheads_take().
  *
  * No pointer is NULL. Thread: unless said otherwise, one for each area, state and list; an area has

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Unwind rules of Go's functions, from what Go's linker says about their stack. Two things are not
- * said there: that a function with a frame saves the frame pointer next to its return address (since
- * Go 1.7; on arm64, where the return address is at sp and the caller's x29 below it, since 1.12), and
- * which of the runtime's own functions continue, or begin, on another stack: src/runtime/asm_*.s,
- * sys_linux_*.s, time_linux_amd64.s.
+ * said there: that a function with a frame saves the frame pointer next to its return address
+ * (since Go 1.7; on arm64, where the return address is at sp and the caller's x29 below it, since
+ * 1.12), and which of the runtime's own functions continue, or begin, on another stack:
+ * src/runtime/asm_*.s, sys_linux_*.s, time_linux_amd64.s.
  *
  * On arm64, x29 still leads to the caller after those switches only that are made for a call of the
  * vDSO, and by cgocallback. For the others the goroutine is looked up in the runtime's memory
@@ -34,7 +34,8 @@ struct special {
 	int8_t fp_off_arm64; /* it moves sp itself, and saves {x29, x30} so many words from its CFA */
 };
 static const struct special specials[] = {
-	/* Where goroutines, threads and programs begin, and where a thread leaves a goroutine for good. */
+	/* Where goroutines, threads and programs begin, and where a thread leaves a goroutine for
+	 * good. */
 	{ "runtime.goexit", SB_UW_CFA_STOP },
 	{ "runtime.mstart", SB_UW_CFA_STOP },
 	{ "runtime.mcall", SB_UW_CFA_STOP },
@@ -57,8 +58,8 @@ static const struct special specials[] = {
 	{ "runtime.walltime1", SB_UW_CFA_SWITCH },
 	{ "runtime.vgetrandom1", SB_UW_CFA_SWITCH },
 	{ "time.now", SB_UW_CFA_SWITCH },
-	/* A handler returns to its first byte, and the byte before a return address is looked up. On
-	 * arm64 it returns to the vDSO. */
+	/* A handler returns to its first byte, and the byte before a return address is looked up.
+	 * On arm64 it returns to the vDSO. */
 	{ "runtime.sigreturn", SB_UW_CFA_SIGNAL, 1, SB_UW_CFA_SP },
 	{ "runtime.sigreturn__sigaction", SB_UW_CFA_SIGNAL, 1 },
 	{ "runtime.asyncPreempt", SB_UW_CFA_SP, 0, SB_UW_CFA_GO_PUSHED },

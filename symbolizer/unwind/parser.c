@@ -18,8 +18,8 @@
 #define NO_DEV		UINT64_MAX
 /* Twice the size of most tables. */
 #define AREA_BYTES_MIN	(1u << 20)
-/* Memory that is held on to: most tables are smaller, and to make a bigger one takes a hundred times as long as to touch
- * its memory. */
+/* Memory that is held on to: most tables are smaller, and to make a bigger one takes a hundred
+ * times as long as to touch its memory. */
 #define AREA_BYTES_KEPT (256u << 10)
 
 SB_DEFINE_CLEANUP(struct sb_parser, sb_parser_free)

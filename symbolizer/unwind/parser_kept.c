@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Answers that are kept for another seat. At the start of a run, the first samples of each process are walked in user
- * space (SB_PARSER_NAMES), and the tables of the same files are built for the kernel (SB_PARSER_TABLES). Each answer is
- * handed out once, so memory does not hold what both seats have. An answer comes from a worker that parses files of one
- * owner only, and belongs to one state of one file, so that no owner can speak for the file of another.
+ * Answers that are kept for another seat. At the start of a run, the first samples of each process
+ * are walked in user space (SB_PARSER_NAMES), and the tables of the same files are built for the
+ * kernel (SB_PARSER_TABLES). Each answer is handed out once, so memory does not hold what both
+ * seats have. An answer comes from a worker that parses files of one owner only, and belongs to one
+ * state of one file, so that no owner can speak for the file of another.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -116,7 +116,7 @@ void *sb_parser_kept_take(struct sb_parser_kept *kept, const struct sb_parser_ke
  * or if it alone is beyond the bound, nothing is kept. */
 void sb_parser_kept_put(struct sb_parser_kept *kept, const struct sb_parser_key *key,
 			const struct sb_parser_seat *seat, const void *bytes, size_t len);
-/* Free the answers. The object is as empty as one of zeroes. */
+/* Free all answers; @kept can be used again. The caller has @kept to itself. */
 void sb_parser_kept_release(struct sb_parser_kept *kept);
 
 #endif

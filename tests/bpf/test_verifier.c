@@ -132,7 +132,8 @@ static bool is_refused(const struct bpf_program *prog)
 	return true;
 }
 
-/* What the verifier said last of the program that it refused, which is the last one that it was given. */
+/* What the verifier said last of the program that it refused, which is the last one that it was
+ * given. */
 static void print_refusal(void)
 {
 	size_t i, len;

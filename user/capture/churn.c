@@ -8,7 +8,8 @@
 #define NR_PROBES 8u
 
 /*
- * A bucket is one number: the time at which it will be full again. Return: how many it lacks at @time_ns.
+ * A bucket is one number: the time at which it will be full again. Return: how many it lacks at
+ * @time_ns.
  */
 static uint64_t lack_of(uint64_t full_ns, uint64_t time_ns, uint64_t per_sec)
 {

@@ -90,9 +90,10 @@ enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);
 /* Call @fn for each process with records skipped since the last call, and forget them; this also
- * begins a new round. Of @skip, @fn may change is_seen; it is valid during the call, in which @fn must not use @churn. @fn returns
- * 0 or a negative errno, after which the rest is forgotten without a call. @arg: passed to @fn; may
- * be NULL. Return: 0 or that errno; it has no errors of its own. */
+ * begins a new round. Of @skip, @fn may change is_seen; it is valid during the call, in which @fn
+ * must not use @churn. @fn returns 0 or a negative errno, after which the rest is forgotten without
+ * a call. @arg: passed to @fn; may be NULL. Return: 0 or that errno; it has no errors of its
+ * own. */
 int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, struct sb_churn_skip *skip),
 		  void *arg);
 /* Free memory; the struct is to be zeroed before it is used again. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The thread that looks at processes, and what the walkers know of each. A process is looked at when
- * the BPF side or the unwinder asks for it, and again when it maps code. The pauses between two looks
- * at a process grow, and all looks together get a limited share of a CPU. The walkers read what they
- * need to know from one BPF map. An index in it that is free again is reused as late as possible,
- * because a walk that began before may still use it.
+ * The thread that looks at processes, and what the walkers know of each. A process is looked at
+ * when the BPF side or the unwinder asks for it, and again when it maps code. The pauses between
+ * two looks at a process grow, and all looks together get a limited share of a CPU. The walkers
+ * read what they need to know from one BPF map. An index in it that is free again is reused as late
+ * as possible, because a walk that began before may still use it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -188,7 +188,8 @@ static void note_cost(struct sb_interpwatch *watch, struct proc_walkers *proc, u
 					  proc->cost_ns < before_ns ? proc->cost_ns : before_ns);
 }
 
-/* Load the walkers that these configurations are for. If that fails, leave out those that have none. */
+/* Load the walkers that these configurations are for. If that fails, leave out those that have
+ * none. */
 static void load_walkers(struct sb_interpwatch *watch, struct sb_interp_confs *confs)
 {
 	uint32_t runtimes = 0, i, nr = 0;
@@ -204,8 +205,8 @@ static void load_walkers(struct sb_interpwatch *watch, struct sb_interp_confs *c
 	confs->nr = nr;
 }
 
-/* @since_ns: mappings that were read then or later are new enough; UINT64_MAX: they are read anew. It
- * is not before changed_ns, because the changes so far count as seen. */
+/* @since_ns: mappings that were read then or later are new enough; UINT64_MAX: they are read anew.
+ * It is not before changed_ns, because the changes so far count as seen. */
 static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64_t since_ns)
 {
 	uint64_t begin_ns = sb_reader_thread_cpu_ns(), now_ns = sb_now_ns();
@@ -424,7 +425,8 @@ static void serve_news(struct sb_interpwatch *watch)
 	sb_vec_release(&list);
 }
 
-/* Side-band records of any process may be missing: each may have mapped an interpreter, or ended. */
+/* Side-band records of any process may be missing: each may have mapped an interpreter, or
+ * ended. */
 static void serve_lost(struct sb_interpwatch *watch)
 {
 	const uint64_t lost_ns = __atomic_load_n(&watch->lost_ns, __ATOMIC_RELAXED);

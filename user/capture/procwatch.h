@@ -50,8 +50,8 @@ void sb_procwatch_free(struct sb_procwatch *watch);
 /*
  * Call @tell as soon as it is known that a process ended, or that its executable mappings changed,
  * with a record of the kind LOST when records of any process are missing up to its time, and with
- * NULL when there are no more for now, at least every 100 ms, and every 20 ms for a second after the
- * last record of a wanted process. It is called on the watch's thread or on that of
+ * NULL when there are no more for now, at least every 100 ms, and every 20 ms for a second after
+ * the last record of a wanted process. It is called on the watch's thread or on that of
  * sb_procwatch_drain() or sb_procwatch_drop_cpu(), one call at a time; it must not block, nor call
  * functions of @watch, whose lock is held. @event is valid during the call; of a skipped record it
  * has only the process and the time, with the path "". @arg is borrowed. @tell NULL: there are no

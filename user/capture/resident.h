@@ -120,10 +120,10 @@ int sb_resident_look(struct sb_resident *resident);
 int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count **ret_counts,
 		       size_t *ret_nr);
 
-/* Another source tells what this process holds: from now on its pages count in the figures of the run,
- * and get no counts of their own. If opts->is_summed, the counts of the next look subtract what earlier
- * ones had said. @key: start_ns and exec_id are set to those of the process, if it has had a page
- * fault. */
+/* Another source tells what this process holds: from now on its pages count in the figures of the
+ * run, and get no counts of their own. If opts->is_summed, the counts of the next look subtract
+ * what earlier ones had said. @key: start_ns and exec_id are set to those of the process, if it has
+ * had a page fault. */
 void sb_resident_leave(struct sb_resident *resident, uint32_t tgid, struct sb_sample_key *key);
 
 /* Append the IDs of stacks that later counts can reference; some are zero, or there twice. Return:

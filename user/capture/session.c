@@ -246,8 +246,8 @@ static int begin_at_once(struct sb_session *session)
 	return seed_existing(session);
 }
 
-/* What the targets have when the run begins: pages, and objects of Go. Pages of others are looked at when they first
- * fault. */
+/* What the targets have when the run begins: pages, and objects of Go. Pages of others are looked
+ * at when they first fault. */
 static int expect_held(struct sb_session *session)
 {
 	const struct sb_targets *targets = session->opts.targets;
@@ -315,11 +315,13 @@ int sb_session_poll_fd(const struct sb_session *session)
 	return sb_drain_poll_fd(session->drain);
 }
 
-/* Fewer slices say too little of what is held, and so do fewer samples of memory that was allocated in them. */
+/* Fewer slices say too little of what is held, and so do fewer samples of memory that was allocated
+ * in them. */
 #define SLICES_MIN  4u
 #define SAMPLES_MIN 50u
 
-/* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of the pages. */
+/* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of
+ * the pages. */
 static void choose_source(struct sb_session *session)
 {
 	struct sb_tracing *tracing = &session->slices.tracing;
@@ -393,7 +395,8 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	return 0;
 }
 
-/* With a fallback, which of the two views is the result is not known before the end, unless it has given up. */
+/* With a fallback, which of the two views is the result is not known before the end, unless it has
+ * given up. */
 int sb_session_settle(struct sb_session *session)
 {
 	const bool is_traced = session->opts.view_opts.fallback;

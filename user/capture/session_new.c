@@ -35,13 +35,13 @@
 /* Keys in one map of counts at most, for each view: 5 MB of kernel memory each. When it is three
  * quarters full, we are woken. */
 #define COUNTS_MAX_DEFAULT    32768u
-/* IDs of distinct stacks that are remembered at most, for each view: 5 MB. Beyond it, stacks are shipped
- * with each sample. */
+/* IDs of distinct stacks that are remembered at most, for each view: 5 MB. Beyond it, stacks are
+ * shipped with each sample. */
 #define STACKS_MAX_DEFAULT    65536u
 /* One of the kernel, one of the user, one of interpreters. */
 #define STACKS_PER_TICK	      3u
-/* Maps have room for twice the ticks of a run, and of a second more: timers are not exact, and a map that is
- * almost full searches the free places of all CPUs. */
+/* Maps have room for twice the ticks of a run, and of a second more: timers are not exact, and a
+ * map that is almost full searches the free places of all CPUs. */
 #define TICKS_SPARE	      2u
 /* NR_PLACES of memo.bpf.c: 300 KB for each CPU. */
 #define MEMOS_PER_SLOT	      128u
@@ -120,9 +120,10 @@ static bool has_only_tgids(const struct sb_targets *targets)
 }
 
 /*
- * Find the processes that samples can be of, if they are known: the list stays empty if they are not.
- * A command is not one of them: it may be short, so each of its records is to wake the reader. Nor
- * are targets of views that may take the stack of another process than the one that they sample.
+ * Find the processes that samples can be of, if they are known: the list stays empty if they are
+ * not. A command is not one of them: it may be short, so each of its records is to wake the reader.
+ * Nor are targets of views that may take the stack of another process than the one that they
+ * sample.
  */
 static int list_sampled(const struct sb_session *session, sb_vec_u32 *tgids)
 {
@@ -263,8 +264,9 @@ static bool is_command_alone(const struct sb_session_opts *opts)
 	       targets->tgids.at[0].pid == opts->command_tgid;
 }
 
-/* Hook functions in the address space of the command only, so that they cost others nothing. The kernel follows
- * the process to the address space that it has after execve(2). Hooked one by one, each of a process takes 70 ms. */
+/* Hook functions in the address space of the command only, so that they cost others nothing. The
+ * kernel follows the process to the address space that it has after execve(2). Hooked one by one,
+ * each of a process takes 70 ms. */
 static void hook_command_only(struct sb_session *session)
 {
 	struct sb_session_opts *opts = &session->opts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The view whose programs are attached in slices of time, when slicer.h says so, or as long as tracing.h
- * says. */
+/* The view whose programs are attached in slices of time, when slicer.h says so, or as long as
+ * tracing.h says. */
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@
 /* From the time when calls that were traced cost too much to the first slice. */
 #define PAUSE_NS      SB_NS_PER_SEC
 
-/* What slices have cost so far: that of traps and programs, without those of the pages that are looked at
- * beside; and of attaching and detaching, @own_ns. */
+/* What slices have cost so far: that of traps and programs, without those of the pages that are
+ * looked at beside; and of attaching and detaching, @own_ns. */
 static int read_cost(const struct sb_session *session, uint64_t own_ns,
 		     struct sb_slicer_reading *ret)
 {
@@ -114,8 +114,8 @@ static void init_slicer(struct sb_session *session, const struct sb_slicer_readi
 		       session->skel->rodata->cfg_hash_seed[0], now);
 }
 
-/* To trace each call costs too much, so that from now on calls are traced in slices. What is held since before
- * stands for itself. */
+/* To trace each call costs too much, so that from now on calls are traced in slices. What is held
+ * since before stands for itself. */
 static int go_over_to_slices(struct sb_session *session, const struct sb_slicer_reading *now)
 {
 	struct sb_slices *slices = &session->slices;
@@ -218,7 +218,8 @@ int sb_session_slice(struct sb_session *session)
 			give_up(session, SB_TRACING_UNHOOKED);
 			return 0;
 		}
-		/* Nothing is left to attach to: the closing report says since when there are no slices. */
+		/* Nothing is left to attach to: the closing report says since when there are no
+		 * slices. */
 		if (err == -ESRCH || err == -ENODATA) {
 			detach(slices);
 			slices->view = NULL;

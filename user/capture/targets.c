@@ -380,14 +380,15 @@ static bool may_select_helpers(const struct sb_targets *targets)
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel,
 			       uint64_t *ret_nr_left_out)
 {
-	/* To look at all processes takes 2 ms. Not all kernels list children (CONFIG_PROC_CHILDREN),
-	 * and of one that forks all the time, the list may lack some. */
+	/* To look at all processes takes 2 ms. Not all kernels list children
+	 * (CONFIG_PROC_CHILDREN), and of one that forks all the time, the list may lack some. */
 	const bool is_own =
 		!targets->follow_children && sb_can_access("/proc/thread-self/children", R_OK);
 	struct found found = { .nr = targets->follow_children || may_select_helpers(targets) };
 	int err = 0;
 
-	/* A child may be listed before its parent, or go to another thread: until nothing new is found. */
+	/* A child may be listed before its parent, or go to another thread: until nothing new is
+	 * found. */
 	while (found.nr && !err)
 		err = is_own ? follow_own_once(skel, &found) : follow_once(skel, &found);
 	*ret_nr_left_out = found.nr_left_out;

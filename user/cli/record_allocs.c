@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Views of allocations: from the targets to the places at which they allocate, and what that will cost them. */
+/* Views of allocations: from the targets to the places at which they allocate, and what that will
+ * cost them. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@
 
 #define PRODUCER    "stackbpf-alloc" /* libstackbpf-alloc.so, as events name a library */
 
-/* Measured on one machine (docs/performance.md): what a trap at a function costs its program, with the stack. */
+/* Measured on one machine (docs/performance.md): what a trap at a function costs its program, with
+ * the stack. */
 #define COST_ALLOC  "2 us for each call of malloc()"
 #define COST_CALL   "5 us"
 #define COST_FOLLOW COST_CALL " for each call of malloc() and free()"
@@ -108,7 +110,8 @@ static int find_places(const struct sb_record_opts *opts, bool is_recorded, stru
 	return err || !places->is_machine ? err : add_all_processes(places);
 }
 
-/* Return: why the functions of allocators are not to be probed, the rest of a sentence; NULL: they are. */
+/* Return: why the functions of allocators are not to be probed, the rest of a sentence; NULL: they
+ * are. */
 static const char *why_not(const struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			   const struct places *places, bool is_recorded)
 {
@@ -143,7 +146,8 @@ static bool has_profiles(const struct sb_alloc_found *found)
 	return false;
 }
 
-/* What the source cannot see, for each runtime of the targets. @has_profiles: profiles of heaps are read. */
+/* What the source cannot see, for each runtime of the targets. @has_profiles: profiles of heaps are
+ * read. */
 static void tell_own_heaps(const struct sb_alloc_found *found, enum source source,
 			   bool has_profiles)
 {
@@ -227,8 +231,8 @@ static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *
 	tell_skipped(found);
 }
 
-/* Return: whether the pages of the targets are looked at instead: there is no other source of what is held that
- * would be allowed. */
+/* Return: whether the pages of the targets are looked at instead: there is no other source of what
+ * is held that would be allowed. */
 static bool is_by_pages(const struct sb_record_opts *opts, const struct sb_alloc_found *found,
 			const char *why)
 {

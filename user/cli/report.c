@@ -332,12 +332,14 @@ static void add_accounted(const struct sb_run *run, const struct sb_run_figures 
 static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *figures,
 			 struct sb_str *line)
 {
-	/* Of less time than that, the share would be the cost of single actions, such as a drain. */
+	/* Of less time than that, the share would be the cost of single actions, such as a
+	 * drain. */
 	const bool is_long = run->warm_ns && run->stop_ns >= run->warm_ns + SHARE_NS_MIN;
 	uint64_t startup_ns = is_long ? run->own_warm_ns : run->own_end_ns;
 	double cost = sb_report_percent(figures->session.stat[SB_STAT_RUN_NS], figures->wall_ns);
 
-	/* To load, and to read processes, symbols and tables for the first time, is done once: no share of a CPU. */
+	/* To load, and to read processes, symbols and tables for the first time, is done once: no
+	 * share of a CPU. */
 	if (is_long)
 		cost += sb_report_percent(run->own_end_ns - run->own_warm_ns,
 					  run->stop_ns - run->warm_ns);
@@ -389,7 +391,8 @@ static void add_slices(const struct sb_run *run, const struct sb_run_figures *fi
 		"to stay below %.4g %% of all CPUs (--max-overhead); samples stand for the rest",
 		100 * sb_slicer_attached(stats, figures->wall_ns), (unsigned long long)stats->nr,
 		100 * figures->session.thinning.limit);
-	/* It is that of the number of calls, and says nothing of how many of them were never taken back. */
+	/* It is that of the number of calls, and says nothing of how many of them were never taken
+	 * back. */
 	if (stats->error > 0 && !run->config->view_opts.fallback)
 		(void)sb_str_addf(list, ", with a standard error of the sum of %.1f %%",
 				  100 * stats->error);
@@ -424,8 +427,9 @@ static void add_probe_cost(const struct sb_run *run, const struct sb_run_figures
 }
 
 /*
- * The closing report: the result in one line, then a row for each thing that there is something to say of, in
- * this order. A function appends the text of its row; nothing if there is none; more rows after a '\n'.
+ * The closing report: the result in one line, then a row for each thing that there is something to
+ * say of, in this order. A function appends the text of its row; nothing if there is none; more
+ * rows after a '\n'.
  */
 static const struct {
 	const char *label; /* what precedes each of its rows */
@@ -546,7 +550,8 @@ static char state_of(uint32_t pid)
 	return sb_procfs_stat(pid, &stat) ? 0 : stat.state;
 }
 
-/* Return: whether the user excluded this target (with '!'). The user has named it as a target, too. */
+/* Return: whether the user excluded this target (with '!'). The user has named it as a target,
+ * too. */
 static bool is_denied(const struct sb_run *run, uint32_t id)
 {
 	const struct sb_targets *targets = &run->config->targets;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What there is to report on spans (--in): how many there were, how long they took, what is missing. */
+/* What there is to report on spans (--in): how many there were, how long they took, what is
+ * missing. */
 #include <stdio.h>
 #include <string.h>
 

@@ -238,8 +238,8 @@ static enum sb_ink ink_of(enum sb_frame_kind kind)
 }
 
 /*
- * Columns of all nodes below the zoomed one that are wide enough for one. A parent comes before its children,
- * whose first begins where it does. *ret_nr_narrow: those that are not wide enough.
+ * Columns of all nodes below the zoomed one that are wide enough for one. A parent comes before its
+ * children, whose first begins where it does. *ret_nr_narrow: those that are not wide enough.
  */
 static int layout(struct sb_top *top, size_t *ret_nr_narrow)
 {

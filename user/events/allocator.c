@@ -23,7 +23,8 @@
 #define OBJECT	   "1000"
 _Static_assert(SB_ALLOC_OBJECT == 1000, "OBJECT is the same as text");
 
-/* The last expressions are what a pair begins with and what it ends with; a function can do both. */
+/* The last expressions are what a pair begins with and what it ends with; a function can do
+ * both. */
 struct allocating {
 	const char *name;
 	struct sb_preset bytes, objects; /* no weight: it does not allocate */
@@ -91,7 +92,8 @@ static const struct allocating probes_of_producers[] = {
 /* Functions that no C library has. */
 static const char *const markers[] = { "mallctl", "je_mallctl", "tc_malloc", "mi_malloc" };
 
-/* Since Go 1.17, whose functions have their arguments in registers, those that have not are named so. */
+/* Since Go 1.17, whose functions have their arguments in registers, those that have not are named
+ * so. */
 static const char go_marker[] = "runtime.goexit.abi0";
 /* Go's allocator. Since Go 1.27, code whose objects are small calls functions for their size class
  * instead, "runtime.mallocgcSmallNoScanSC2"; and so does the allocator itself. */
@@ -100,7 +102,8 @@ static const char go_allocator[] = "runtime.mallocgc";
 
 static const char *const prefixes[] = { "", "je_", "tc_", "mi_" };
 
-/* The beginnings of names of files that have an allocator, or a runtime. A program can have one, too. */
+/* The beginnings of names of files that have an allocator, or a runtime. A program can have one,
+ * too. */
 static const char *const libraries[] = { "libc.so",	"libc-",       "ld-musl-",    "libc.musl-",
 					 "libjemalloc", "libtcmalloc", "libmimalloc", "libjvm.so",
 					 "libnode.so",	"libpython",   "libruby",     "libphp" };
@@ -112,7 +115,8 @@ struct file {
 	bool may_have_functions;
 };
 
-/* Processes can map files without end: 256 KiB. What is beyond is looked at for each process that maps it. */
+/* Processes can map files without end: 256 KiB. What is beyond is looked at for each process that
+ * maps it. */
 #define SEEN_MAX 16384u
 
 /* A file as /proc/PID/maps names it, so that it is looked at once. */
@@ -233,7 +237,8 @@ static int look_at_processes(struct finding *finding)
 		finding->tgid = ask->tgids[i];
 		finding->is_first = true;
 		err = sb_procfs_maps(finding->tgid, look_at_mapping, finding);
-		/* Of many, some end meanwhile or are closed to us; of a long list the lines up to there were looked at. */
+		/* Of many, some end meanwhile or are closed to us; of a long list the lines up to
+		 * there were looked at. */
 		if (err == -EFBIG || err == -EBADMSG || (err != -ENOMEM && ask->nr_tgids > 1))
 			err = 0;
 	}
@@ -264,7 +269,8 @@ static int look_at_named(struct finding *finding, const char *const *files, size
 	return err;
 }
 
-/* Add a place for what @row begins, if it is to be sampled or followed, and one for what it ends. */
+/* Add a place for what @row begins, if it is to be sampled or followed, and one for what it
+ * ends. */
 static int add_places(struct sb_resolving *to, const struct allocating *row,
 		      const struct sb_probe *probe)
 {
@@ -303,8 +309,8 @@ static const char *without_prefix(const char *name)
 	return name;
 }
 
-/* Return: the length of the name without its size class, if it is a function of Go's allocator; otherwise
- * of all of it. */
+/* Return: the length of the name without its size class, if it is a function of Go's allocator;
+ * otherwise of all of it. */
 static size_t len_without_class(const char *name)
 {
 	const size_t len = strlen(name), class_len = strlen(GO_SIZE_CLASS);
@@ -456,8 +462,8 @@ static int look_at_file(struct finding *finding, const struct file *file,
 	return err;
 }
 
-/* Tracepoints of the kernel's allocators: what begins a pair, and what ends it. Those of a layer have the same
- * fields. */
+/* Tracepoints of the kernel's allocators: what begins a pair, and what ends it. Those of a layer
+ * have the same fields. */
 struct kernel_layer {
 	const char *begins[2]; /* the second one is there before Linux 6.1 only */
 	const char *ends[2];

@@ -2,10 +2,10 @@
 /*
  * Descriptions of the arguments of events, as fields that expressions can name (expr.h): of a
  * tracepoint's record as tracefs has it in the file "format", and of a USDT probe as its note has
- * it. Both texts come from outside, so they may be any string. Functions append to @fields, which the
- * caller zeroes before the first one, and ends with sb_vec_release(). After -ENOMEM some fields are
- * missing. Names of fields are constants unless a contract says otherwise. Pointers are not NULL. Thread: any, one at
- * a time for each @fields.
+ * it. Both texts come from outside, so they may be any string. Functions append to @fields, which
+ * the caller zeroes before the first one, and ends with sb_vec_release(). After -ENOMEM some fields
+ * are missing. Names of fields are constants unless a contract says otherwise. Pointers are not
+ * NULL. Thread: any, one at a time for each @fields.
  */
 #ifndef SB_EVENTS_FORMAT_H
 #define SB_EVENTS_FORMAT_H

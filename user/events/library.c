@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * From "c" to the file of the C library, as bcc does it. With a process, it is the file that the
- * process maps, opened below the root of the process, so that a container's library is found. Without
- * one, it is what the dynamic linker would take (/etc/ld.so.cache), or a program in $PATH.
+ * process maps, opened below the root of the process, so that a container's library is found.
+ * Without one, it is what the dynamic linker would take (/etc/ld.so.cache), or a program in $PATH.
  */
 #include <elf.h>
 #include <errno.h>
@@ -55,8 +55,8 @@ static bool is_end_of_library(const char *end, size_t len)
 	return end[0] == '-' && is_digit(end[1]) && !memcmp(end + len - 3, ".so", 3);
 }
 
-/* Whether the base name of @path, @len bytes, is "libNAME.so..." or "libNAME-2.31.so", as for bcc, the
- * same without "lib", as "libc" is for bpftrace, or NAME. */
+/* Whether the base name of @path, @len bytes, is "libNAME.so..." or "libNAME-2.31.so", as for bcc,
+ * the same without "lib", as "libc" is for bpftrace, or NAME. */
 static bool is_library(const char *path, size_t len, const char *name)
 {
 	const char *base = path + len;
@@ -109,7 +109,8 @@ static int look_at_mapping(void *arg, const struct sb_maps_line *line)
 	return 0;
 }
 
-/* Whether what is "/" to the process is another directory than ours, or in another mount namespace. */
+/* Whether what is "/" to the process is another directory than ours, or in another mount
+ * namespace. */
 static bool has_other_root(uint32_t tgid)
 {
 	int fd = sb_procfs_other_root(tgid);
@@ -129,9 +130,9 @@ static bool leads_to(const char *path, int fd)
 }
 
 /*
- * @path as the process sees it, as a path of ours. The kernel follows an absolute symbolic link from our root,
- * wherever it stands; then the path without links is taken, which begins at the root of the process's mount
- * namespace, or at ours if it is in ours, as after chroot(2).
+ * @path as the process sees it, as a path of ours. The kernel follows an absolute symbolic link
+ * from our root, wherever it stands; then the path without links is taken, which begins at the root
+ * of the process's mount namespace, or at ours if it is in ours, as after chroot(2).
  */
 static int path_below(uint32_t tgid, const char *path, char **ret_path)
 {
@@ -177,8 +178,8 @@ static int path_of(const struct sb_resolving *to, const char *path, char **ret_p
 	return err == -ENOENT ? -ESTALE : err;
 }
 
-/* The kernel names a mapped file from our root if it is below it (chroot(2)), and otherwise from the root
- * of the process: the inode tells which. */
+/* The kernel names a mapped file from our root if it is below it (chroot(2)), and otherwise from
+ * the root of the process: the inode tells which. */
 static int path_of_mapped(const struct sb_resolving *to, const struct mapped *mapped,
 			  char **ret_path)
 {

@@ -304,8 +304,9 @@ static int add_place(struct sb_probes *probes, const struct sb_resolving *to,
 	return err;
 }
 
-/* A user function at its beginning is the leaf of its own stack, if there is one, as any function is
- * whose calls are measured: those of one glob have one name. All others are told apart by their own. */
+/* A user function at its beginning is the leaf of its own stack, if there is one, as any function
+ * is whose calls are measured: those of one glob have one name. All others are told apart by their
+ * own. */
 static const char *shown_name(const struct sb_resolving *to, const char *name,
 			      const struct sb_probe *probe)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What somebody may have meant who wrote a single word, which is a function of the kernel as for bcc: a
- * tracepoint, a function of the program, or one of the C library. */
+/* What somebody may have meant who wrote a single word, which is a function of the kernel as for
+ * bcc: a tracepoint, a function of the program, or one of the C library. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

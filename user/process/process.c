@@ -59,7 +59,8 @@ struct sb_processes {
 	pthread_mutex_t lock; /* of everything below */
 	struct bucket {
 		struct process *first;
-		/* What exited last: samples of a process that lived for some ms come after the record of its end. */
+		/* What exited last: samples of a process that lived for some ms come after the
+		 * record of its end. */
 		uint32_t exited_tgid;
 		uint64_t exited_ns;
 	} buckets[BUCKETS];
@@ -69,8 +70,8 @@ struct sb_processes {
 	struct sb_processes_stats stats;
 };
 
-/* So many processes, and those that live are looked up in /proc. Looking at those that stay costs less than making
- * a quarter of them. */
+/* So many processes, and those that live are looked up in /proc. Looking at those that stay costs
+ * less than making a quarter of them. */
 static uint64_t next_sweep(const struct sb_processes *processes)
 {
 	uint64_t nr = processes->nr_processes, least = processes->nr_max / 16;
@@ -266,8 +267,8 @@ static bool evict(struct sb_processes *processes, struct process *process)
 }
 
 /*
- * Room for one more of @nr, without losing @keep. Destructors wait for sb_processes_forget(): whoever asks
- * may hold a lock that they take.
+ * Room for one more of @nr, without losing @keep. Destructors wait for sb_processes_forget():
+ * whoever asks may hold a lock that they take.
  */
 static int make_room(struct sb_processes *processes, const uint64_t *nr, const struct process *keep)
 {
@@ -297,7 +298,8 @@ static bool has_successor(const struct bucket *bucket, const struct process *pro
 	return other;
 }
 
-/* A tgid has one process at a time: the earlier ones have ended, and so has one that began before the last exit. */
+/* A tgid has one process at a time: the earlier ones have ended, and so has one that began before
+ * the last exit. */
 static void find_ended(const struct bucket *bucket, struct process *new, uint64_t now_ns)
 {
 	uint64_t asleep_ns = sb_boot_ns() - now_ns;
@@ -520,7 +522,8 @@ int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key 
 	return ret;
 }
 
-/* Events. What was made after the time of one is of a successor that somebody saw before the event. */
+/* Events. What was made after the time of one is of a successor that somebody saw before the
+ * event. */
 
 static void end_spaces(struct sb_processes *processes, uint32_t tgid, uint64_t time_ns,
 		       bool is_exit)
@@ -605,8 +608,8 @@ static key_list list_living(struct sb_processes *processes)
 	return keys;
 }
 
-/* Find processes whose record of the end was lost. A tgid that was given out again is taken for alive; when the
- * new process is asked for, the old one has ended. */
+/* Find processes whose record of the end was lost. A tgid that was given out again is taken for
+ * alive; when the new process is asked for, the old one has ended. */
 static void sweep(struct sb_processes *processes)
 {
 	key_list keys = list_living(processes);

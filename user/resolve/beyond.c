@@ -40,7 +40,8 @@ void sb_assembly_trim(struct assembly *assembly, size_t first)
 
 	for (i = assembly->frames.nr; i-- > first && assembly->frames.nr - i <= NR_TRIMMED_MAX;) {
 		name = sb_assembly_frame_at(assembly, i)->name;
-		/* What was interrupted may be a tracer, too, but not the one that took this stack. */
+		/* What was interrupted may be a tracer, too, but not the one that took this
+		 * stack. */
 		if (is_like_any(name, interrupt_entries))
 			break;
 		if (is_like_any(name, assembly->view->trim))

@@ -18,7 +18,8 @@
 
 /* Of malloc(): each thread would have one, half empty. */
 #define ARENAS_MAX   2
-/* What is bigger is a mapping of its own, and gone when it is freed; else malloc() learns to keep it. */
+/* What is bigger is a mapping of its own, and gone when it is freed; else malloc() learns to keep
+ * it. */
 #define MAPPED_BYTES (128 << 10)
 
 void sb_run_config_init(struct sb_run_config *config)
@@ -123,8 +124,9 @@ static enum sb_run_status check_views(struct sb_run *run)
 }
 
 /*
- * Somebody waits for the result, and this thread has little to do for it. On a busy machine, most of
- * the time would be spent waiting for a CPU. The command has been forked by now, and is not hurried.
+ * Somebody waits for the result, and this thread has little to do for it. On a busy machine, most
+ * of the time would be spent waiting for a CPU. The command has been forked by now, and is not
+ * hurried.
  */
 static enum sb_run_status hurry(struct sb_run *run)
 {
@@ -263,7 +265,8 @@ static void choose_units(struct sb_run *run)
 			sb_view_unit(views->at[i], &run->config->view_opts, &run->units[i].divisor);
 }
 
-/* A run may go on for months. Of what is freed and made anew all the time, holes are left in a heap. */
+/* A run may go on for months. Of what is freed and made anew all the time, holes are left in a
+ * heap. */
 void sb_run_save_memory(void)
 {
 	(void)mallopt(M_ARENA_MAX, ARENAS_MAX);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Attaching programs to all places of a run: together where the kernel can (probe_multi.c), else one by
- * one (probes.c). */
+/* Attaching programs to all places of a run: together where the kernel can (probe_multi.c), else
+ * one by one (probes.c). */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -100,8 +100,8 @@ static int attach_place(const struct sb_attaching *job, uint32_t idx, sb_vec_lin
 	return err;
 }
 
-/* A function of a glob that the kernel cannot hook does not keep the others from being hooked; whoever made
- * its file does not either. */
+/* A function of a glob that the kernel cannot hook does not keep the others from being hooked;
+ * whoever made its file does not either. */
 static bool can_leave_out(const struct sb_probe *probe, int err)
 {
 	if (!probe->is_of_glob)

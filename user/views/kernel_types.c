@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The types of the kernel that a BPF object names. libbpf searches all types of the kernel for each of
- * them (CO-RE): 150,000 types, 0.9 ms for each name. So it is given only those of their names, with
- * what lies in them, as another BTF. Members keep their places; pointers lead to nothing, because
- * relocations do not follow them. The format is described in Documentation/bpf/btf.rst of the kernel.
+ * The types of the kernel that a BPF object names. libbpf searches all types of the kernel for each
+ * of them (CO-RE): 150,000 types, 0.9 ms for each name. So it is given only those of their names,
+ * with what lies in them, as another BTF. Members keep their places; pointers lead to nothing,
+ * because relocations do not follow them. The format is described in Documentation/bpf/btf.rst of
+ * the kernel.
  *
- * Where the per-CPU variables of the kernel are is in its BTF, too, as the section ".data..percpu", which
- * CO-RE cannot look into. An object that names struct sb_percpu gets it with a member for each variable.
+ * Where the per-CPU variables of the kernel are is in its BTF, too, as the section ".data..percpu",
+ * which CO-RE cannot look into. An object that names struct sb_percpu gets it with a member for
+ * each variable.
  */
 #include <bpf/btf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The view "memory": which code brought the memory that is resident. The session makes the counts of it
- * (capture/resident.h). */
+/* The view "memory": which code brought the memory that is resident. The session makes the counts
+ * of it (capture/resident.h). */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <unistd.h>
@@ -70,7 +70,8 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 	int err = 0;
 
 	(void)opts;
-	/* Not every kernel has it: then pages that came along can be those of what was there before. */
+	/* Not every kernel has it: then pages that came along can be those of what was there
+	 * before. */
 	link = sb_view_attach(skel->progs.memory_mapped);
 	if (link || errno != ENOENT)
 		err = sb_view_keep_link(links, link);

@@ -176,7 +176,8 @@ struct sb_view {
 	 * Links are appended to @links, on failure too; the caller owns them. All other programs
 	 * that prepare() switched on are attached by the session. Return: 0 or a negative errno,
 	 * with @reason; when it is called again (is_sliced()) also -ESRCH: the process has ended,
-	 * and -ENODATA: nothing is left to attach to, or what begins would have no end. NULL: nothing to attach.
+	 * and -ENODATA: nothing is left to attach to, or what begins would have no end. NULL:
+	 * nothing to attach.
 	 */
 	int (*attach)(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		      struct sb_reason *reason);

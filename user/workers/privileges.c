@@ -19,8 +19,8 @@
 #include "workers/sandbox.h"
 
 #define BIT(number) (1ull << (number))
-/* The first user ID of our own processes. No distribution assigns user IDs above it, and a process ID, which is added to
- * it, has at most 22 bits. */
+/* The first user ID of our own processes. No distribution assigns user IDs above it, and a process
+ * ID, which is added to it, has at most 22 bits. */
 #define OWN_USERS   0x70000000u
 #define NOBODY	    65534u /* the kernel's overflow user */
 #define CAPS_MAX    64	   /* of the words that capset() takes */
@@ -29,7 +29,8 @@
 
 /* clang-format off */
 const struct sb_capability sb_capabilities[] = {
-	/* bpf(2): links and iterators; up to Linux 5.18 every command; new maps of unwind tables. */
+	/* bpf(2): links and iterators; up to Linux 5.18 every command; new maps of unwind
+	 * tables. */
 	{ CAP_BPF, SB_ROLE_SESSION | SB_ROLE_TABLES | SB_ROLE_LOADER, true, "cap_bpf",
 	  "BPF programs and maps" },
 	/* Timers and side-band records of CPUs that come online. */
@@ -47,7 +48,8 @@ const struct sb_capability sb_capabilities[] = {
 	/* /proc/PID/map_files/: proc_map_files_get_link() of fs/proc/base.c. */
 	{ CAP_CHECKPOINT_RESTORE, ALL, false, "cap_checkpoint_restore",
 	  "files that were deleted or are in containers" },
-	/* To send a signal to the command (pidfd_send_signal(2)) when it runs as another user, or has changed its user. */
+	/* To send a signal to the command (pidfd_send_signal(2)) when it runs as another user, or
+	 * has changed its user. */
 	{ CAP_KILL, SB_ROLE_COMMAND, false, NULL, NULL },
 };
 /* clang-format on */
@@ -134,7 +136,8 @@ void sb_privileges_hide(void)
 #endif
 }
 
-/* No execve() from here on gives what we do not have, in threads that are begun from here on, too. */
+/* No execve() from here on gives what we do not have, in threads that are begun from here on,
+ * too. */
 static void close_the_way_up(void)
 {
 	int number;

@@ -27,14 +27,14 @@
 #define KEEPER	 (1u << 5) /* starts and ends those */
 #define PARSERS	 (WORKER | KEEPER)
 #define TERMINAL (1u << 6) /* a session that draws on one */
-/* `serve`: the one who has the connections, and makes those who read the store; a filter that those install
- * takes away, and adds nothing. */
+/* `serve`: the one who has the connections, and makes those who read the store; a filter that those
+ * install takes away, and adds nothing. */
 #define FRONT	 (1u << 7)
 #define ANSWERER (1u << 8)
 #define SERVERS	 (FRONT | ANSWERER)
 #define STORER	 (1u << 9) /* `record`: writes the store */
-/* Makes accesses to foreign memory and files, and starts those that do: symbolizer/process/reader.h. A reader has the filter of
- * the spawner, too. */
+/* Makes accesses to foreign memory and files, and starts those that do:
+ * symbolizer/process/reader.h. A reader has the filter of the spawner, too. */
 #define READER	 (1u << 10)
 #define SPAWNER	 (1u << 11)
 #define READERS	 (READER | SPAWNER)
@@ -242,14 +242,16 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(newfstatat), PARSERS | SPAWNER, IS(3, AT_EMPTY_PATH) },
 	{ SCMP_SYS(fcntl), ALL | PARSERS | SERVERS | STORER | READERS, IS(1, F_DUPFD_CLOEXEC) },
 	/*
-	 * What a descriptor is. Not F_SETOWN, F_SETSIG and O_ASYNC, by which the kernel sends signals to any process of
-	 * the same user, nor F_SETLEASE and F_NOTIFY. musl's open() sets FD_CLOEXEC once more.
+	 * What a descriptor is. Not F_SETOWN, F_SETSIG and O_ASYNC, by which the kernel sends
+	 * signals to any process of the same user, nor F_SETLEASE and F_NOTIFY. musl's open() sets
+	 * FD_CLOEXEC once more.
 	 */
 	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER, IS(1, F_GETFD) },
 	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER, IS(1, F_SETFD) },
 	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER | READER, IS(1, F_GETFL) },
 	{ SCMP_SYS(fcntl), NETWORK, IS(1, F_SETFL), WITHOUT(2, O_ASYNC) },
-	/* Memory that is shared, and copies of files: see symbolizer/process/reader_ops.c and reader.c. */
+	/* Memory that is shared, and copies of files: see symbolizer/process/reader_ops.c and
+	 * reader.c. */
 	{ SCMP_SYS(fcntl), READERS, IS(1, F_ADD_SEALS) },
 	{ SCMP_SYS(fcntl), READER, IS(1, F_OFD_SETLK) },
 	{ SCMP_SYS(fcntl), ALL, IS(1, F_OFD_GETLK) },
@@ -272,8 +274,8 @@ static const struct judged judged[] = {
 	/* Without MSG_FASTOPEN, which is a connect(2). */
 	{ SCMP_SYS(sendmsg), ALL | PARSERS | READERS, WITHOUT(2, MSG_FASTOPEN) },
 	{ SCMP_SYS(sendto), SESSION | FRONT, WITHOUT(3, MSG_FASTOPEN) },
-	/* Events of CPUs that come online, by the process -1. One in a process can send it SIGTRAP, as perf_event_attr says,
-	 * which a filter cannot see. */
+	/* Events of CPUs that come online, by the process -1. One in a process can send it SIGTRAP,
+	 * as perf_event_attr says, which a filter cannot see. */
 	{ SCMP_SYS(perf_event_open), SESSION, 1, UINT32_MAX, UINT32_MAX },
 	/* Timers: of new CPUs, and their rate; whether there is a terminal. */
 	{ SCMP_SYS(ioctl), SESSION, IS(1, PERF_EVENT_IOC_ENABLE) },
@@ -296,7 +298,8 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(prlimit64), ALL, IS(2, 0) },
 	/* One's own; that of no other process. */
 	{ SCMP_SYS(prlimit64), KEEPER | SPAWNER, IS(0, 0) },
-	/* One process, at once. Which one cannot be judged, since workers come and go: Landlock does, where it can. */
+	/* One process, at once. Which one cannot be judged, since workers come and go: Landlock
+	 * does, where it can. */
 	{ SCMP_SYS(kill), KEEPER, WITHOUT(0, INT32_MIN), IS(1, SIGKILL) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_NAME) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_VMA) },
@@ -437,8 +440,8 @@ static int compile_signaller(int pidfd, struct filter *ret_filter)
 	return err;
 }
 
-/* The other way round: what loading and attaching need differs by kernel and library, and is needed in those that
- * inherit the filter. */
+/* The other way round: what loading and attaching need differs by kernel and library, and is needed
+ * in those that inherit the filter. */
 static int compile_starter(struct filter *ret_filter)
 {
 	static const int refused[] = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Descriptors that come with messages nobody wants; a signal to a child that has just been forked. */
+/* Descriptors that come with messages nobody wants; a signal to a child that has just been
+ * forked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -517,7 +517,8 @@ static void test_ticks_weigh(void **state)
 	assert_int_equal(count.nr_samples, 3);
 }
 
-/* The CPU was away: how many ticks did not come is known from the next one; jitter below a period is no reason. */
+/* The CPU was away: how many ticks did not come is known from the next one; jitter below a period
+ * is no reason. */
 static void test_skipped_ticks(void **state)
 {
 	static const struct {
@@ -530,7 +531,8 @@ static void test_skipped_ticks(void **state)
 		{ 30, 1 },
 		{ 61, 3 },
 		{ 70, 1 },
-		/* More than half of a period late: one too many, which the next skipped ones lack. */
+		/* More than half of a period late: one too many, which the next skipped ones
+		 * lack. */
 		{ 86, 2 },
 		{ 90, 1 },
 		{ 100, 1 },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* How many records of mappings are looked at: a model of time plays processes that map as fast as they can. */
+/* How many records of mappings are looked at: a model of time plays processes that map as fast as
+ * they can. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* One second of @per_sec records of each of @nr processes from @tgid on. Return: how many were taken. */
+/* One second of @per_sec records of each of @nr processes from @tgid on. Return: how many were
+ * taken. */
 static uint64_t play(uint64_t begin_ns, uint32_t tgid, uint32_t nr, uint32_t per_sec)
 {
 	uint64_t nr_taken = 0;
@@ -98,7 +100,8 @@ static uint32_t uid_of(uint32_t tgid)
 	return tgid / PIDS_OF_USER;
 }
 
-/* Alice has a hundred processes that map as fast as they can. Those of root and of Bob are seen as ever. */
+/* Alice has a hundred processes that map as fast as they can. Those of root and of Bob are seen as
+ * ever. */
 static void test_users(void **state)
 {
 	const uint32_t steps = 500;

@@ -294,8 +294,8 @@ static void test_change_of_a_plain_program(void **state)
 	assert_int_equal(nr_looks, 2);
 }
 
-/* Where records are missing, a process may have mapped an interpreter: one that is known is looked at
- * again, and one whose mappings were read before is read anew. */
+/* Where records are missing, a process may have mapped an interpreter: one that is known is looked
+ * at again, and one whose mappings were read before is read anew. */
 static void test_lost_records(void **state)
 {
 	struct sb_sideband lost = { .kind = SB_SIDEBAND_LOST, .time_ns = 200 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A ring without a kernel behind it: its descriptor is an eventfd, and it has a record if it is given one. */
+/* A ring without a kernel behind it: its descriptor is an eventfd, and it has a record if it is
+ * given one. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <setjmp.h>

@@ -11,7 +11,8 @@
 #include "cli/term.h"
 #include "cli/top.h"
 
-/* "comm;a;b:3": frames of user code below a root, those in brackets are marks. Return: a sealed profile. */
+/* "comm;a;b:3": frames of user code below a root, those in brackets are marks. Return: a sealed
+ * profile. */
 static struct sb_profile *profile_of(const char *const *lines, size_t nr_lines)
 {
 	struct sb_profile *profile;
@@ -101,7 +102,8 @@ static void test_spans(void **state)
 	sb_top_release(&top);
 }
 
-/* Recursion counts once; what is said of a leaf is its leaf's; a stack of marks only is one of its own. */
+/* Recursion counts once; what is said of a leaf is its leaf's; a stack of marks only is one of its
+ * own. */
 static void test_whose(void **state)
 {
 	struct sb_top top = top_of(1);

@@ -453,7 +453,8 @@ static void test_one_count_and_two(void **state)
 	}
 }
 
-/* A stack of which only the leaf could be read does not become a part of the next stream's first. */
+/* A stack of which only the leaf could be read does not become a part of the next stream's
+ * first. */
 static void test_read_error(void **state)
 {
 	const size_t len = 1 << 20; /* more than is read to recognise the format */
@@ -565,7 +566,8 @@ static void test_shape(void **state)
 	sb_fg_opts_free(opts);
 }
 
-/* 10,000 frames and names of 1 MB are taken; lines grow the buffer; a line beyond the bound is not. */
+/* 10,000 frames and names of 1 MB are taken; lines grow the buffer; a line beyond the bound is
+ * not. */
 static void test_big(void **state)
 {
 	const size_t nr_frames = 10000, name_len = 1 << 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A self-test that fails is made again, a bounded number of times, and not by each of the looks that
- * follow closely. This program looks as if it were one of Perl's. */
+/* A self-test that fails is made again, a bounded number of times, and not by each of the looks
+ * that follow closely. This program looks as if it were one of Perl's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

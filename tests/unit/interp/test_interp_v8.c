@@ -434,7 +434,8 @@ static void test_frames(void **state)
 	begin_walk(&native, JIT, fp);
 	sb_v8_native(&walk, &native, &memory);
 	expect_frame(shared, SB_V8_CODE, JIT - 1);
-	/* There is no room: the native walk ends, and says why. */
+	/* When there is no room for another frame, the native walk ends with the status that says
+	 * so. */
 	begin_walk(&native, JIT, fp);
 	native.status = SB_STACK_COMPLETE;
 	walk.nr_frames = SB_INTERP_FRAMES_MAX;

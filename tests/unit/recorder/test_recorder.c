@@ -152,8 +152,8 @@ static void test_series(void **state)
 	free_table(table);
 }
 
-/* One that began within the block has a pid if it is there at its end: of those that came and went there may be
- * thousands. */
+/* One that began within the block has a pid if it is there at its end: of those that came and went
+ * there may be thousands. */
 static void test_pids(void **state)
 {
 	static const char *const none[] = { NULL };
@@ -184,7 +184,8 @@ static void test_pids(void **state)
 	free_table(table);
 }
 
-/* What is found out of a process within a block is said of all of it; what was found out of one that is gone stays. */
+/* What is found out of a process within a block is said of all of it; what was found out of one
+ * that is gone stays. */
 static void test_runtimes(void **state)
 {
 	static const char *const none[] = { NULL };
@@ -256,8 +257,8 @@ static void test_kinds(void **state)
 	free_table(table);
 }
 
-/* As many names of threads as there may be pids: memory is bounded, the rest is "(other)" of whose they are, and others
- * who come later are not concerned. */
+/* As many names of threads as there may be pids: memory is bounded, the rest is "(other)" of whose
+ * they are, and others who come later are not concerned. */
 static void test_many(void **state)
 {
 	static const char *const none[] = { NULL };

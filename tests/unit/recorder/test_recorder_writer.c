@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Blocks on the way that they take in `record`: encoded, sent, checked and written by the process of the store. */
+/* Blocks on the way that they take in `record`: encoded, sent, checked and written by the process
+ * of the store. */
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -199,7 +199,8 @@ static void test_states(void **state)
 	assert_int_equal(stats.state_weight[SB_STATE_RUNNING], 11);
 }
 
-/* Samples of views that run at once: each is put together as its own view has it, and counted there. */
+/* Samples of views that run at once: each is put together as its own view has it, and counted
+ * there. */
 static void test_views(void **state)
 {
 	const struct sb_batch_count counts[] = {

@@ -37,7 +37,8 @@ static uint32_t nr_found(const struct sb_ids *ids, uint64_t hash, uint32_t id)
 	return nr;
 }
 
-/* All that are in it come up, however few hashes there are and however it has grown; others do not. */
+/* All that are in it come up, however few hashes there are and however it has grown; others do
+ * not. */
 static void test_ids(void **state)
 {
 	static const uint64_t hashes[] = { 1, 7, 1ull << 31 };
@@ -112,7 +113,8 @@ static void test_bytes(void **state)
 	assert_in_range(dict.frames.nr, NR_ROWS / 3, NR_ROWS);
 	bytes = sb_dict_bytes(&dict);
 	assert_true(bytes < NR_ROWS * BYTES_A_ROW_MAX);
-	/* It says so itself: but for what arrays have been given beyond their elements, it is so. */
+	/* It says so itself: but for what arrays have been given beyond their elements, it is
+	 * so. */
 	assert_true(heap_bytes() - before < 2 * bytes);
 	/* What is there is found, and found again when all but itself was given back. */
 	assert_int_equal(add_row(&dict, 77), 77);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Files parsed by another process: the answer is what we would have made of the file; what crashes, hangs
- * or lies over a file costs that file alone; a table that was forged is none.
+ * Files parsed by another process: the answer is what we would have made of the file; what crashes,
+ * hangs or lies over a file costs that file alone; a table that was forged is none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -370,7 +370,8 @@ static void test_bad(void **state)
 	check_bad(LIE_ERR, -EPROTO);
 }
 
-/* One that answers before it is asked, and does not look at what it is asked: nobody waits for it. */
+/* One that answers before it is asked, and does not look at what it is asked: nobody waits for
+ * it. */
 static void test_flood(void **state)
 {
 	enum { NR_QUESTIONS = 2000 };

@@ -177,8 +177,8 @@ static void test_record(void **state)
 	expect(SB_STACK_COMPLETE, code(0, 7));
 }
 
-/* Go: the record lies below sp. A function that calls on another stack, which may lie anywhere, still has
- * x29 at its record. */
+/* Go: the record lies below sp. A function that calls on another stack, which may lie anywhere,
+ * still has x29 at its record. */
 static void test_go(void **state)
 {
 	RULE(1, .cfa = SB_UW_CFA_SP, .cfa_off = 64, .fp = SB_UW_FP_AT_FP, .fp_off = -1,
@@ -200,8 +200,8 @@ static void test_go(void **state)
 	expect(SB_STACK_COMPLETE, code(1, 8) | SB_IP_BY_FP, code(2, 8), code(3, 8), code(0, 7));
 }
 
-/* Words of the runtime's records, and where they are in these tests: a thread, its system stack's `g`, and that
- * of its goroutine. The goroutine's stack is from word 2000 to word 2100. */
+/* Words of the runtime's records, and where they are in these tests: a thread, its system stack's
+ * `g`, and that of its goroutine. The goroutine's stack is from word 2000 to word 2100. */
 enum { GO_M = 6, GO_SP, GO_PC, GO_LR_LATE = 11, GO_CURG = 23, THREAD = 3000, G0 = 3100, G1 = 3200 };
 
 /* @late: as since Go 1.25. */
@@ -221,7 +221,8 @@ static void go_thread(size_t late)
 	from.regs[G] = addr(G0);
 }
 
-/* Go's calls on the system stack, which lies above or below that of the goroutine: systemstack(). */
+/* Go's calls on the system stack, which lies above or below that of the goroutine:
+ * systemstack(). */
 static void test_go_system(void **state)
 {
 	size_t late;

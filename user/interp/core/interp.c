@@ -18,10 +18,10 @@
 #define NAMES_BYTES_DEFAULT (64u << 20)
 /* Mappings of one process that are looked at. The kernel's own limit is 65,530. */
 #define MAPS_MAX	    65536u
-/* Self-tests of one runtime in a process that may fail. On a busy machine a process is preempted for
- * many milliseconds, perhaps while it changes what the test reads; all tries of one test see that.
- * The pauses between tests double from 2 ms on, so ten take a second, however often a process that
- * maps much code is looked at. */
+/* Self-tests of one runtime in a process that may fail. On a busy machine a process is preempted
+ * for many milliseconds, perhaps while it changes what the test reads; all tries of one test see
+ * that. The pauses between tests double from 2 ms on, so ten take a second, however often a process
+ * that maps much code is looked at. */
 #define DOUBTS_MAX	    10u
 #define DOUBT_NS	    (2 * SB_NS_PER_MS)
 /* Reads of memory to find out how a runtime is laid out. Each takes half a microsecond while all
@@ -166,7 +166,8 @@ static void look_again(struct found *found, const struct sb_process_maps *maps)
 	found->rt.maps = NULL;
 }
 
-/* Whether the self-test of @ops failed so short a time before this look that it is not made again. */
+/* Whether the self-test of @ops failed so short a time before this look that it is not made
+ * again. */
 static bool rests(const struct space *space, const struct sb_runtime_ops *ops)
 {
 	return space->doubts[ops->runtime].until_ns > space->look_ns;
@@ -251,8 +252,8 @@ static int refuse(struct sb_interp *interp, struct sb_runtime *rt)
 	return err ? err : -ENOTSUP;
 }
 
-/* Return: nanoseconds since the process began, perhaps with another program; if that is not known, it
- * counts as old. */
+/* Return: nanoseconds since the process began, perhaps with another program; if that is not known,
+ * it counts as old. */
 static uint64_t age_of(const struct space *space)
 {
 	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
