@@ -16,7 +16,6 @@
 #include "kinds/view_kind.h"
 #include "output/output.h"
 #include "resolve/resolve.h"
-#include "symbolizer/process/procfs.h"
 
 #define PROC_FILE_MAX (64u << 10)
 
@@ -74,15 +73,20 @@ static void each_process(struct sb_completion *to,
 {
 	sb_cleanup(sb_closedirp) DIR *proc = opendir("/proc");
 	const struct dirent *entry;
+	char path[32];
 	uint64_t pid;
 
 	while (proc && (entry = readdir(proc))) {
 		sb_cleanup(sb_freep) char *comm = NULL;
+		size_t len;
 
-		if (sb_parse_u64(entry->d_name, UINT32_MAX, &pid) ||
-		    sb_procfs_comm((uint32_t)pid, &comm))
+		if (sb_parse_u64(entry->d_name, UINT32_MAX, &pid))
 			continue;
-		sb_replace_controls(comm, strlen(comm));
+		snprintf(path, sizeof(path), "/proc/%u/comm", (uint32_t)pid);
+		if (sb_read_file(path, PROC_FILE_MAX, &comm, &len) || !len)
+			continue;
+		comm[--len] = '\0'; /* the newline */
+		sb_replace_controls(comm, len);
 		fn(to, entry->d_name, comm);
 	}
 }
