@@ -81,20 +81,21 @@ def background(*args, **kwargs):
             kill_session(proc)
 
 
-def signals_of(pid, line):
-    """Return: whether SIGINT is among the signals of this line of /proc/PID/status."""
+def has_signal(pid, line, number):
+    """Return: whether the signal is among those of this line of /proc/PID/status."""
     with open(f'/proc/{pid}/status', encoding='ascii') as status:
         mask = next((each.split()[1] for each in status if each.startswith(f'{line}:')), '0')
-    return bool(int(mask, 16) & (1 << (signal.SIGINT - 1)))
+    return bool(int(mask, 16) & (1 << (number - 1)))
 
 
-def blocks_signals(pid):
-    return signals_of(pid, 'SigBlk')
+def takes_signals(pid):
+    """It blocks those that it takes. All of them are blocked while it forks, at first before it takes any."""
+    return has_signal(pid, 'SigBlk', signal.SIGINT) and not has_signal(pid, 'SigBlk', signal.SIGURG)
 
 
 def has_taken(pid):
     """A second signal that comes while the first one is pending is none."""
-    return not blocks_signals(pid) and not signals_of(pid, 'ShdPnd')
+    return not has_signal(pid, 'SigBlk', signal.SIGINT) and not has_signal(pid, 'ShdPnd', signal.SIGINT)
 
 
 def await_samples(proc, path):
@@ -111,7 +112,7 @@ def await_samples(proc, path):
         wait_for(lambda: version() not in (before, None), 'a snapshot')
         with open(path, encoding='utf-8') as snapshot:
             return stacks(snapshot.read())
-    wait_for(lambda: blocks_signals(proc.pid), 'the start of sampling')
+    wait_for(lambda: takes_signals(proc.pid), 'the start of sampling')
     wait_for(has_stacks, 'a snapshot with samples')
 
 
@@ -341,7 +342,7 @@ def test_snapshot_without_samples(tmp):
     """A picture needs samples: that is said, and not that a file cannot be written."""
     with subprocess.Popen(['sleep', '1000']) as idle, \
             background('oncpu', '-p', str(idle.pid), '-o', f'{tmp}/no.svg') as proc:
-        wait_for(lambda: blocks_signals(proc.pid), 'the start of sampling')
+        wait_for(lambda: takes_signals(proc.pid), 'the start of sampling')
         proc.send_signal(signal.SIGUSR1)
         said = proc.stderr.readline() + proc.stderr.readline()
         idle.kill()
@@ -373,7 +374,7 @@ def interrupt_snapshot(proc, path, sig):
     os.unlink(path)
     os.mkfifo(path)
     proc.send_signal(signal.SIGUSR1)
-    wait_for(lambda: not blocks_signals(proc.pid), 'the snapshot')
+    wait_for(lambda: not has_signal(proc.pid, 'SigBlk', signal.SIGINT), 'the snapshot')
     proc.send_signal(sig)
     # The signal may also come before the snapshot is stuck: read whatever is written.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), 'rb', buffering=0) as reader:
@@ -492,7 +493,7 @@ def test_command_left_alone(tmp):
         os.unlink(path)
         proc.send_signal(signal.SIGINT)
         wait_for(lambda: os.path.exists(path), 'the result')
-        wait_for(lambda: blocks_signals(proc.pid), 'the wait for the command')
+        wait_for(lambda: takes_signals(proc.pid), 'the wait for the command')
         proc.send_signal(signal.SIGINT)
         assert proc.wait(DEADLINE) == 128 + signal.SIGINT
         assert state_of(pid) == 'R'
