@@ -52,6 +52,9 @@
  */
 #define SB_INTERP_STEPS_MAX 1024
 
+#define SB_INTERP_AT_WORDS  28
+#define SB_INTERP_BUF_WORDS 16 /* a power of two, so that an index can be masked */
+
 /*
  * The state of a walk of one runtime in one thread. The caller sets conf, thread_pointer, pc, sp,
  * regs and wants_lines before begin() or the first native(), and at to zeros; before begin() also
@@ -63,12 +66,13 @@ struct sb_interp_walk {
 	/* The thread, as it was interrupted or entered the kernel. */
 	__u64 thread_pointer; /* x86-64: the base of fs; arm64: tpidr_el0 */
 	__u64 pc, sp;
-	__u64 regs[SB_UNWIND_REGS]; /* by DWARF numbers, see there */
-	__u64 at[20];		    /* private to the walker; zero at begin() */
-	__u64 fault_addr;	    /* the last address that could not be read */
-	__u32 status;		    /* enum sb_stack_status, once SB_STEP_END was returned */
-	__u32 wants_lines;	    /* whether positions are wanted */
-	__u64 hash[2];		    /* of the frames so far */
+	__u64 regs[SB_UNWIND_REGS];	/* by DWARF numbers, see there */
+	__u64 at[SB_INTERP_AT_WORDS];	/* private to the walker; zero at begin() */
+	__u64 buf[SB_INTERP_BUF_WORDS]; /* private to one step; never zeroed */
+	__u64 fault_addr;		/* the last address that could not be read */
+	__u32 status;			/* enum sb_stack_status, once SB_STEP_END was returned */
+	__u32 wants_lines;		/* whether positions are wanted */
+	__u64 hash[2];			/* of the frames so far */
 	/* Set by native(): step() is to be called now for the frames of this native frame. */
 	__u32 has_steps;
 	__u32 reserved;

@@ -55,6 +55,7 @@ enum sb_lua_at {
 	SB_LUA_G,      /* its global_State, once it was checked */
 	SB_LUA_CI,     /* the next CallInfo; 0: no more */
 	SB_LUA_IS_LUA, /* its prototype; 0: not a function in Lua; SB_LUA_UNKNOWN: not read yet */
+	SB_LUA_LINE,   /* the line where that is defined */
 	SB_LUA_NEXT_L, /* the lua_State that follows SB_LUA_L; 0: none */
 	SB_LUA_SEARCH, /* round of the search + 1; 0: it is over */
 	SB_LUA_SP,     /* of the loop's frame, as the next ones */
@@ -69,9 +70,19 @@ enum sb_lua_at {
 	SB_LUA_PLACE,
 	SB_LUA_CALL,
 	SB_LUA_IS_FRESH,
-	SB_LUA_PREV, /* CallInfo.previous of the one that sb_lua_proto() was called for last */
-	SB_LUA_WORD, /* SB_LUA_WORDS of them */
+	/* Of the CallInfo that sb_lua_proto() was called for last. */
+	SB_LUA_PREV,
+	SB_LUA_PC,
+	SB_LUA_STATUS,
+	/* Of the closure that sb_lua_proto() has read last. */
+	SB_LUA_CLOSURE,
+	SB_LUA_PROTO,
+	SB_LUA_CODE,
+	SB_LUA_CODE_BYTES,
+	SB_LUA_DEFINED, /* its line */
+	SB_LUA_WORD,	/* SB_LUA_WORDS of them */
 };
+_Static_assert(SB_LUA_WORD + 2 <= SB_INTERP_AT_WORDS, "they fit");
 
 enum {
 	SB_LUA_TTHREAD = 8,	   /* the tag of a thread, in all versions */
@@ -81,6 +92,12 @@ enum {
 	SB_LUA_ROUNDS_BELOW = 32,  /* rounds below the frame, downwards from its end */
 	SB_LUA_ROUNDS_WITHIN = 32, /* rounds in the frame */
 	SB_LUA_UNKNOWN = 1,
+	/* What is read of a CallInfo at once; an array of 5.1 may end behind the shorter part. */
+	SB_LUA_CI_BYTES = 64,
+	SB_LUA_CI_BYTES_51 = 40,
+	/* The part of a Proto that has its code, the size of that, and its line, in all versions. */
+	SB_LUA_P_FROM = 24,
+	SB_LUA_P_BYTES = 88,
 /* Rounds that examine callee-saved registers, from SAVED + 2 on by DWARF numbers: x18 to
 	 * x29; r12 to r15. */
 #ifdef SB_MACHINE_ARM64
@@ -207,23 +224,57 @@ static __always_inline enum sb_step sb_lua_search(struct sb_interp_walk *w, void
 	return SB_STEP_GO_ON;
 }
 
+/* Return: the member at @offset of the object whose words, from @from on, were read to w->buf. The
+ * caller cuts off what is behind the member in the same word. */
+static __always_inline __u64 sb_lua_member(const struct sb_interp_walk *w, __u32 offset, __u32 from)
+{
+	__u64 at = (offset - from) / 8;
+
+	SB_STEP_OPAQUE(at);
+	return w->buf[at & (SB_INTERP_BUF_WORDS - 1)] >> 8 * (offset % 8);
+}
+
+/* Read the prototype of the closure at @addr, and what is needed of it. */
+static __always_inline void sb_lua_closure(struct sb_interp_walk *w, void *mem, __u64 addr)
+{
+	const struct sb_lua_conf *conf = sb_lua_conf(w);
+	__u64 *at = w->at;
+
+	at[SB_LUA_CLOSURE] = addr;
+	at[SB_LUA_PROTO] = sb_interp_word(w, mem, addr + conf->cl_proto);
+	at[SB_LUA_CODE] = at[SB_LUA_CODE_BYTES] = at[SB_LUA_DEFINED] = 0;
+	if (sb_interp_read(w, mem, w->buf, SB_LUA_P_BYTES, at[SB_LUA_PROTO] + SB_LUA_P_FROM))
+		return;
+	at[SB_LUA_CODE] = sb_lua_member(w, conf->p_code, SB_LUA_P_FROM);
+	at[SB_LUA_CODE_BYTES] = 4ull * (__u32)sb_lua_member(w, conf->p_nr_code, SB_LUA_P_FROM);
+	at[SB_LUA_DEFINED] = (__u32)sb_lua_member(w, conf->p_line, SB_LUA_P_FROM);
+}
+
 /* Return: the prototype of the function that @ci is a call of; 0: it is not a function in Lua. Sets
- * at[SB_LUA_PREV]. */
+ * at[] from SB_LUA_PREV to SB_LUA_DEFINED; what is of a closure stays if it is no function in Lua. */
 static __always_inline __u64 sb_lua_proto(struct sb_interp_walk *w, void *mem, __u64 ci)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
-	__u64 value[2] = {}, info[3] = {};
+	__u64 value[2] = {};
 
-	w->at[SB_LUA_PREV] = 0;
-	if (sb_interp_read(w, mem, info, sizeof(info), ci))
+	w->at[SB_LUA_PREV] = w->at[SB_LUA_PC] = w->at[SB_LUA_STATUS] = 0;
+	if (sb_interp_read(w, mem, w->buf, SB_LUA_CI_BYTES, ci) &&
+	    sb_interp_read(w, mem, w->buf, SB_LUA_CI_BYTES_51, ci))
 		return 0;
-	w->at[SB_LUA_PREV] = info[2];
-	if (sb_interp_read(w, mem, value, sizeof(value), conf->ci_func ? info[1] : info[0]) ||
+	w->at[SB_LUA_PREV] = w->buf[2];
+	w->at[SB_LUA_PC] = sb_lua_member(w, conf->ci_pc, 0);
+	w->at[SB_LUA_STATUS] = conf->ci_status < SB_LUA_CI_BYTES
+				       ? (__u32)sb_lua_member(w, conf->ci_status, 0)
+				       : sb_interp_u32(w, mem, ci + conf->ci_status);
+	if (sb_interp_read(w, mem, value, sizeof(value), w->buf[conf->ci_func ? 1 : 0]) ||
 	    (value[1] & conf->tag_mask) != conf->tag_lua)
 		return 0;
 	if (!conf->ci_prev && sb_interp_u8(w, mem, value[0] + SB_LUA_51_IS_C))
 		return 0;
-	return sb_interp_word(w, mem, value[0] + conf->cl_proto);
+	/* A function that calls itself was read for the frame before. */
+	if (value[0] != w->at[SB_LUA_CLOSURE])
+		sb_lua_closure(w, mem, value[0]);
+	return w->at[SB_LUA_PROTO];
 }
 
 /*
@@ -249,20 +300,18 @@ static __always_inline __u64 sb_lua_fast_pc(const struct sb_interp_walk *w, __u6
 }
 
 /*
- * Return: the position in the function @proto of @ci, as the number of the instruction, from 1; 0:
- * not known. @may_be_fast: it may be in a register, since @ci is the one that runs.
+ * Return: the position in the function of @ci, for which sb_lua_proto() was called last, as the
+ * number of the instruction, from 1; 0: not known. @may_be_fast: it may be in a register, since @ci
+ * is the one that runs.
  */
 static __always_inline __u64 sb_lua_place(struct sb_interp_walk *w, void *mem, __u64 ci,
-					  __u64 proto, int may_be_fast)
+					  int may_be_fast)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
-	__u64 code = sb_interp_word(w, mem, proto + conf->p_code), pc;
-	__u64 bytes = 4ull * sb_interp_u32(w, mem, proto + conf->p_nr_code);
+	__u64 code = w->at[SB_LUA_CODE], bytes = w->at[SB_LUA_CODE_BYTES], pc = w->at[SB_LUA_PC];
 
 	if (conf->l_saved_pc && ci == sb_interp_word(w, mem, w->at[SB_LUA_L] + conf->l_ci))
 		pc = sb_interp_word(w, mem, w->at[SB_LUA_L] + conf->l_saved_pc);
-	else
-		pc = sb_interp_word(w, mem, ci + conf->ci_pc);
 	if (may_be_fast && w->at[SB_LUA_IS_LEAF] && conf->has_fast_pc)
 		pc = sb_lua_fast_pc(w, code, bytes, pc);
 	return pc - code - 4 < bytes ? (pc - code) >> 2 : 0;
@@ -282,30 +331,28 @@ static __always_inline __u64 sb_lua_prev(struct sb_interp_walk *w, void *mem, __
 /*
  * Return: whether a function was called "fresh", by C code in a new loop, in 5.1, which has no flag
  * for it: functions that a call instruction of Lua calls run in the same loop. @caller: prototype
- * of the caller. @place: that of the call in it
+ * of the caller, for which sb_lua_proto() was called last. @place: that of the call in it
  */
 static __always_inline int sb_lua_is_fresh_51(struct sb_interp_walk *w, void *mem, __u64 caller,
 					      __u64 place)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
-	__u64 code;
 	__u32 ins;
 
 	if (!caller || !place)
 		return 1;
-	code = sb_interp_word(w, mem, caller + conf->p_code);
-	ins = sb_interp_u32(w, mem, code + 4 * (place - 1)) & 0x3f;
+	ins = sb_interp_u32(w, mem, w->at[SB_LUA_CODE] + 4 * (place - 1)) & 0x3f;
 	return ins != conf->op_call && ins != (__u32)conf->op_call + 1;
 }
 
 /*
  * Push a frame, if the function has a name here (one in C that C called has it on the native
- * stack).
- * @proto, @place: function and position; @caller, @call: the caller, and the place of the call.
- * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH.
+ * stack). @proto, @place: function and position; @caller, @call: the caller, and the place of the
+ * call; at[SB_LUA_LINE]: where the function is defined. Return: SB_STEP_GO_ON; SB_STEP_END with
+ * SB_STACK_DEPTH.
  */
-static __always_inline enum sb_step sb_lua_push(struct sb_interp_walk *w, void *mem, __u64 proto,
-						__u64 place, __u64 caller, __u64 call)
+static __always_inline enum sb_step sb_lua_push(struct sb_interp_walk *w, __u64 proto, __u64 place,
+						__u64 caller, __u64 call)
 {
 	__u64 delta = (caller - proto) >> 3, from = 0;
 
@@ -318,7 +365,7 @@ static __always_inline enum sb_step sb_lua_push(struct sb_interp_walk *w, void *
 	if (call && (__s64)(caller - proto) >> 3 == (__s64)(__s32)delta)
 		from = call << SB_LUA_CALLER_SHIFT | (delta & SB_LUA_CALLER_MASK);
 	return sb_interp_push(w, sb_lua_obj(SB_LUA_FUNCTION, proto, w->wants_lines ? place : 0),
-			      from, sb_interp_u32(w, mem, proto + sb_lua_conf(w)->p_line));
+			      from, w->at[SB_LUA_LINE]);
 }
 
 /* Return: not 0 if the function that sb_lua_call() stands at was called "fresh", by C code in a new
@@ -347,25 +394,27 @@ static __always_inline enum sb_step sb_lua_call(struct sb_interp_walk *w, void *
 
 	if (at[SB_LUA_IS_LUA] == SB_LUA_UNKNOWN) {
 		at[SB_LUA_IS_LUA] = sb_lua_proto(w, mem, ci);
+		at[SB_LUA_LINE] = at[SB_LUA_DEFINED];
 		at[SB_LUA_PLACE] = 0;
 		if (at[SB_LUA_IS_LUA])
-			at[SB_LUA_PLACE] = sb_lua_place(w, mem, ci, at[SB_LUA_IS_LUA], 1);
+			at[SB_LUA_PLACE] = sb_lua_place(w, mem, ci, 1);
 	}
 	at[SB_LUA_IS_LEAF] = 0;
+	status = (__u32)at[SB_LUA_STATUS];
 	at[SB_LUA_CI] = sb_lua_prev(w, mem, ci);
 	if (!at[SB_LUA_CI]) /* the first CallInfo is not a call */
 		return SB_STEP_GO_ON;
 	at[SB_LUA_CALLER] = sb_lua_proto(w, mem, at[SB_LUA_CI]);
-	status = sb_interp_u32(w, mem, ci + conf->ci_status);
 	at[SB_LUA_CALL] = 0;
 	if (at[SB_LUA_CALLER])
-		at[SB_LUA_CALL] = sb_lua_place(w, mem, at[SB_LUA_CI], at[SB_LUA_CALLER], 0);
+		at[SB_LUA_CALL] = sb_lua_place(w, mem, at[SB_LUA_CI], 0);
 	at[SB_LUA_IS_FRESH] = sb_lua_is_fresh(w, mem, status);
 	/* 5.1 leaves the number of tail calls to a function in C as it was. */
 	is_tail = (conf->ci_prev || at[SB_LUA_IS_LUA]) && (status & conf->tail);
-	step = sb_lua_push(w, mem, at[SB_LUA_IS_LUA], at[SB_LUA_PLACE], at[SB_LUA_CALLER],
+	step = sb_lua_push(w, at[SB_LUA_IS_LUA], at[SB_LUA_PLACE], at[SB_LUA_CALLER],
 			   is_tail ? 0 : at[SB_LUA_CALL]);
 	at[SB_LUA_IS_LUA] = at[SB_LUA_CALLER];
+	at[SB_LUA_LINE] = at[SB_LUA_DEFINED];
 	at[SB_LUA_PLACE] = at[SB_LUA_CALL];
 	if (step != SB_STEP_GO_ON)
 		return step;
