@@ -113,6 +113,8 @@ static struct sb_profile *profile_of(const struct line *line)
 	     name = strtok_r(NULL, ";", &save)) {
 		struct sb_frame frame = { .name = name, .module = "prog", .kind = kind_of(name) };
 
+		frame.mark = frame.kind == SB_FRAME_MARK ? SB_ATTR_TRUNCATED : SB_ATTR_NONE;
+
 		err = sb_profile_frame(profile, &frame, &frames[nr++]);
 	}
 	if (!err)

@@ -164,7 +164,6 @@ int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t
 		struct sb_tree_frame *frame = &fg->frames.at[i];
 
 		*frame = frames[i].len ? frames[i] : sb_fg_frame_empty;
-		frame->kind = sb_fg_kind_by_name(frame->name, frame->len, frame->kind);
 		sb_fg_frame_place(frame, !i, &above);
 	}
 	return sb_fg_take_stack(fg, fg->frames.at, nr, weight);

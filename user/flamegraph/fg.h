@@ -37,8 +37,8 @@ void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts);
 
 /*
  * Add one folded line, "root;...;leaf weight", without its newline. "#stackbpf;k=v;..." sets
- * metadata; other lines that begin with # are comments. Annotations _[k] _[i] _[j] _[w] _[f] _[p]
- * _[z] tell the kind of a frame and are not shown. The weight is the last number of the line, whole
+ * metadata; other lines that begin with # are comments. Annotations such as _[k] tell the kind of a
+ * frame and are not shown (sb_fg_frame_parse()). The weight is the last number of the line, whole
  * or decimal; everything before it, with spaces, is frames. Return: 0; -EINVAL for a line without a
  * weight or a stack; -E2BIG for one that is too long or needs more than SB_TREE_NODES_MAX nodes;
  * both are left out and counted (sb_fg_complaint()); -ENOMEM.
@@ -48,8 +48,8 @@ int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
 /**
  * sb_fg_add_stack() - add a typed stack
  * @frames: root first; copied. Names are as the picture shows them: UTF-8 that may be shown
- *	(base/utf8.h), without ';'; one of 0 bytes becomes "[empty]". SB_FG_MARK, SB_FG_PLAIN and
- *	code whose name has the form of another kind get that kind.
+ *	(base/utf8.h), without ';'; one of 0 bytes becomes "[empty]". Their kinds are
+ *	what the caller says, whatever the names look like.
  * @nr: at least 1
  * @weight: 0 or more, in the unit that the metadata "unit" names
  *

@@ -10,6 +10,11 @@
 
 #define IDLE_ROOT "[idle]"
 
+/* Kinds that are code. */
+#define CODE                                                                              \
+	(1u << SB_FG_PLAIN | 1u << SB_FG_KERNEL | 1u << SB_FG_INLINED | 1u << SB_FG_JIT | \
+	 1u << SB_FG_WAKER | 1u << SB_FG_UNKNOWN | 1u << SB_FG_INTERP)
+
 const struct sb_tree_frame sb_fg_frame_empty = { .name = "[empty]", .len = 7, .kind = SB_FG_MARK };
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
@@ -133,18 +138,20 @@ static bool is_cut_interpreter(const char *name, size_t len)
 	return i > 1 && sb_text_begins(name + i, len - i, " truncated: ");
 }
 
+/* Return: what an annotation says; SB_FG_KIND_MAX if @letter is none. The viewer has the same list. */
 static enum sb_fg_kind kind_of_annotation(char letter)
 {
-	static const char letters[] = "kijwfpz";
+	static const char letters[] = "kijwpfzumc";
 	static const enum sb_fg_kind kinds[] = { SB_FG_KERNEL, SB_FG_INLINED, SB_FG_JIT,
-						 SB_FG_WAKER,  SB_FG_FILE,    SB_FG_INTERP,
-						 SB_FG_IDLE };
+						 SB_FG_WAKER,  SB_FG_INTERP,  SB_FG_FILE,
+						 SB_FG_IDLE,   SB_FG_UNKNOWN, SB_FG_MARK,
+						 SB_FG_PLAIN };
 	const char *at = letter ? strchr(letters, letter) : NULL;
 
-	return at ? kinds[at - letters] : SB_FG_PLAIN;
+	return at ? kinds[at - letters] : SB_FG_KIND_MAX;
 }
 
-static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_kind otherwise)
+static enum sb_fg_kind kind_of_shape(const char *name, size_t len)
 {
 	/*
 	 * Forms by their beginning; one that ends with ] is the whole name. The viewer has the same
@@ -164,8 +171,10 @@ static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_ki
 		{ "[unreadable ", SB_FG_UNKNOWN },
 	};
 
+	if (len && len <= 2 && name[0] == '-' && name[len - 1] == '-')
+		return SB_FG_DELIMITER;
 	if (!len || name[len - 1] != ']' || name[0] != '[')
-		return otherwise;
+		return SB_FG_PLAIN;
 	for (size_t i = 0; i < SB_ARRAY_SIZE(shapes); i++) {
 		size_t head_len = strlen(shapes[i].head);
 
@@ -175,29 +184,24 @@ static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_ki
 	}
 	if (is_cut_interpreter(name, len))
 		return SB_FG_MARK;
-	return is_unknown(name, len) ? SB_FG_UNKNOWN : otherwise;
-}
-
-enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind otherwise)
-{
-	/* A file can have any name. */
-	if (otherwise == SB_FG_FILE || otherwise == SB_FG_IDLE)
-		return otherwise;
-	if (otherwise == SB_FG_PLAIN && len && len <= 2 && name[0] == '-' && name[len - 1] == '-')
-		return SB_FG_DELIMITER;
-	return kind_of_shape(name, len, otherwise);
+	return is_unknown(name, len) ? SB_FG_UNKNOWN : SB_FG_PLAIN;
 }
 
 struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len)
 {
-	struct sb_tree_frame frame = { .name = name, .len = len, .kind = SB_FG_PLAIN };
+	struct sb_tree_frame frame = { .name = name, .len = len };
+	enum sb_fg_kind said = SB_FG_KIND_MAX;
 
-	if (len > 4 && name[len - 1] == ']' && name[len - 3] == '[' && name[len - 4] == '_') {
-		frame.kind = kind_of_annotation(name[len - 2]);
-		if (frame.kind != SB_FG_PLAIN)
-			frame.len -= 4;
-	}
-	frame.kind = sb_fg_kind_by_name(name, frame.len, frame.kind);
+	if (len > 4 && name[len - 1] == ']' && name[len - 3] == '[' && name[len - 4] == '_')
+		said = kind_of_annotation(name[len - 2]);
+	frame.len -= said == SB_FG_KIND_MAX ? 0 : 4;
+	if (said == SB_FG_KIND_MAX)
+		frame.kind = kind_of_shape(name, frame.len);
+	else if (CODE & 1u << said && said != SB_FG_PLAIN &&
+		 kind_of_shape(name, frame.len) == SB_FG_UNKNOWN)
+		frame.kind = SB_FG_UNKNOWN;
+	else
+		frame.kind = said;
 	return frame;
 }
 
@@ -209,12 +213,8 @@ static bool is_idle_root(const struct sb_tree_frame *frame)
 /* The kind of a frame below others: plain frames get @above; SB_FG_IDLE applies to all code. */
 static enum sb_fg_kind kind_below(enum sb_fg_kind kind, enum sb_fg_kind above)
 {
-	const uint32_t code = 1u << SB_FG_PLAIN | 1u << SB_FG_KERNEL | 1u << SB_FG_INLINED |
-			      1u << SB_FG_JIT | 1u << SB_FG_WAKER | 1u << SB_FG_UNKNOWN |
-			      1u << SB_FG_INTERP;
-
 	if (above == SB_FG_IDLE)
-		return code & 1u << kind ? SB_FG_IDLE : kind;
+		return CODE & 1u << kind ? SB_FG_IDLE : kind;
 	return kind == SB_FG_PLAIN ? above : kind;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Cleans text of others for the tree, and tells from a frame's name what it is. For each stack,
- * root first: sb_fg_frame_parse(), or sb_fg_kind_by_name() if the kind is known, and then
- * sb_fg_frame_place(). Texts are @len bytes and need no NUL at their end. Pointers are not NULL,
+ * root first: sb_fg_frame_parse(), unless the kind is known, and then sb_fg_frame_place(). Texts are @len bytes and need no NUL at their end. Pointers are not NULL,
  * and none is kept, but by what is returned where it says so. @out is initialized and released by
  * the caller. Thread: any. */
 #ifndef SB_FLAMEGRAPH_TEXT_H
@@ -36,13 +35,15 @@ int sb_fg_text_set(struct sb_str *out, const char *s);
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 
 /*
- * Tell name and kind of a frame from its text. An annotation _[k] _[i] _[j] _[w] _[f] _[p] _[z] at
- * its end tells the kind and is removed. Then the form of the name may tell another kind, but for
- * _[f] and _[z]: "-" and "--" without an annotation are delimiters; "[unknown...]",
- * "[module+0x12]" and "[unreadable ...]" are unknown; "[truncated...]", "[python truncated: ...]",
- * "[lost ...]", "[Missed ...]" and "[empty]" are marks; "[idle]", "[idle: ...]", "[lock: ...]",
- * "[running]", "[running: ...]", "[runqueue]", "[throttled]", "[blocked]" and "[stopped]" tell the
- * state of a thread; "[residual]" is its own kind. The result borrows from @name.
+ * Tell name and kind of a frame from its text. An annotation at its end tells the kind and is
+ * removed: _[k] _[i] _[j] _[w] _[p] for code, which is unknown all the same if its name says so;
+ * _[f] a file, _[z] of an idle thread, _[u] unknown, _[m] a mark, _[c] code of the user, whatever
+ * the name. Without an annotation the form of the name tells the kind: "-" and "--" are delimiters;
+ * "[unknown...]", "[module+0x12]" and "[unreadable ...]" are unknown; "[truncated...]", "[python
+ * truncated: ...]", "[lost ...]", "[Missed ...]" and "[empty]" are marks; "[idle]", "[idle: ...]",
+ * "[lock: ...]", "[running]", "[running: ...]", "[runqueue]", "[throttled]", "[blocked]" and
+ * "[stopped]" tell the state of a thread; "[residual]" is its own kind. The result borrows from
+ * @name.
  */
 struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len);
 
@@ -55,17 +56,6 @@ static inline bool sb_fg_name_is_plain(const char *name, size_t len)
 
 /* "[empty]", a mark that stands for a frame without a name. */
 extern const struct sb_tree_frame sb_fg_frame_empty;
-
-/**
- * sb_fg_kind_by_name() - tell the kind of a frame by the form of its name
- * @otherwise: the kind that is known; SB_FG_PLAIN: none
- *
- * Knows the same forms as sb_fg_frame_parse(), but no annotations. SB_FG_FILE and SB_FG_IDLE are
- * kept, because such frames can have any name.
- *
- * Return: the kind that the name tells, else @otherwise.
- */
-enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind otherwise);
 
 /* The part of sb_fg_frame_place() for a stack that is not all plain: set frame->kind to what
  * @above, which says what the frames above imply, makes of it, and update @above for the next

@@ -174,16 +174,24 @@ static int fold_line(const struct sb_tree *tree, uint32_t node, struct sb_str *l
 	return err;
 }
 
-/* "[idle: epoll]" needs no suffix: the name tells the kind. */
+/* "[idle: epoll]" and "main" need no suffix: the name tells the kind. */
 static const char *suffix_of(const struct sb_tree *tree, uint32_t node)
 {
-	enum sb_fg_kind kind = tree->kinds.at[node];
+	/* Of kinds whose names nearly always tell them. */
+	static const char *const rare[SB_FG_KIND_MAX] = {
+		[SB_FG_UNKNOWN] = "_[u]",
+		[SB_FG_MARK] = "_[m]",
+		[SB_FG_PLAIN] = "_[c]",
+	};
+	enum sb_fg_kind kind = tree->kinds.at[node], said = SB_FG_PLAIN;
 	size_t len;
 	const char *name = sb_strtab_get(&tree->names, tree->nodes.at[node].name, &len);
 
-	if (kind == SB_FG_IDLE && sb_fg_frame_parse(name, len).kind == kind)
+	if (len && !sb_fg_name_is_plain(name, len))
+		said = sb_fg_frame_parse(name, len).kind;
+	if (said == kind)
 		return "";
-	return sb_fg_kind_suffix(kind);
+	return rare[kind] ? rare[kind] : sb_fg_kind_suffix(kind);
 }
 
 /* Append "name_[k];" to @line. A gap is time of its parent and has no name. */

@@ -12,6 +12,9 @@
 
 _Static_assert((int)SB_FRAME_KIND_MAX <= SB_TREE_GAP, "kinds of frames are kinds of a tree");
 
+/* In sb_tree.marks: code without a name. Other values are sb_frame.mark. */
+#define UNNAMED SB_ATTR_KIND_MAX
+
 /* A profile that is being added to a tree. */
 struct builder {
 	struct sb_tree *tree;
@@ -49,12 +52,14 @@ static int add_child(struct builder *builder, uint32_t parent, uint32_t frame, u
 {
 	struct sb_tree *tree = builder->tree;
 	size_t nr = tree->nodes.nr;
-	enum sb_frame_kind kind = sb_profile_frame_at(builder->profile, frame)->kind;
-	int err = sb_tree_child_by_id(tree, parent, builder->names[frame], (uint8_t)kind, ret_node);
+	const struct sb_frame *from = sb_profile_frame_at(builder->profile, frame);
+	int err = sb_tree_child_by_id(tree, parent, builder->names[frame], (uint8_t)from->kind,
+				      ret_node);
 
 	if (err || tree->nodes.nr == nr)
 		return err;
-	return sb_vec_push(&tree->modules, builder->modules[frame]);
+	err = sb_vec_push(&tree->modules, builder->modules[frame]);
+	return err ?: sb_vec_push(&tree->marks, from->is_unnamed ? UNNAMED : from->mark);
 }
 
 /* ---- weights ---- */
@@ -187,7 +192,7 @@ static int build(struct sb_tree *tree, const struct sb_profile *a, const struct 
 	for (kind = 0; kind < SB_FRAME_KIND_MAX; kind++)
 		tree->same_kind[kind] = (uint8_t)sb_function_kind((enum sb_frame_kind)kind);
 	tree->is_by_id = true;
-	err = err ?: sb_vec_push(&tree->modules, 0);
+	err = err ?: sb_vec_push(&tree->modules, 0) ?: sb_vec_push(&tree->marks, 0);
 	/* Both profiles may be empty. */
 	if (!err && b)
 		err = sb_vec_fit(&tree->pairs, 1, 0);
@@ -211,6 +216,18 @@ int sb_calltree_new(const struct sb_profile *a, const struct sb_profile *b,
 	else
 		*ret_tree = tree;
 	return err;
+}
+
+struct sb_frame sb_calltree_frame(const struct sb_tree *tree, size_t node)
+{
+	uint8_t mark = tree->marks.at[node];
+
+	return (struct sb_frame){
+		.name = sb_tree_name(tree, node),
+		.kind = tree->kinds.at[node],
+		.is_unnamed = mark == UNNAMED,
+		.mark = mark == UNNAMED ? 0 : mark,
+	};
 }
 
 /* ---- what is compared ---- */

@@ -21,13 +21,17 @@
  *
  * Frames with the same caller, name and kind are one node. Inlined or not makes no difference, nor
  * do module, file and line, so that another build of a program compares with it. A node has the
- * kind and the module of its heaviest stack, that of @a first. The root is named "all". The
+ * kind, the mark and the module of its heaviest stack, that of @a first. The root is named "all". The
  * profiles are not needed afterwards.
  *
  * Return: 0; -ENOMEM; -E2BIG for more than SB_TREE_NODES_MAX nodes or 2 GiB of names.
  */
 int sb_calltree_new(const struct sb_profile *a, const struct sb_profile *b,
 		    struct sb_tree **ret_tree);
+
+/* Return: a node of the tree that sb_calltree_new() made, pruned or not, as a frame: its name, which
+ * is valid as long as the tree, kind, mark and is_unnamed. */
+struct sb_frame sb_calltree_frame(const struct sb_tree *tree, size_t node);
 
 /**
  * sb_calltree_diff() - set how the two profiles of a tree are compared

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "model/calltree.h"
 #include "model/owner.h"
 
 struct counting {
@@ -28,9 +29,12 @@ static void counting_release(struct counting *counting)
 static int find_row(struct counting *counting, size_t node, uint32_t *ret_row)
 {
 	const struct sb_tree *tree = counting->tree;
+	const struct sb_frame frame = sb_calltree_frame(tree, node);
 	struct sb_diff_row row = { .name = tree->nodes.at[node].name,
 				   .module = tree->modules.at[node],
-				   .kind = sb_function_kind(tree->kinds.at[node]) };
+				   .kind = sb_function_kind(frame.kind),
+				   .mark = frame.mark,
+				   .is_unnamed = frame.is_unnamed };
 	uint64_t hash = sb_hash(&row.name, sizeof(row.name), row.kind);
 	int err;
 
@@ -47,12 +51,12 @@ static int find_row(struct counting *counting, size_t node, uint32_t *ret_row)
 	return err ?: sb_vec_push(&counting->nr_open, 0);
 }
 
-static const char *frame_at(const void *arg, size_t i, enum sb_frame_kind *ret_kind)
+static struct sb_owner_frame frame_at(const void *arg, size_t i)
 {
 	const struct counting *counting = arg;
+	const struct sb_frame frame = sb_calltree_frame(counting->tree, counting->nodes.at[i]);
 
-	*ret_kind = counting->tree->kinds.at[counting->nodes.at[i]];
-	return sb_tree_name(counting->tree, counting->nodes.at[i]);
+	return (struct sb_owner_frame){ frame.name, frame.kind, frame.mark };
 }
 
 static void add(struct sb_tree_pair *to, const struct sb_tree *tree, size_t node, bool is_self)

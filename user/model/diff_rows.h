@@ -18,6 +18,8 @@
 struct sb_diff_row {
 	uint32_t name, module; /* indexes of the tree's names; module: of its first node, or 0 */
 	enum sb_frame_kind kind;
+	uint8_t mark; /* of its first node, as in struct sb_frame, and so is is_unnamed */
+	bool is_unnamed;
 	/* In the unit of the tree's weights, A and B; for one profile, B and all squares are 0. */
 	struct sb_tree_pair self, total;
 };

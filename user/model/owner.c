@@ -6,14 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "model/fold.h"
 
 #define NONE SIZE_MAX
-
-struct frame {
-	const char *name;
-	enum sb_frame_kind kind;
-};
 
 /* Functions where the resolver stops unwinding a thread that gave up its CPU. */
 static const char *const scheduler[] = {
@@ -129,27 +123,24 @@ static bool is_among(const char *const *globs, size_t nr, const char *name)
 	return false;
 }
 
-static struct frame at(const struct sb_owner_path *path, size_t i)
+static struct sb_owner_frame at(const struct sb_owner_path *path, size_t i)
 {
-	struct frame frame = {};
-
-	frame.name = path->frame_at(path->arg, i, &frame.kind);
-	return frame;
+	return path->frame_at(path->arg, i);
 }
 
-static bool is_kernel(const struct frame *frame)
+static bool is_kernel(const struct sb_owner_frame *frame)
 {
 	return frame->kind == SB_FRAME_KERNEL || frame->kind == SB_FRAME_KERNEL_INLINED ||
 	       frame->kind == SB_FRAME_DELIMITER;
 }
 
-static bool is_scheduler(const struct frame *frame)
+static bool is_scheduler(const struct sb_owner_frame *frame)
 {
 	return (frame->kind == SB_FRAME_KERNEL || frame->kind == SB_FRAME_USER) &&
 	       is_among(scheduler, SB_ARRAY_SIZE(scheduler), frame->name);
 }
 
-static bool is_code(const struct frame *frame)
+static bool is_code(const struct sb_owner_frame *frame)
 {
 	return frame->kind != SB_FRAME_ROOT && frame->kind != SB_FRAME_MARK && !is_kernel(frame);
 }
@@ -163,15 +154,12 @@ static size_t without_state(const struct sb_owner_path *path, bool *ret_is_wait)
 	size_t nr = path->nr;
 
 	while (nr) {
-		const struct frame frame = at(path, nr - 1);
-
-		/* Marks that were read from a file can have any kind. */
-		const enum sb_attr_kind mark = sb_fold_mark_kind(frame.name);
+		const struct sb_owner_frame frame = at(path, nr - 1);
 
 		if (frame.kind != SB_FRAME_WAKER && frame.kind != SB_FRAME_DELIMITER &&
-		    (mark < SB_ATTR_IDLE || mark > SB_ATTR_THROTTLED))
+		    (frame.mark < SB_ATTR_IDLE || frame.mark > SB_ATTR_THROTTLED))
 			break;
-		*ret_is_wait |= mark >= SB_ATTR_IDLE && mark <= SB_ATTR_STOPPED;
+		*ret_is_wait |= frame.mark >= SB_ATTR_IDLE && frame.mark <= SB_ATTR_STOPPED;
 		nr--;
 	}
 	return nr;
@@ -183,7 +171,7 @@ static size_t without_state(const struct sb_owner_path *path, bool *ret_is_wait)
  */
 static size_t kernel_begin(const struct sb_owner_path *path, size_t nr)
 {
-	struct frame frame = at(path, nr - 1);
+	struct sb_owner_frame frame = at(path, nr - 1);
 	size_t begin = nr, i;
 
 	if (is_kernel(&frame)) {
@@ -202,7 +190,7 @@ size_t sb_owner_find(const struct sb_owner_path *path)
 {
 	bool is_wait = false;
 	size_t nr = without_state(path, &is_wait), leaf = nr - 1, in_kernel = NONE, begin, user;
-	struct frame frame;
+	struct sb_owner_frame frame;
 
 	if (!nr)
 		return path->nr - 1;

@@ -13,13 +13,17 @@
 
 #include "model/profile.h"
 
+/* What counts of a frame. */
+struct sb_owner_frame {
+	const char *name; /* valid until sb_owner_find() returns */
+	enum sb_frame_kind kind;
+	uint8_t mark; /* as in struct sb_frame */
+};
+
 /* A stack, root first, in any representation. */
 struct sb_owner_path {
-	/*
-	 * Called several times for a frame. Return: the name of frame @i, valid until
-	 * sb_owner_find() returns, and its kind in *ret_kind.
-	 */
-	const char *(*frame_at)(const void *arg, size_t i, enum sb_frame_kind *ret_kind);
+	/* Called several times for a frame. Return: frame @i. */
+	struct sb_owner_frame (*frame_at)(const void *arg, size_t i);
 	const void *arg;
 	size_t nr; /* 1 or more */
 };

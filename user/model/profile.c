@@ -69,8 +69,8 @@ static int intern(struct sb_profile *profile, const char *s, uint32_t *ret_id)
 	return sb_strtab_add(&profile->strings, s, strlen(s), ret_id);
 }
 
-static int key_of(struct sb_profile *profile, const struct sb_frame *frame,
-		  enum sb_attr_kind attr_kind, struct frame_key *key)
+static int key_of(struct sb_profile *profile, const struct sb_frame *frame, uint32_t attr_kind,
+		  struct frame_key *key)
 {
 	int err;
 
@@ -105,8 +105,10 @@ static int index_frames(struct sb_profile *profile)
 	int err = 0;
 
 	while (profile->keys.nr < profile->frames.nr && !err) {
-		/* Pushed frames have no attributes. */
-		err = key_of(profile, &profile->frames.at[profile->keys.nr], SB_ATTR_NONE, &key);
+		const struct sb_frame *frame = &profile->frames.at[profile->keys.nr];
+
+		/* Of attributes, pushed frames have marks only. */
+		err = key_of(profile, frame, frame->mark, &key);
 		if (!err)
 			err = sb_vec_reserve(&profile->keys, profile->keys.nr + 1);
 		if (!err)
@@ -130,6 +132,7 @@ static int frame_new(struct sb_profile *profile, const struct frame_key *key, ui
 		.attr = attr,
 		.kind = key->kind,
 		.is_unnamed = key->is_unnamed,
+		.mark = key->kind == SB_FRAME_MARK ? (uint8_t)key->attr_kind : 0,
 	};
 	int err;
 
@@ -150,8 +153,8 @@ static int frame_new(struct sb_profile *profile, const struct frame_key *key, ui
 }
 
 /* Return: 0; -ENOENT if no frame of *ret_key shows an attribute of that kind; -ENOMEM. */
-static int find_frame(struct sb_profile *profile, const struct sb_frame *frame,
-		      enum sb_attr_kind attr_kind, struct frame_key *ret_key, uint32_t *ret_id)
+static int find_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t attr_kind,
+		      struct frame_key *ret_key, uint32_t *ret_id)
 {
 	int err = index_frames(profile);
 
@@ -171,7 +174,7 @@ static int find_frame(struct sb_profile *profile, const struct sb_frame *frame,
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id)
 {
 	struct frame_key key;
-	int err = find_frame(profile, frame, SB_ATTR_NONE, &key, ret_id);
+	int err = find_frame(profile, frame, frame->mark, &key, ret_id);
 
 	return err == -ENOENT ? frame_new(profile, &key, 0, ret_id) : err;
 }

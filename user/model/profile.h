@@ -56,6 +56,7 @@ struct sb_frame {
 	uint32_t attr;	      /* set if sb_profile_attr_at() has an attribute; 0: none */
 	enum sb_frame_kind kind;
 	bool is_unnamed; /* the name was made up because there is no symbol */
+	uint8_t mark;	 /* of SB_FRAME_MARK: the enum sb_attr_kind that it shows; 0: none */
 };
 
 /*
@@ -72,7 +73,8 @@ enum sb_attr_kind {
 	SB_ATTR_CONTAINER, /* text: its ID, or "[host]" */
 	SB_ATTR_LABEL,	   /* key and text that a program set on a thread */
 	SB_ATTR_TAG,	   /* key and text of a store's tag; only the text is shown */
-	/* State of a thread: SB_FRAME_MARK, as all that follow. */
+	/* State of a thread: SB_FRAME_MARK, as all that follow. Files of stores have the distance
+	 * from this one, so new kinds of marks are added at the end. */
 	SB_ATTR_IDLE, /* text: what it waits for, such as "epoll" */
 	SB_ATTR_LOCK, /* text: kind of lock, such as "mutex" */
 	SB_ATTR_BLOCKED,
@@ -103,9 +105,10 @@ void sb_profile_free(struct sb_profile *profile);
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
 /*
- * Intern a frame: find one without an attribute that is equal in all members but `attr`, which is
- * ignored, or add it. Its strings, which the profile need not know, are copied. Return: 0 and the
- * ID of the frame; -ENOMEM; -E2BIG.
+ * Intern a frame: find one that is equal in all members but `attr`, which is ignored, or add it. A
+ * frame with a `mark`, whose other strings a store or a text did not keep, is the one that
+ * sb_profile_attr() made if the name is the same. Its strings, which the profile need not know, are
+ * copied. Return: 0 and the ID of the frame; -ENOMEM; -E2BIG.
  */
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 

@@ -16,7 +16,7 @@ struct frame_key {
 	uint32_t name, module, file, line;
 	uint64_t func_offset;
 	uint32_t kind;
-	uint16_t is_unnamed, attr_kind;
+	uint16_t is_unnamed, attr_kind; /* of a mark without attribute: its mark */
 };
 
 struct stack {

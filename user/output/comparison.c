@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "model/calltree.h"
 #include "model/fold.h"
 #include "output/outputs.h"
 
@@ -180,7 +181,7 @@ static int add_path(struct folding *folding, size_t i)
 {
 	static const struct sb_fold_opts opts = { .annotate = true };
 	const struct sb_tree *tree = folding->comparison->tree;
-	const struct sb_frame frame = { .name = sb_tree_name(tree, i), .kind = tree->kinds.at[i] };
+	const struct sb_frame frame = sb_calltree_frame(tree, i);
 	uint32_t depth = tree->nodes.at[i].depth;
 	int err = 0;
 

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "flamegraph/fg.h"
 #include "flamegraph/label.h"
+#include "model/calltree.h"
 #include "output/comparison.h"
 #include "output/page.h"
 #include "output/picture.h"
@@ -30,7 +31,7 @@ static int add_node(struct drawing *drawing, size_t i)
 	static const struct sb_fold_opts opts = {};
 	const struct sb_tree *tree = drawing->comparison->tree;
 	const struct sb_tree_pair *self = &tree->pairs.at[i];
-	const struct sb_frame frame = { .name = sb_tree_name(tree, i), .kind = tree->kinds.at[i] };
+	const struct sb_frame frame = sb_calltree_frame(tree, i);
 	struct sb_tree_frame drawn;
 	int err = sb_picture_frame(&drawing->names, &frame, &opts, &drawn);
 

@@ -9,6 +9,7 @@
 #include "flamegraph/diff.h"
 #include "flamegraph/fg.h"
 #include "flamegraph/text.h"
+#include "model/calltree.h"
 #include "output/picture.h"
 
 int sb_paint_init(struct sb_paint *paint, const char *kind)
@@ -26,39 +27,34 @@ void sb_paint_release(struct sb_paint *paint)
 }
 
 /* As in sb_fg_add_stack(); @above is what the frames towards the root imply. */
-static int color_of(struct sb_paint *paint, const char *name, enum sb_frame_kind kind, bool is_root,
+static int color_of(struct sb_paint *paint, const struct sb_frame *frame, bool is_root,
 		    enum sb_fg_kind *above, uint32_t *ret_color)
 {
-	const struct sb_frame frame = { .name = name, .kind = kind };
 	const struct sb_fold_opts opts = {};
 	struct sb_tree_frame drawn;
 	char class[SB_FG_CLASS_LEN_MAX];
 	int err;
 
 	sb_str_clear(&paint->name);
-	err = sb_fold_frame(&paint->name, &frame, &opts);
+	err = sb_fold_frame(&paint->name, frame, &opts);
 	if (err)
 		return err;
 	drawn = (struct sb_tree_frame){
 		.name = paint->name.len ? paint->name.s : "",
 		.len = paint->name.len,
-		.kind = sb_picture_kind(kind),
+		.kind = sb_picture_kind(frame),
 	};
-	drawn.kind = sb_streq(name, SB_TREE_OTHER)
-			     ? SB_FG_MARK
-			     : sb_fg_kind_by_name(drawn.name, drawn.len, drawn.kind);
 	sb_fg_frame_place(&drawn, is_root, above);
 	sb_fg_palette_class(&paint->palette, drawn.name, drawn.kind, 0, class);
 	*ret_color = (uint32_t)(class[0] - 'a') * SB_FG_NR_SHADES + (uint32_t)(class[1] - '0');
 	return 0;
 }
 
-int sb_paint_function(struct sb_paint *paint, const char *name, enum sb_frame_kind kind,
-		      uint32_t *ret_color)
+int sb_paint_function(struct sb_paint *paint, const struct sb_frame *frame, uint32_t *ret_color)
 {
 	enum sb_fg_kind above = SB_FG_PLAIN;
 
-	return color_of(paint, name, kind, false, &above, ret_color);
+	return color_of(paint, frame, false, &above, ret_color);
 }
 
 int sb_paint_tree(struct sb_paint *paint, const struct sb_tree *tree, uint8_t **ret_colors)
@@ -71,11 +67,11 @@ int sb_paint_tree(struct sb_paint *paint, const struct sb_tree *tree, uint8_t **
 	if (!nodes || !implied)
 		return -ENOMEM;
 	for (i = 1; i < nr; i++) {
+		const struct sb_frame frame = sb_calltree_frame(tree, i);
 		uint32_t parent = tree->nodes.at[i].parent;
 		enum sb_fg_kind above = implied[parent];
 		uint32_t color;
-		int err = color_of(paint, sb_tree_name(tree, i), tree->kinds.at[i], !parent, &above,
-				   &color);
+		int err = color_of(paint, &frame, !parent, &above, &color);
 
 		if (err)
 			return err;

@@ -36,17 +36,16 @@ void sb_paint_release(struct sb_paint *paint);
 
 /**
  * sb_paint_function() - the colour of a function's row in a table
- * @name, @kind: of the function's frames in the profile; not NULL
+ * @frame: one of the function's frames; only name, kind, mark and is_unnamed count
  * @ret_color: the index of the colour in what sb_paint_put() writes with @paint, below 256
  *
  * Return: 0; -ENOMEM, and *ret_color is untouched.
  */
-int sb_paint_function(struct sb_paint *paint, const char *name, enum sb_frame_kind kind,
-		      uint32_t *ret_color);
+int sb_paint_function(struct sb_paint *paint, const struct sb_frame *frame, uint32_t *ret_color);
 
 /**
  * sb_paint_tree() - the colours of all nodes of a tree
- * @tree: sealed, kinds are enum sb_frame_kind
+ * @tree: made by sb_calltree_new(), pruned or not
  * @ret_colors: for each node of the tree the index of its colour, as of sb_paint_function(), 0 for
  *	the root; freed by the caller with free()
  *

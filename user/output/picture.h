@@ -20,9 +20,9 @@ typedef int (*sb_picture_render_fn)(struct sb_fg *fg, const struct sb_fg_opts *o
 int sb_picture_write(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     sb_picture_render_fn render, FILE *out);
 
-/* Return: the kind in a picture of frames of this kind in a profile; the picture itself may find
- * another one by the name, such as SB_FG_LOCK for "[lock: mutex]". */
-enum sb_fg_kind sb_picture_kind(enum sb_frame_kind kind);
+/* Return: the kind in a picture of a frame of a profile, by its kind, mark and is_unnamed: the name
+ * does not count. */
+enum sb_fg_kind sb_picture_kind(const struct sb_frame *frame);
 
 /**
  * sb_picture_frame() - convert a frame of a profile to a frame of a picture

@@ -7,23 +7,29 @@
 #include "output/picture.h"
 
 static const enum sb_fg_kind kinds[SB_FRAME_KIND_MAX] = {
-	[SB_FRAME_ROOT] = SB_FG_PLAIN,
-	[SB_FRAME_USER] = SB_FG_PLAIN,
-	[SB_FRAME_INLINED] = SB_FG_INLINED,
-	[SB_FRAME_JIT] = SB_FG_JIT,
-	[SB_FRAME_KERNEL] = SB_FG_KERNEL,
-	[SB_FRAME_KERNEL_INLINED] = SB_FG_KERNEL,
-	[SB_FRAME_DELIMITER] = SB_FG_DELIMITER,
-	/* The name tells which mark it is. */
-	[SB_FRAME_MARK] = SB_FG_PLAIN,
-	[SB_FRAME_FILE] = SB_FG_FILE,
-	[SB_FRAME_INTERP] = SB_FG_INTERP,
+	[SB_FRAME_ROOT] = SB_FG_PLAIN,		[SB_FRAME_USER] = SB_FG_PLAIN,
+	[SB_FRAME_INLINED] = SB_FG_INLINED,	[SB_FRAME_JIT] = SB_FG_JIT,
+	[SB_FRAME_KERNEL] = SB_FG_KERNEL,	[SB_FRAME_KERNEL_INLINED] = SB_FG_KERNEL,
+	[SB_FRAME_DELIMITER] = SB_FG_DELIMITER, [SB_FRAME_MARK] = SB_FG_MARK,
+	[SB_FRAME_FILE] = SB_FG_FILE,		[SB_FRAME_INTERP] = SB_FG_INTERP,
 	[SB_FRAME_WAKER] = SB_FG_WAKER,
 };
 
-enum sb_fg_kind sb_picture_kind(enum sb_frame_kind kind)
+static const enum sb_fg_kind marks[SB_ATTR_KIND_MAX] = {
+	[SB_ATTR_IDLE] = SB_FG_IDLE,	     [SB_ATTR_LOCK] = SB_FG_LOCK,
+	[SB_ATTR_BLOCKED] = SB_FG_BLOCKED,   [SB_ATTR_STOPPED] = SB_FG_BLOCKED,
+	[SB_ATTR_RUNNING] = SB_FG_RUNNING,   [SB_ATTR_RUNQUEUE] = SB_FG_WAITING,
+	[SB_ATTR_THROTTLED] = SB_FG_WAITING, [SB_ATTR_NOT_SAMPLED] = SB_FG_RUNNING,
+	[SB_ATTR_ALL_IDLE] = SB_FG_IDLE,     [SB_ATTR_TRUNCATED] = SB_FG_MARK,
+	[SB_ATTR_LOST_STACK] = SB_FG_MARK,   [SB_ATTR_LOST_OBJECT] = SB_FG_MARK,
+	[SB_ATTR_RESIDUAL] = SB_FG_RESIDUAL,
+};
+
+enum sb_fg_kind sb_picture_kind(const struct sb_frame *frame)
 {
-	return kinds[kind];
+	if (frame->is_unnamed)
+		return SB_FG_UNKNOWN;
+	return frame->mark ? marks[frame->mark] : kinds[frame->kind];
 }
 
 int sb_picture_frame(struct sb_arena *names, const struct sb_frame *frame,
@@ -39,7 +45,7 @@ int sb_picture_frame(struct sb_arena *names, const struct sb_frame *frame,
 		return err;
 	ret_frame->name = sb_arena_strndup(names, name.len ? name.s : "", name.len);
 	ret_frame->len = name.len;
-	ret_frame->kind = sb_picture_kind(frame->kind);
+	ret_frame->kind = sb_picture_kind(frame);
 	return ret_frame->name ? 0 : -ENOMEM;
 }
 

@@ -39,13 +39,12 @@ struct stack {
 	const uint32_t *ids;
 };
 
-static const char *frame_at(const void *arg, size_t i, enum sb_frame_kind *ret_kind)
+static struct sb_owner_frame frame_at(const void *arg, size_t i)
 {
 	const struct stack *stack = arg;
 	const struct sb_frame *frame = sb_profile_frame_at(stack->profile, stack->ids[i]);
 
-	*ret_kind = frame->kind;
-	return frame->name;
+	return (struct sb_owner_frame){ frame->name, frame->kind, frame->mark };
 }
 
 static void weigh(struct top *top)

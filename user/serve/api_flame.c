@@ -281,14 +281,19 @@ static int choose_functions(const struct sb_tree *tree, size_t nr_max, struct fu
 static int put_function(struct sb_json *json, const struct sb_tree *tree,
 			const struct sb_diff_row *row, struct sb_paint *paint)
 {
-	const char *name = sb_strtab_get(&tree->names, row->name, NULL);
+	const struct sb_frame frame = {
+		.name = sb_strtab_get(&tree->names, row->name, NULL),
+		.kind = row->kind,
+		.mark = row->mark,
+		.is_unnamed = row->is_unnamed,
+	};
 	uint32_t color;
-	int err = sb_paint_function(paint, name, row->kind, &color);
+	int err = sb_paint_function(paint, &frame, &color);
 
 	if (err)
 		return err;
 	sb_json_object(json, NULL);
-	sb_json_string(json, "name", name);
+	sb_json_string(json, "name", frame.name);
 	sb_json_string(json, "module", sb_strtab_get(&tree->names, row->module, NULL));
 	sb_json_u64(json, "self", sb_tree_whole(row->self.weight[SB_TREE_A]));
 	sb_json_u64(json, "total", sb_tree_whole(row->total.weight[SB_TREE_A]));

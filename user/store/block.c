@@ -11,9 +11,11 @@
 #include "base/vec.h"
 #include "store/bytes.h"
 
-#define MAGIC	    0x336b6273u /* "sbk3" */
+#define MAGIC	    0x346b6273u /* "sbk4" */
 #define NR_BYTES_AT 4u
 #define FIGURE_MAX  64u /* room for those of later versions */
+#define MARK_SHIFT  5	/* above kind and is_unnamed of a frame: its mark */
+_Static_assert(SB_FRAME_KIND_MAX <= 1 << (MARK_SHIFT - 1), "kinds have room");
 
 /* Frames at the beginning of every message. */
 enum fixed { OTHER, NR_FIXED };
@@ -210,7 +212,8 @@ static int put_frame(struct coder *coder, struct sb_str *to, const struct sb_fra
 	if (!err)
 		err = put_string(coder, to, frame->module ? frame->module : "");
 	if (!err)
-		err = sb_put_varint(to, (uint64_t)frame->kind << 1 | frame->is_unnamed);
+		err = sb_put_varint(to, (uint64_t)frame->mark << MARK_SHIFT |
+						(uint64_t)frame->kind << 1 | frame->is_unnamed);
 	return err;
 }
 
@@ -431,11 +434,23 @@ static const char *get_string(struct reader *reader)
 	return "";
 }
 
+static void set_kind(struct reader *reader, struct sb_frame *frame, uint64_t kind)
+{
+	const uint64_t mark = kind >> MARK_SHIFT;
+
+	frame->is_unnamed = kind & 1;
+	kind = kind >> 1 & ((1 << (MARK_SHIFT - 1)) - 1);
+	if (kind >= SB_FRAME_KIND_MAX ||
+	    (mark && (kind != SB_FRAME_MARK || mark < SB_ATTR_IDLE || mark >= SB_ATTR_KIND_MAX)))
+		reader->cursor.is_bad = true;
+	frame->kind = (enum sb_frame_kind)kind;
+	frame->mark = (uint8_t)mark;
+}
+
 static int read_frames(struct reader *reader)
 {
 	size_t nr = get_nr(reader, SB_BLOCK_BYTES_MAX), i;
 	int err = sb_vec_reserve(&reader->frames, nr);
-	uint64_t kind;
 
 	for (i = 0; i < nr && !err; i++) {
 		struct sb_frame frame = { .name = get_string(reader) };
@@ -443,12 +458,8 @@ static int read_frames(struct reader *reader)
 		frame.module = get_string(reader);
 		if (!frame.module[0])
 			frame.module = NULL;
-		kind = sb_get_varint(&reader->cursor);
-		frame.kind = kind >> 1;
-		frame.is_unnamed = kind & 1;
-		if (kind >> 1 >= SB_FRAME_KIND_MAX || !frame.name[0])
-			reader->cursor.is_bad = true;
-		if (reader->cursor.is_bad)
+		set_kind(reader, &frame, sb_get_varint(&reader->cursor));
+		if (reader->cursor.is_bad || !frame.name[0])
 			return -EPROTO;
 		reader->frames.at[reader->frames.nr++] = frame;
 	}

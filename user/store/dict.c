@@ -354,7 +354,8 @@ int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *
 		.name_len = strlen(frame->name),
 		.module = frame->module,
 		.module_len = frame->module ? strlen(frame->module) : 0,
-		.kind = (uint32_t)frame->kind << 1 | frame->is_unnamed,
+		.kind = (uint32_t)frame->mark << SB_DICT_MARK_SHIFT | (uint32_t)frame->kind << 1 |
+			frame->is_unnamed,
 	};
 	struct name name, module;
 	struct sb_ids_iter it;
@@ -558,7 +559,8 @@ struct sb_frame sb_dict_frame_at(const struct sb_dict *dict, uint32_t id)
 	return (struct sb_frame){
 		.name = sb_strtab_get(&dict->strings, frame->name, NULL),
 		.module = frame->module ? sb_strtab_get(&dict->strings, frame->module, NULL) : NULL,
-		.kind = frame->kind >> 1,
+		.kind = (frame->kind & SB_DICT_KIND_MASK) >> 1,
 		.is_unnamed = frame->kind & 1,
+		.mark = (uint8_t)(frame->kind >> SB_DICT_MARK_SHIFT),
 	};
 }

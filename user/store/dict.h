@@ -57,8 +57,11 @@
 
 struct sb_dict_frame {
 	uint32_t name, module; /* strings; module 0: none; name SB_DICT_NONE: damaged */
-	uint32_t kind;	       /* enum sb_frame_kind << 1 | is_unnamed */
+	uint32_t
+		kind; /* enum sb_frame_kind << 1 | is_unnamed | sb_frame.mark << SB_DICT_MARK_SHIFT */
 };
+#define SB_DICT_MARK_SHIFT 8
+#define SB_DICT_KIND_MASK  0xffu /* without the mark */
 struct sb_dict_node {
 	uint32_t parent, frame; /* the parent has a lower ID; frame SB_DICT_NONE: damaged */
 };
@@ -153,7 +156,7 @@ int sb_dict_may_add_other(struct sb_dict *dict);
 
 /*
  * Find an entry, or add it: a frame by its name, which is not empty, its module, which may be NULL,
- * its kind and is_unnamed, all copied; a node by the IDs of its parent, which is 0 for the root,
+ * its kind, mark and is_unnamed, all copied; a node by the IDs of its parent, which is 0 for the root,
  * and its frame; the node of a whole path of @nr frame IDs, root first, where no frames give the
  * root; a set of tags, which are sorted by key and copied; a row by the IDs of its tags and its
  * node. Long names, modules and values are truncated to SB_DICT_NAME_MAX, unless the dictionary is
@@ -188,12 +191,13 @@ int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out);
  * sb_dict_encode(), call it before any entry is added: a new one would count as written, too. */
 void sb_dict_mark(struct sb_dict *dict);
 /*
- * Add the entries of one sb_dict_encode(), which begin at @cursor; texts are copied, and entries
- * that are there already are skipped. If records between were lost, entries named "(lost)" take
+ * Add the entries of one sb_dict_encode(), which begin at @cursor and go up to its end; texts are
+ * copied, and entries that are there already are skipped. Frames of older versions, which did not
+ * write marks, get them by their names. If records between were lost, entries named "(lost)" take
  * their numbers. The entries do not count as written: to go on writing the same file, call
  * sb_dict_mark() when all its records are decoded. @cursor is left behind the entries; whether
- * bytes follow is not checked. Return: 0; -EBADMSG if the bytes are not valid; -E2BIG at a bound;
- * -ENOMEM. On error the entries before the failing one stay, @cursor may be anywhere, and the next
+ * bytes of later versions follow is not checked. Return: 0; -EBADMSG if the bytes are not valid;
+ * -E2BIG at a bound; -ENOMEM. On error the entries before the failing one stay, @cursor may be anywhere, and the next
  * record can be decoded.
  */
 int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor);

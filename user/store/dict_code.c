@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The entries of a dictionary as bytes: strings, frames, nodes, tags and rows, each as the first ID
- * and the number of entries, and then the entries as variable-length integers.
+ * and the number of entries, and then the entries as variable-length integers. Marks come last,
+ * where older versions do not read: their number, and for each the ID of the frame and which mark
+ * it is, 1 + the distance from SB_ATTR_IDLE.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "model/fold.h"
 #include "store/dict_priv.h"
+
+_Static_assert(SB_ATTR_RESIDUAL - SB_ATTR_IDLE == 12 && SB_ATTR_KIND_MAX == SB_ATTR_RESIDUAL + 1,
+	       "numbers of marks are in files: add new ones at the end, and change this");
+
+static bool is_mark(const struct sb_dict_frame *frame)
+{
+	return frame->name != SB_DICT_NONE && frame->kind >> SB_DICT_MARK_SHIFT;
+}
+
+static bool may_be_mark(const struct sb_dict_frame *frame)
+{
+	return frame->name != SB_DICT_NONE && frame->kind >> 1 == SB_FRAME_MARK;
+}
 
 static struct sb_dict_mark all_of(const struct sb_dict *dict)
 {
@@ -62,7 +78,7 @@ static int encode_tree(const struct sb_dict *dict, struct sb_str *out)
 	for (i = dict->written.frames; i < dict->frames.nr && !err; i++) {
 		err = put_two(out, dict->frames.at[i].name, dict->frames.at[i].module);
 		if (!err)
-			err = sb_put_varint(out, dict->frames.at[i].kind);
+			err = sb_put_varint(out, dict->frames.at[i].kind & SB_DICT_KIND_MASK);
 	}
 	if (!err)
 		err = put_range(out, dict->written.nodes, (uint32_t)dict->nodes.nr);
@@ -92,6 +108,22 @@ static int encode_rows(const struct sb_dict *dict, struct sb_str *out)
 	return err;
 }
 
+static int encode_marks(const struct sb_dict *dict, struct sb_str *out)
+{
+	uint32_t i, nr = 0;
+	int err;
+
+	for (i = dict->written.frames; i < dict->frames.nr; i++)
+		nr += is_mark(&dict->frames.at[i]);
+	err = sb_put_varint(out, nr);
+	for (i = dict->written.frames; i < dict->frames.nr && !err; i++)
+		if (is_mark(&dict->frames.at[i]))
+			err = put_two(out, i,
+				      (dict->frames.at[i].kind >> SB_DICT_MARK_SHIFT) -
+					      SB_ATTR_IDLE + 1);
+	return err;
+}
+
 int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out)
 {
 	const struct sb_dict_mark all = all_of(dict);
@@ -102,7 +134,9 @@ int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out)
 	err = encode_strings(dict, out);
 	if (!err)
 		err = encode_tree(dict, out);
-	return err ? err : encode_rows(dict, out);
+	if (!err)
+		err = encode_rows(dict, out);
+	return err ? err : encode_marks(dict, out);
 }
 
 /* Reading. Entries of a damaged record get names, so that their weight is not lost. */
@@ -283,8 +317,50 @@ static int decode_rows(struct sb_dict *dict, struct sb_cursor *cursor)
 	return err;
 }
 
+static void set_mark(struct sb_dict_frame *frame, uint32_t mark)
+{
+	frame->kind = (frame->kind & SB_DICT_KIND_MASK) | mark << SB_DICT_MARK_SHIFT;
+}
+
+/* Older versions wrote no marks: their names tell which they are. @first: of the new frames. */
+static void name_marks(struct sb_dict *dict, uint32_t first)
+{
+	const char *name;
+
+	for (; first < dict->frames.nr; first++) {
+		struct sb_dict_frame *frame = &dict->frames.at[first];
+
+		if (!may_be_mark(frame))
+			continue;
+		name = sb_strtab_get(&dict->strings, frame->name, NULL);
+		set_mark(frame, sb_fold_mark_kind(name));
+	}
+}
+
+static int decode_marks(struct sb_dict *dict, struct sb_cursor *cursor, uint32_t first)
+{
+	uint32_t nr, id, mark;
+
+	if (cursor->p == cursor->end) {
+		name_marks(dict, first);
+		return 0;
+	}
+	for (nr = sb_get_u32(cursor); nr && !cursor->is_bad; nr--) {
+		id = sb_get_u32(cursor);
+		mark = sb_get_u32(cursor);
+		if (cursor->is_bad || id >= dict->frames.nr || !mark)
+			return -EBADMSG;
+		/* Later versions may have more kinds. */
+		if (id >= first && may_be_mark(&dict->frames.at[id]) &&
+		    mark <= SB_ATTR_RESIDUAL - SB_ATTR_IDLE + 1)
+			set_mark(&dict->frames.at[id], mark + SB_ATTR_IDLE - 1);
+	}
+	return 0;
+}
+
 int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor)
 {
+	uint32_t first = (uint32_t)dict->frames.nr;
 	int err;
 
 	sb_dict_drop_indexes(dict);
@@ -298,6 +374,8 @@ int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor)
 		err = decode_tags(dict, cursor);
 	if (!err)
 		err = decode_rows(dict, cursor);
+	if (!err && !cursor->is_bad)
+		err = decode_marks(dict, cursor, first);
 	if (!err && cursor->is_bad)
 		err = -EBADMSG;
 	dict->may_use_spare = false;

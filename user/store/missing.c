@@ -5,18 +5,14 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "model/fold.h"
 
 static uint16_t mark_of(const struct sb_dict *dict, uint32_t id)
 {
-	struct sb_frame frame = sb_dict_frame_at(dict, id);
+	const struct sb_frame frame = sb_dict_frame_at(dict, id);
 
-	enum sb_attr_kind kind;
-
-	if (frame.kind != SB_FRAME_MARK)
-		return frame.is_unnamed;
-	kind = sb_fold_mark_kind(frame.name);
-	return kind == SB_ATTR_TRUNCATED || kind == SB_ATTR_LOST_STACK ? SB_MARKS_CUT : 0;
+	if (frame.mark == SB_ATTR_TRUNCATED || frame.mark == SB_ATTR_LOST_STACK)
+		return SB_MARKS_CUT;
+	return frame.is_unnamed;
 }
 
 /* Parents come before their children. */

@@ -107,6 +107,8 @@ static void cut(struct pruning *pruning, uint32_t node)
 		tree->kinds.at[node] = pruning->other_kind;
 		if (tree->modules.nr)
 			tree->modules.at[node] = 0;
+		if (tree->marks.nr)
+			tree->marks.at[node] = 0;
 	} else {
 		tree->nodes.at[*other].total += tree->nodes.at[node].total;
 		for (side = 0; side < SB_TREE_NR && tree->pairs.nr; side++) {

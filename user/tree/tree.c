@@ -32,6 +32,7 @@ void sb_tree_release(struct sb_tree *tree)
 	sb_vec_release(&tree->nodes);
 	sb_vec_release(&tree->kinds);
 	sb_vec_release(&tree->modules);
+	sb_vec_release(&tree->marks);
 	sb_vec_release(&tree->pairs);
 	sb_vec_release(&tree->pair_totals);
 	sb_strtab_release(&tree->names);
@@ -448,6 +449,8 @@ static int sum_up(struct sb_tree *tree)
 		err = sb_tree_sum_pairs(tree);
 	if (!err && tree->modules.nr)
 		err = sb_vec_fit(&tree->modules, nr, 0);
+	if (!err && tree->marks.nr)
+		err = sb_vec_fit(&tree->marks, nr, 0);
 	if (err)
 		return err;
 	if (tree->has_fractions) {
@@ -524,6 +527,8 @@ static void swap_nodes(struct sb_tree *tree, size_t i, size_t j)
 	SWAP(tree->kinds.at[i], tree->kinds.at[j]);
 	if (tree->modules.nr)
 		SWAP(tree->modules.at[i], tree->modules.at[j]);
+	if (tree->marks.nr)
+		SWAP(tree->marks.at[i], tree->marks.at[j]);
 	if (tree->selves)
 		SWAP(tree->selves[i], tree->selves[j]);
 	if (tree->pairs.nr) {
@@ -570,6 +575,8 @@ void sb_tree_rearrange(struct sb_tree *tree, uint32_t *order, size_t nr)
 	tree->nodes.nr = tree->kinds.nr = nr;
 	if (tree->modules.nr)
 		tree->modules.nr = nr;
+	if (tree->marks.nr)
+		tree->marks.nr = nr;
 	if (tree->pairs.nr)
 		tree->pairs.nr = tree->pair_totals.nr = nr;
 	measure_nodes(tree);

@@ -76,6 +76,7 @@ struct sb_tree {
 	SB_VEC(struct sb_tree_node) nodes;
 	SB_VEC(uint8_t) kinds;	  /* of each node */
 	SB_VEC(uint32_t) modules; /* of each node, in names, 0: not known; empty: of none */
+	SB_VEC(uint8_t) marks;	  /* of each node, the caller's, 0: nothing; empty: of none */
 	struct sb_strtab names;
 	struct sb_index
 		children; /* while it grows: nodes that have siblings, by parent, name and kind */

@@ -10,6 +10,7 @@
 
 #include "cli/term.h"
 #include "cli/top.h"
+#include "model/fold.h"
 
 /* "comm;a;b:3": frames of user code below a root, those in brackets are marks. Return: a sealed
  * profile. */
@@ -31,6 +32,7 @@ static struct sb_profile *profile_of(const char *const *lines, size_t nr_lines)
 			frame.kind = !nr	      ? SB_FRAME_ROOT
 				     : name[0] == '[' ? SB_FRAME_MARK
 						      : SB_FRAME_USER;
+			frame.mark = name[0] == '[' ? (uint8_t)sb_fold_mark_kind(name) : 0;
 			assert_int_equal(sb_profile_frame(profile, &frame, &ids[nr]), 0);
 		}
 		assert_int_equal(sb_profile_add(profile, ids, nr, weight), 0);

@@ -345,7 +345,7 @@ static void test_bt(void **state)
 		  " 0x401235 : read;write+0x1/0x2 [x] (inexact)\n"
 		  " 0x44\n"
 		  "\t3\n",
-		  "[unknown];read:write;[libq.so+0x234];[libx.so];vfs_read_[k] 3\n"
+		  "[unknown];read:write;[libq.so+0x234];[libx.so]_[u];vfs_read_[k] 3\n"
 		  "foo::operator+(int);memcpy 17\n",
 		  NULL },
 		/* Frames of an interpreter: names only. */
@@ -377,7 +377,7 @@ static void test_perf(void **state)
 		  "\tffffffff81234567 native_safe_halt+0xe ([kernel.kallsyms])\n"
 		  "\tffffffffc0234567 f+0xe ([nf_conntrack])\n"
 		  "\t    7ffc00000000 __vdso_gettimeofday ([vdso])\n",
-		  "ssh_worker;[unknown];[prog];(anonymous namespace)::run;pick_[i];memcpy 1\n"
+		  "ssh_worker;[unknown];[prog]_[u];(anonymous namespace)::run;pick_[i];memcpy 1\n"
 		  "swapper;__vdso_gettimeofday;f_[k];native_safe_halt_[k] 1\n",
 		  NULL },
 		/* C++, Go and Java names; JIT code with bodies inlined. */

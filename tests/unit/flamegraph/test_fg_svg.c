@@ -362,21 +362,33 @@ static void test_legends(void **state)
 		     "user, kernel, idle, waiting for a CPU");
 }
 
-/* Typed stacks give the picture that their text gives, whatever the kinds of the frames above imply. */
+/* Typed stacks give the picture that their text gives, whatever the kinds of the frames above imply,
+ * and whatever the names of functions look like. */
 static void test_typed_stacks(void **state)
 {
 	static const struct sb_tree_frame stacks[][4] = {
 		{ { "a", 1, SB_FG_PLAIN }, { "b", 1, SB_FG_KERNEL } },
-		{ { "[idle]", 6, SB_FG_PLAIN }, { "b", 1, SB_FG_INTERP }, { "", 0, SB_FG_PLAIN } },
+		{ { "[idle]", 6, SB_FG_IDLE }, { "b", 1, SB_FG_INTERP }, { "", 0, SB_FG_PLAIN } },
 		{ { "a", 1, SB_FG_PLAIN },
 		  { "--", 2, SB_FG_DELIMITER },
 		  { "w", 1, SB_FG_PLAIN },
-		  { "[c+0x1]", 7, SB_FG_JIT } },
-		{ { "a", 1, SB_FG_PLAIN }, { "[runqueue]", 10, SB_FG_PLAIN } },
+		  { "[c+0x1]", 7, SB_FG_UNKNOWN } },
+		{ { "a", 1, SB_FG_PLAIN }, { "[runqueue]", 10, SB_FG_WAITING } },
+		{ { "[idle]", 6, SB_FG_PLAIN }, { "[lock: mutex]", 13, SB_FG_PLAIN } },
+		{ { "a", 1, SB_FG_PLAIN },
+		  { "[lock: mutex]", 13, SB_FG_JIT },
+		  { "[idle]", 6, SB_FG_JIT },
+		  { "-", 1, SB_FG_PLAIN } },
+		{ { "[vdso]", 6, SB_FG_UNKNOWN }, { "(other)", 7, SB_FG_MARK } },
 	};
-	static const char *const text[] = { "#stackbpf;v=1;unit=a_b:c;kind=wall", "a;b_[k] 1",
-					    "[idle];b_[p];[empty] 2", "a;--;w;[c+0x1]_[j] 3",
-					    "a;[runqueue] 4" };
+	static const char *const text[] = { "#stackbpf;v=1;unit=a_b:c;kind=wall",
+					    "a;b_[k] 1",
+					    "[idle];b_[p];[empty] 2",
+					    "a;--;w;[c+0x1]_[j] 3",
+					    "a;[runqueue] 4",
+					    "[idle]_[c];[lock: mutex]_[c] 5",
+					    "a;[lock: mutex]_[j];[idle]_[j];-_[c] 6",
+					    "[vdso]_[u];(other)_[m] 7" };
 	struct sb_fg_opts *opts = make_opts(NULL, NULL);
 	struct sb_fg *typed, *folded;
 	size_t len_typed, len_folded, i, nr;

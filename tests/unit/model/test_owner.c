@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Whose the weight of a stack is: root first, "_k" behind kernel frames, "_w" behind a waker's, "_r" behind roots. */
+/* Whose the weight of a stack is: root first, "_k" behind kernel frames, "_w" behind a waker's, "_r" behind roots,
+ * "_j" behind functions compiled just in time, whatever their names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,31 +8,34 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "model/fold.h"
 #include "model/owner.h"
 
 struct stack {
 	const char *frames[16];
 };
 
-static const char *frame_at(const void *arg, size_t i, enum sb_frame_kind *ret_kind)
+static struct sb_owner_frame frame_at(const void *arg, size_t i)
 {
 	static char names[16][64];
 	const struct stack *stack = arg;
 	size_t len = strlen(stack->frames[i]);
+	struct sb_owner_frame frame = { .name = names[i], .kind = SB_FRAME_USER };
 
 	memcpy(names[i], stack->frames[i], len + 1);
-	*ret_kind = SB_FRAME_USER;
 	if (!strcmp(names[i], "-") || !strcmp(names[i], "--")) {
-		*ret_kind = SB_FRAME_DELIMITER;
+		frame.kind = SB_FRAME_DELIMITER;
 	} else if (len > 2 && names[i][len - 2] == '_') {
-		*ret_kind = names[i][len - 1] == 'k'   ? SB_FRAME_KERNEL
-			    : names[i][len - 1] == 'w' ? SB_FRAME_WAKER
-						       : SB_FRAME_ROOT;
+		frame.kind = names[i][len - 1] == 'k'	? SB_FRAME_KERNEL
+			     : names[i][len - 1] == 'w' ? SB_FRAME_WAKER
+			     : names[i][len - 1] == 'j' ? SB_FRAME_JIT
+							: SB_FRAME_ROOT;
 		names[i][len - 2] = 0;
 	} else if (names[i][0] == '[' && !strchr(names[i], '+')) {
-		*ret_kind = SB_FRAME_MARK;
+		frame.kind = SB_FRAME_MARK;
+		frame.mark = (uint8_t)sb_fold_mark_kind(names[i]);
 	}
-	return names[i];
+	return frame;
 }
 
 static const struct {
@@ -45,6 +49,11 @@ static const struct {
 	{ "app", { { "app_r" } } },
 	{ "(other)", { { "app_r", "main", "(other)" } } },
 	{ "[lost stack]", { { "app_r", "[lost stack]" } } },
+	/* functions that are called as a state is */
+	{ "[lock: mutex]", { { "app_r", "main", "[lock: mutex]_j" } } },
+	{ "[idle]", { { "app_r", "main", "work", "[idle]_j" } } },
+	{ "[blocked]",
+	  { { "app_r", "main", "[blocked]_j", "poll", "do_poll_k", "schedule_k", "[blocked]" } } },
 	/* waits: whoever called the primitives */
 	{ "work",
 	  { { "app_r", "main", "work", "clock_nanosleep", "do_syscall_64_k", "do_nanosleep_k",
@@ -98,11 +107,10 @@ static void test_cases(void **state)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct sb_owner_path path = { .frame_at = frame_at, .arg = &cases[i].stack };
-		enum sb_frame_kind kind;
 
 		while (path.nr < 16 && cases[i].stack.frames[path.nr])
 			path.nr++;
-		assert_string_equal(frame_at(path.arg, sb_owner_find(&path), &kind), cases[i].want);
+		assert_string_equal(frame_at(path.arg, sb_owner_find(&path)).name, cases[i].want);
 	}
 }
 

@@ -372,7 +372,9 @@ static void put_marked(struct sb_store *store, const char *kind, const char *uni
 {
 	static const struct sb_frame frames[] = {
 		{ .name = "main", .kind = SB_FRAME_USER },
-		{ .name = "[truncated: too deep]", .kind = SB_FRAME_MARK },
+		{ .name = "[truncated: too deep]",
+		  .kind = SB_FRAME_MARK,
+		  .mark = SB_ATTR_TRUNCATED },
 		{ .name = "[m+0x12]", .kind = SB_FRAME_USER, .is_unnamed = true },
 	};
 	struct sb_store_series series[2] = {};

@@ -26,20 +26,28 @@ function shapeOf(text) {
 		/^\[unknown|\+0x[0-9a-f]*\]$/i.test(text) ? UNKNOWN : PLAIN;
 }
 
-const SUFFIX_KINDS = { k: KERNEL, i: INLINED, j: JIT, w: WAKER, f: FILE, p: INTERP, z: IDLE };
+const SUFFIX_KINDS = {
+	k: KERNEL, i: INLINED, j: JIT, w: WAKER, p: INTERP, f: FILE, z: IDLE, u: UNKNOWN, m: MARK, c: PLAIN,
+};
+
+// As sb_fg_frame_parse() has it: code with a suffix can still be unknown, and is nothing else.
+function kindOf(label, suffix) {
+	if (!suffix)
+		return shapeOf(label);
+	return 'kijwp'.includes(suffix) && shapeOf(label) === UNKNOWN ? UNKNOWN : SUFFIX_KINDS[suffix];
+}
+
 const names = [], nameIds = new Map();
 
 function nameId(text) {
 	let id = nameIds.get(text);
 
 	if (id === undefined) {
-		const suffix = /_\[([kijwfpz])\]$/.exec(text);
-		const said = suffix ? SUFFIX_KINDS[suffix[1]] : PLAIN;
+		const suffix = /._\[([kijwpfzumc])\]$/.exec(text);
 		const label = clean(suffix ? text.slice(0, -4) : text);
 
 		id = names.length;
-		// A file may have any name, and what is idle none.
-		names.push({ label, kind: said === FILE || said === IDLE ? said : shapeOf(label) || said });
+		names.push({ label, kind: kindOf(label, suffix && suffix[1]) });
 		nameIds.set(text, id);
 	}
 	return id;
