@@ -225,10 +225,8 @@ static void test_no_tags(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_ids),	cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_no_room), cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_no_tags),
 	};
 
