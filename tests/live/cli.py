@@ -247,6 +247,10 @@ def test_nothing_sampled(_):
         assert done.stdout == ''
         both = f'{idle.pid},!{idle.pid}'
         expect(3, f'both name and exclude (with \'!\') {idle.pid}', 'oncpu', '-p', both, '-t', '0.3')
+        # It waits all the time, but not as it is asked.
+        for limit in (('-m', '2s'), ('--state', 'D')):
+            expect(3, 'waited within the limits of -m, -M and --state; sample longer, or change these options', 'offcpu',
+                   '-p', str(idle.pid), '-t', '0.3', *limit)
         idle.kill()
     done = expect(3, 'raise -F, or use -s', 'oncpu', '-F', '1', '--', 'true')
     assert '-s' not in expect(3, 'raise -F', 'oncpu', '-s', '-F', '1', '--', 'true').stderr

@@ -605,9 +605,12 @@ static void explain_targets(const struct sb_run *run)
 static void explain_view(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	sb_cleanup(sb_str_release) struct sb_str unread = {};
+	const struct sb_view_opts *opts = &run->config->view_opts;
+	const bool is_limited = opts->min_ns || opts->max_ns || opts->states;
 
-	sb_err(0, "nothing was sampled: %s; sample longer, or other targets",
-	       sb_report_memory_empty(run));
+	sb_err(0, "nothing was sampled: %s%s; sample longer, or %s", sb_report_memory_empty(run),
+	       is_limited ? " within the limits of -m, -M and --state" : "",
+	       is_limited ? "change these options" : "other targets");
 	sb_report_memory_unread(figures, &unread);
 	if (unread.len)
 		sb_info("%s", unread.s);
