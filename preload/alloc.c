@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * libstackbpf-alloc.so, to be preloaded into programs: it samples what they allocate, and fires the USDT
- * probes otel_memory:alloc and otel_memory:free for the samples, which any reader of that contract
- * (usdt.h) can listen to, such as `stackbpf alloc`. Nothing is written and no thread is started.
+ * libstackbpf-alloc.so, to be preloaded into programs: it samples what they allocate, and fires the
+ * USDT probes otel_memory:alloc and otel_memory:free for the samples, which any reader of that
+ * contract (usdt.h) can listen to, such as `stackbpf alloc`. Nothing is written and no thread is
+ * started.
  *
- * Each function that allocates stands in front of the one of the same name that comes next: that of the C
- * library, or of another allocator which was preloaded or linked. While nobody listens a call costs one
- * look at a counter. While somebody does, a counter of each thread runs down by the bytes of each
- * allocation, and where it passes 0, that allocation is the sample (weight.h). Its pointer is kept until
- * it is freed (followed.h), because free() is to be told of sampled ones only.
+ * Each function that allocates stands in front of the one of the same name that comes next: that of
+ * the C library, or of another allocator which was preloaded or linked. While nobody listens a call
+ * costs one look at a counter. While somebody does, a counter of each thread runs down by the bytes
+ * of each allocation, and where it passes 0, that allocation is the sample (weight.h). Its pointer
+ * is kept until it is freed (followed.h), because free() is to be told of sampled ones only.
  *
- * Nothing here may allocate, nor wait. The next functions are looked up at the first call, which may come
- * before any constructor has run; dlsym(3) itself may allocate then, and is given memory of a small static
- * arena. A child made by fork(2) has all that its parent had, and its own random numbers.
+ * Nothing here may allocate, nor wait. The next functions are looked up at the first call, which
+ * may come before any constructor has run; dlsym(3) itself may allocate then, and is given memory
+ * of a small static arena. A child made by fork(2) has all that its parent had, and its own random
+ * numbers.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -50,7 +52,8 @@
 PUBLIC __attribute__((section(".probes"))) volatile uint16_t otel_memory_alloc_semaphore;
 PUBLIC __attribute__((section(".probes"))) volatile uint16_t otel_memory_free_semaphore;
 
-/* Samples whose free() cannot be told, because the set was full. They were told to be freed at once. */
+/* Samples whose free() cannot be told, because the set was full. They were told to be freed at
+ * once. */
 PUBLIC uint64_t stackbpf_alloc_unfollowed;
 
 static uint64_t mean_bytes = MEAN_BYTES;
@@ -127,8 +130,8 @@ static void *of_arena(size_t size)
 			__atomic_store_n((void **)&next.name, found, __ATOMIC_RELAXED); \
 	} while (0)
 
-/* Several threads may do it at once: all find the same. Return: false: dlsym() itself calls, and is to be served
- * by the arena. */
+/* Several threads may do it at once: all find the same. Return: false: dlsym() itself calls, and is
+ * to be served by the arena. */
 static bool look_up(void)
 {
 	if (mine.is_looking_up)
@@ -212,8 +215,8 @@ static void seed(void)
 	mine.left = sb_weight_distance(sb_weight_random(&mine.random), mean_bytes);
 }
 
-/* The thread has come to the next sample with @size bytes, or knows of none yet. Return: what the allocation
- * weighs, with UNFOLLOWED if that is so; 0: it is no sample. */
+/* The thread has come to the next sample with @size bytes, or knows of none yet. Return: what the
+ * allocation weighs, with UNFOLLOWED if that is so; 0: it is no sample. */
 static __attribute__((noinline, cold)) uint64_t weigh(void *pointer, size_t size)
 {
 	int saved = errno;
@@ -290,8 +293,9 @@ static __attribute__((noinline, cold)) void *leave_arena(const void *old, size_t
 }
 
 /*
- * Only what was given back is told, so it is told late: another thread may have the old memory by then. If
- * that was a sample, too, which is one allocation of many, it is taken for the one that was given back.
+ * Only what was given back is told, so it is told late: another thread may have the old memory by
+ * then. If that was a sample, too, which is one allocation of many, it is taken for the one that
+ * was given back.
  */
 PUBLIC void *realloc(void *old, size_t size)
 {

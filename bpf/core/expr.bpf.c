@@ -29,8 +29,8 @@ struct {
 	__type(value, struct sb_expr_run);
 } event_runs SEC(".maps");
 
-/* Scratch memory for an object, for each slot. The room is for the verifier: sb_object_ship() gets the
- * size at run time. */
+/* Scratch memory for an object, for each slot. The room is for the verifier: sb_object_ship() gets
+ * the size at run time. */
 struct value_object {
 	struct sb_event_object event;
 	union {
@@ -115,7 +115,8 @@ static void count_flags(__u32 flags)
 		sb_stat_add(SB_STAT_EXPR_CUT, 1);
 }
 
-/* Evaluate an expression at a place; the caller has set run->context. The result is in run->ints[0]. */
+/* Evaluate an expression at a place; the caller has set run->context. The result is in
+ * run->ints[0]. */
 __noinline int sb_expr_evaluate(__u32 run_idx, __u32 place_idx, __u32 expr_idx)
 {
 	struct sb_expr_run *run = bpf_map_lookup_elem(&event_runs, &run_idx);

@@ -36,9 +36,10 @@ struct {
 /*
  * Pieces of the process's memory that this sample has read. The kernel takes about as long to copy
  * a piece as a word, and most of what a walk reads is near to what it has read before: records of
- * one stack, objects of one arena. So a step finds most of its words here. What is touched once or twice,
- * as objects that lie alone, is read as words: a piece of them would bring cache lines that nobody needs.
- * How often a piece is touched is remembered from sample to sample, but no word of it.
+ * one stack, objects of one arena. So a step finds most of its words here. What is touched once or
+ * twice, as objects that lie alone, is read as words: a piece of them would bring cache lines that
+ * nobody needs. How often a piece is touched is remembered from sample to sample, but no word of
+ * it.
  */
 #define READ_BYTES   1024ull /* a power of two, and part of a page, so it is readable as a whole */
 #define READ_PIECES  16u     /* a power of two */
@@ -101,8 +102,8 @@ static void begin_event(struct sb_scratch *s, __u32 kind)
 }
 
 /*
- * A process that is not known: user space will look at it. Who reads its mappings for the unwinder sees whether
- * there can be an interpreter in it: in most there is none.
+ * A process that is not known: user space will look at it. Who reads its mappings for the unwinder
+ * sees whether there can be an interpreter in it: in most there is none.
  */
 static void ask(struct sb_scratch *s)
 {
@@ -164,7 +165,8 @@ static void begin_reads(struct sb_scratch *s, __u32 slot)
 	pieces->nr_before = pieces->nr;
 }
 
-/* Note a touch. Return: whether the piece is worth reading: at the last sample, or by now, it had many. */
+/* Note a touch. Return: whether the piece is worth reading: at the last sample, or by now, it had
+ * many. */
 static bool is_worth_it(const struct interp_pieces *pieces, struct interp_place *place, __u64 at)
 {
 	if (place->at != at) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Names a kernel address for user space, which would otherwise read all of /proc/kallsyms for it:
- * more than 100,000 lines. User space runs it by reading an iterator over a map of one element, which
- * calls it for the element and at the end. (BPF_PROG_TEST_RUN would also run other programs, with
- * arguments that a process which was taken over could choose.)
+ * more than 100,000 lines. User space runs it by reading an iterator over a map of one element,
+ * which calls it for the element and at the end. (BPF_PROG_TEST_RUN would also run other programs,
+ * with arguments that a process which was taken over could choose.)
  */
 #include "vmlinux.h"
 

@@ -24,9 +24,9 @@ __hidden int sb_labels_are_on(void)
 }
 
 /*
- * What is off is not verified: up to 6.7 a global function is, whoever calls it. sb_label_begin() and
- * sb_label_step() are in two halves, so that the verifier examines the second one once and not for each
- * way out of the first.
+ * What is off is not verified: up to 6.7 a global function is, whoever calls it. sb_label_begin()
+ * and sb_label_step() are in two halves, so that the verifier examines the second one once and not
+ * for each way out of the first.
  */
 __noinline int sb_labels_begin_at(__u32 slot)
 {

@@ -11,7 +11,8 @@
 
 #define NR_PLACES     128u
 #define READS_AT_ONCE 8u
-/* Of a stack, compared at once; a power of two. One more is read, for a pair that begins with the last. */
+/* Of a stack, compared at once; a power of two. One more is read, for a pair that begins with the
+ * last. */
 #define PIECE_WORDS   128ull
 #define PIECE_BYTES   ((PIECE_WORDS + 1) * 8)
 
@@ -103,8 +104,8 @@ __noinline int sb_memo_read_alike(__u32 slot, __u32 nr)
 	return memo && at < SB_LOG_READS_MAX && reads_alike(&memo->log.at[at]);
 }
 
-/* Put a piece of the stack from @begin on in the record, unless all from there to @end are in it. Return:
- * whether it is there. */
+/* Put a piece of the stack from @begin on in the record, unless all from there to @end are in it.
+ * Return: whether it is there. */
 static bool has_piece(struct sb_scratch *s, __u64 begin, __u64 end)
 {
 	const __u64 piece = s->log.piece;
@@ -119,10 +120,10 @@ static bool has_piece(struct sb_scratch *s, __u64 begin, __u64 end)
 }
 
 /*
- * Compare the next reads of the memo, from @first on. They are words of one piece of the stack, as a rule,
- * and each read by itself takes longer than the whole piece. It is put into the scratch record's log: a
- * walk that is looked for has none yet. The first loop does not branch, so that the verifier has little
- * to follow. Return: as above.
+ * Compare the next reads of the memo, from @first on. They are words of one piece of the stack, as
+ * a rule, and each read by itself takes longer than the whole piece. It is put into the scratch
+ * record's log: a walk that is looked for has none yet. The first loop does not branch, so that the
+ * verifier has little to follow. Return: as above.
  */
 __noinline int sb_memo_alike(__u32 slot, __u32 first)
 {

@@ -10,14 +10,15 @@
 #include "bpf/core/sb_unwind.bpf.h"
 
 #define PAGE_BYTES     4096u
-/* A walk that takes the first function for one with a caller, or a frame pointer, finds the same there as
- * it would in the process. */
+/* A walk that takes the first function for one with a caller, or a frame pointer, finds the same
+ * there as it would in the process. */
 #define ROOT_BYTES     64u
-/* Probed returns that are pending, newest first: fewer than the kernel allows, for the verifier's sake. */
+/* Probed returns that are pending, newest first: fewer than the kernel allows, for the verifier's
+ * sake. */
 #define RETURNS_MAX    16
 #define NR_PIECES      (SB_RAW_BYTES_MAX / PAGE_BYTES)
-/* A CPU may take 32 MiB of pieces a second, and 16 MiB at once: a program that begins with a burst of
- * I/O has little time for its tables. Most are 2 to 8 KiB. */
+/* A CPU may take 32 MiB of pieces a second, and 16 MiB at once: a program that begins with a burst
+ * of I/O has little time for its tables. Most are 2 to 8 KiB. */
 #define RAW_NS_PER_KIB (1000000000ull / (32 << 10))
 #define RAW_BURST_NS   (16384 * RAW_NS_PER_KIB)
 
@@ -100,9 +101,9 @@ __noinline int sb_raw_piece(__u32 slot, __u64 root)
 }
 
 /*
- * From the red zone up, page by page, until one cannot be read; those that cannot be read yet, at the
- * beginning, are passed over: a function that has just made room on the stack faults there. On a
- * process's first stack, what the kernel put there at exec lies above all frames: arguments and
+ * From the red zone up, page by page, until one cannot be read; those that cannot be read yet, at
+ * the beginning, are passed over: a function that has just made room on the stack faults there. On
+ * a process's first stack, what the kernel put there at exec lies above all frames: arguments and
  * environment, which are more than the frames of most programs.
  */
 static void read_stack(struct raw_record *record, __u32 slot, __u64 sp)
@@ -188,8 +189,9 @@ __noinline int sb_raw_capture(__u32 slot)
 		sb_stat_add(SB_STAT_RAW_LIMIT, 1);
 		return -EBUSY;
 	}
-	/* The last quarter is for stacks, which are small, and lost where there is no room. The one before
-	 * is the command's: all its stacks are first ones, while others may have been there for long. */
+	/* The last quarter is for stacks, which are small, and lost where there is no room. The one
+	 * before is the command's: all its stacks are first ones, while others may have been there
+	 * for long. */
 	nr_quarters = cfg_first_tgid && cfg_first_tgid != s->capture.key.tgid ? 2 : 3;
 	if (sb_events_filled_quarters() >= nr_quarters) {
 		sb_stat_add(SB_STAT_RAW_FULL, 1);

@@ -221,8 +221,9 @@ int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_
  * After sb_begin(): take the stacks of @sides (SB_SIDE_*) that the run asks for, from the registers
  * in sb_start_regs(), and write their IDs into the key; with a user stack that of its interpreter
  * frames. If the run asks for labels, their ID is written, too, also without a user stack. With
- * key.tgid 0, an interrupt, there is neither a user stack nor labels. A side that the task does not have stays 0, and so does a kernel stack that cannot be read, which is
- * counted (SB_STAT_KSTACK_ERR). @ctx: the program's context, for bpf_get_stack(). Return: 0;
+ * key.tgid 0, an interrupt, there is neither a user stack nor labels. A side that the task does not
+ * have stays 0, and so does a kernel stack that cannot be read, which is counted
+ * (SB_STAT_KSTACK_ERR). @ctx: the program's context, for bpf_get_stack(). Return: 0;
  * -ENOENT: no such slot.
  */
 int sb_take_stacks(void *ctx, __u32 slot, __u32 sides);

@@ -2,34 +2,35 @@
 /*
  * Spans: samples are taken only of threads that are in a certain call, or between two events (--in,
  * --until), and count only if that took at least cfg_span_slow_ns (--slower-than). How long a span is
- * turns out at its end, but samples are taken before. So each span has a number, which is part of the
- * key of its samples, and user space keeps their counts until it knows (user/capture/spans.c).
+ * turns out at its end, but samples are taken before. So each span has a number, which is part of
+ * the key of its samples, and user space keeps their counts until it knows (user/capture/spans.c).
  *
  * A thread is in one span at a time. Of calls it is the outermost: the stack grows down, so a call
  * whose caller has its stack pointer further down than that of the open span is a call within it. A
  * call that begins at the same place or above proves that the open span was left by a jump or an
  * exception, without a return. Until then no sample of the thread is in the span where its stack
  * pointer is not below that of the span's caller, or where another call has replaced the return
- * address of the span's call on the stack. What is said of other stacks in views/latency.bpf.c holds
- * here, too: a coroutine or a signal handler with a stack of its own may be taken for one that has
- * left the call.
+ * address of the span's call on the stack. What is said of other stacks in views/latency.bpf.c
+ * holds here, too: a coroutine or a signal handler with a stack of its own may be taken for one
+ * that has left the call.
  *
- * A goroutine of Go goes from thread to thread, so it is in a span itself, as in views/latency.bpf.c: it
- * is known by the address of the runtime's `g`, and its stack pointers are relative to the end of the
- * stack, which moves. Which goroutine a thread runs is read by way of its thread-local pointer
- * (step/sb_step_label.h). While the thread is on a stack of the runtime, the goroutine is in its calls.
+ * A goroutine of Go goes from thread to thread, so it is in a span itself, as in
+ * views/latency.bpf.c: it is known by the address of the runtime's `g`, and its stack pointers are
+ * relative to the end of the stack, which moves. Which goroutine a thread runs is read by way of
+ * its thread-local pointer (step/sb_step_label.h). While the thread is on a stack of the runtime,
+ * the goroutine is in its calls.
  *
- * With a label of threads (--in label:KEY), a span is the time for which the label of a thread keeps
- * one value. Nothing happens when a program sets a label, so span_switch looks at it whenever the
- * thread leaves a CPU, and sb_begin() for each sample. Between two looks the thread runs on a CPU. So
- * the beginning and the end are noted by up to one period of the timer too late, and a value that is
- * gone again by the next look is not seen. A goroutine may wait for long without a thread, so its span
- * ends when it was last seen with the value.
+ * With a label of threads (--in label:KEY), a span is the time for which the label of a thread
+ * keeps one value. Nothing happens when a program sets a label, so span_switch looks at it whenever
+ * the thread leaves a CPU, and sb_begin() for each sample. Between two looks the thread runs on a
+ * CPU. So the beginning and the end are noted by up to one period of the timer too late, and a
+ * value that is gone again by the next look is not seen. A goroutine may wait for long without a
+ * thread, so its span ends when it was last seen with the value.
  *
- * User space reads counts first, then spans_open, then spans_slow. A span that is slow is written to
- * spans_slow before it is taken out of spans_open. So a span of which a count was read is in one of
- * them, unless it was fast or has not ended properly. It was slow for certain once a sample found the
- * thread in it after that time (seen_ns), and from then on samples need no number.
+ * User space reads counts first, then spans_open, then spans_slow. A span that is slow is written
+ * to spans_slow before it is taken out of spans_open. So a span of which a count was read is in one
+ * of them, unless it was fast or has not ended properly. It was slow for certain once a sample
+ * found the thread in it after that time (seen_ns), and from then on samples need no number.
  */
 #include "vmlinux.h"
 
@@ -86,9 +87,9 @@ struct {
 
 #if SB_RETURN_BYTES
 /*
- * Return: the lower half of the return address of the call whose caller has its stack pointer at @sp;
- * 0: it cannot be read. Half of it is enough to tell calls apart, and it is all that a 32-bit program
- * has there.
+ * Return: the lower half of the return address of the call whose caller has its stack pointer at
+ * @sp; 0: it cannot be read. Half of it is enough to tell calls apart, and it is all that a 32-bit
+ * program has there.
  */
 static __u32 read_ret_low(__u64 sp)
 {
@@ -101,9 +102,9 @@ static __u32 read_ret_low(__u64 sp)
 #define read_ret_low(sp) 0
 #endif
 
-/* Return: whether who runs has left the call of @span, because its place on the stack has the return
- * address of another call now. The return probe has replaced the address by its own. @end: of the stack
- * of a goroutine, 0 of a thread. */
+/* Return: whether who runs has left the call of @span, because its place on the stack has the
+ * return address of another call now. The return probe has replaced the address by its own. @end:
+ * of the stack of a goroutine, 0 of a thread. */
 static bool is_left(const struct sb_open_span *span, __u64 end)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -146,7 +147,8 @@ __noinline __u64 sb_span_of(__u32 tid, __u64 sp, __u64 now_ns)
 	return find_span(&runner, tid == (__u32)bpf_get_current_pid_tgid(), now_ns);
 }
 
-/* Find where the goroutine is. While its thread is on another stack, that is below its calls. Return: 0 or
+/* Find where the goroutine is. While its thread is on another stack, that is below its calls.
+ * Return: 0 or
  * -EFAULT. */
 static __always_inline int find_on_stack(__u64 goroutine, __u64 sp, struct runner *ret)
 {
@@ -236,8 +238,8 @@ static __u32 new_number(void)
 	return number ? number : __sync_fetch_and_add(&span_numbers, 1) + 1;
 }
 
-/* Note that the process has goroutines in spans, which are to be forgotten when it ends. Return: 0, or a
- * negative errno when there is no room. */
+/* Note that the process has goroutines in spans, which are to be forgotten when it ends. Return: 0,
+ * or a negative errno when there is no room. */
 static int note_go_process(__u32 tgid)
 {
 	__u32 one = 1;
@@ -247,7 +249,8 @@ static int note_go_process(__u32 tgid)
 	return bpf_map_update_elem(&span_go_processes, &tgid, &one, BPF_ANY);
 }
 
-/* Return: the entry of a thread or goroutine, which is made if it has none; NULL: there is no room. */
+/* Return: the entry of a thread or goroutine, which is made if it has none; NULL: there is no
+ * room. */
 static struct sb_open_span *span_for(const struct sb_span_owner *owner)
 {
 	struct sb_open_span *span = bpf_map_lookup_elem(&spans_open, owner), fresh = {};
@@ -301,9 +304,9 @@ static void finish_span(const struct runner *runner)
 }
 
 /*
- * Find who begins or ends a call. @above: how many bytes the stack pointer is below that of the caller
- * after the return; at a function of Go it is always at the return address. Return: 0; -EFAULT: no
- * goroutine runs.
+ * Find who begins or ends a call. @above: how many bytes the stack pointer is below that of the
+ * caller after the return; at a function of Go it is always at the return address. Return: 0;
+ * -EFAULT: no goroutine runs.
  */
 static __always_inline int find_caller(struct pt_regs *ctx, __u64 above, struct runner *ret)
 {

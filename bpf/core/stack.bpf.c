@@ -83,8 +83,8 @@ static __always_inline void mix(struct lanes *lanes, __u64 word)
 }
 
 /*
- * Global functions (not __hidden): the verifier looks at each once, by itself, not once for each round
- * that there can be.
+ * Global functions (not __hidden): the verifier looks at each once, by itself, not once for each
+ * round that there can be.
  */
 __noinline int sb_stack_hash_round(__u32 slot, __u32 first)
 {

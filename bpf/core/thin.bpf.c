@@ -16,11 +16,12 @@ const volatile __u64 cfg_tick_ns = 0;
 
 /* Of each CPU's timer: periods of what was asked for in one of now. 0: one. */
 __u16 tick_weights[SB_TICK_CPUS] = {};
-/* Of events: the weight of a sample, in the unit of the view; 0: each event is one, by its own weight. */
+/* Of events: the weight of a sample, in the unit of the view; 0: each event is one, by its own
+ * weight. */
 __u64 thin_weight = 0;
 
-/* Whether programs are attached in slices; when this one ends, 0: there is none; what a sample weighs in it,
- * in units of 1 / 2^SB_SLICE_SHIFT. */
+/* Whether programs are attached in slices; when this one ends, 0: there is none; what a sample
+ * weighs in it, in units of 1 / 2^SB_SLICE_SHIFT. */
 const volatile __u32 cfg_slices = 0;
 __u64 slice_end_ns = 0, slice_weight = 0;
 
@@ -90,8 +91,8 @@ __hidden __u64 sb_ticks_ns(__u64 now_ns)
 }
 
 /*
- * With a probability that goes with its weight (Horvitz and Thompson 1952). By chance for each event:
- * a sum that is carried along would lock in with events that come in turn.
+ * With a probability that goes with its weight (Horvitz and Thompson 1952). By chance for each
+ * event: a sum that is carried along would lock in with events that come in turn.
  */
 __noinline __u64 sb_thin(__u64 weight)
 {
@@ -103,8 +104,8 @@ __noinline __u64 sb_thin(__u64 weight)
 	return random % unit < weight ? unit : 0;
 }
 
-/* Weights are less than the memory of a machine, times SB_ALLOC_OBJECT, and distances of slices less than a minute:
- * the product fits if the weight is made smaller first where it is large. */
+/* Weights are less than the memory of a machine, times SB_ALLOC_OBJECT, and distances of slices
+ * less than a minute: the product fits if the weight is made smaller first where it is large. */
 __noinline __u64 sb_slice(__u64 weight, __u64 now_ns)
 {
 	if (!cfg_slices)

@@ -28,8 +28,8 @@
 #define NR_CONFIRMED_MAX 64
 /* Words that sb_unwind_may_be_returns() looks at; a power of two. */
 #define HIDDEN_AT_ONCE	 8u
-/* Also of the mapping [uprobes]. Its trampoline on x86-64 saves three registers around a system call
- * (arch/x86/kernel/uprobes.c, since Linux 6.11). */
+/* Also of the mapping [uprobes]. Its trampoline on x86-64 saves three registers around a system
+ * call (arch/x86/kernel/uprobes.c, since Linux 6.11). */
 #define PAGE_BYTES	 4096u
 #define TRAMPOLINE_SAVES 24
 
@@ -67,10 +67,10 @@ struct {
 } uw_bins SEC(".maps");
 
 /*
- * Rules that walks of the timer have found lately, on this CPU. A search reads about ten cache lines
- * of lists and tables, which a timer finds cold, and most callers stand behind calls that were
- * sampled before. A list of mappings says for each address which rule it has, and always the same
- * one, because the list holds its binaries. Its number is given to another list only after
+ * Rules that walks of the timer have found lately, on this CPU. A search reads about ten cache
+ * lines of lists and tables, which a timer finds cold, and most callers stand behind calls that
+ * were sampled before. A list of mappings says for each address which rule it has, and always the
+ * same one, because the list holds its binaries. Its number is given to another list only after
  * SB_UWPOOL_REST_NS (user/capture/uwpool.h), and what is remembered counts for one epoch, which is
  * less.
  */
@@ -362,8 +362,8 @@ static enum sb_step end(struct sb_scratch *s, __u32 status)
 	return SB_STEP_END;
 }
 
-/* Frames that a runtime has found on the native stack are known here only: user space, which would walk
- * a piece of the stack anew, has no walker for them. */
+/* Frames that a runtime has found on the native stack are known here only: user space, which would
+ * walk a piece of the stack anew, has no walker for them. */
 static bool has_hooked(const struct sb_scratch *s)
 {
 	return s->interp.has_hook && s->interp.walk.nr_frames;
@@ -495,9 +495,9 @@ __noinline int sb_unwind_find_rule(__u32 slot)
 
 #if defined(__TARGET_ARCH_arm64)
 /*
- * A leaf without a rule: code written by hand, a vDSO. Whether it has a frame of its own, nobody says.
- * But as long as it has called nothing, x30 is its return address; and when it has, x30 points into
- * itself, where there is no rule either.
+ * A leaf without a rule: code written by hand, a vDSO. Whether it has a frame of its own, nobody
+ * says. But as long as it has called nothing, x30 is its return address; and when it has, x30
+ * points into itself, where there is no rule either.
  */
 static void look_at_lr(struct sb_scratch *s, __u32 slot)
 {
@@ -615,7 +615,8 @@ static void keep_hole(struct sb_scratch *s, const __u32 *chunk, __u32 pos, __u64
 }
 
 /*
- * Return: 1 if the @i-th word can be a return address: code that is mapped, behind a call; 0 if not;
+ * Return: 1 if the @i-th word can be a return address: code that is mapped, behind a call; 0 if
+ * not;
  * -ENOENT: from here on, none may be. Global, so that the verifier examines it once and not for each
  * word.
  */
@@ -769,8 +770,9 @@ __noinline int sb_returns_find(__u32 slot, __u64 sp, __u64 more)
 
 #if defined(__TARGET_ARCH_x86)
 /*
- * The kernel has dealt with the return, and the list does not have the call any more: the trampoline
- * goes on with pop %r11; pop %rcx; ret. Return: how far above sp the true address is, or -1.
+ * The kernel has dealt with the return, and the list does not have the call any more: the
+ * trampoline goes on with pop %r11; pop %rcx; ret. Return: how far above sp the true address is, or
+ * -1.
  */
 static int after_trampoline(__u64 offset)
 {
@@ -875,8 +877,8 @@ static void begin(struct sb_scratch *s)
 	s->map.is_last_on = 0;
 }
 
-/* The leaf is often in the mapping where the last walk found one. As in uw_rules, what was found in a
- * list counts for one epoch. */
+/* The leaf is often in the mapping where the last walk found one. As in uw_rules, what was found in
+ * a list counts for one epoch. */
 static void keep_seg(struct sb_scratch *s)
 {
 	if (s->map.seg_list == s->map.segs_word && s->map.seg_epoch == sb_unwind_epoch(s))

@@ -95,7 +95,8 @@ enum {
 	/* What is read of a CallInfo at once; an array of 5.1 may end behind the shorter part. */
 	SB_LUA_CI_BYTES = 64,
 	SB_LUA_CI_BYTES_51 = 40,
-	/* The part of a Proto that has its code, the size of that, and its line, in all versions. */
+	/* The part of a Proto that has its code, the size of that, and its line, in all
+	 * versions. */
 	SB_LUA_P_FROM = 24,
 	SB_LUA_P_BYTES = 88,
 /* Rounds that examine callee-saved registers, from SAVED + 2 on by DWARF numbers: x18 to
@@ -251,7 +252,8 @@ static __always_inline void sb_lua_closure(struct sb_interp_walk *w, void *mem, 
 }
 
 /* Return: the prototype of the function that @ci is a call of; 0: it is not a function in Lua. Sets
- * at[] from SB_LUA_PREV to SB_LUA_DEFINED; what is of a closure stays if it is no function in Lua. */
+ * at[] from SB_LUA_PREV to SB_LUA_DEFINED; what is of a closure stays if it is no function in
+ * Lua. */
 static __always_inline __u64 sb_lua_proto(struct sb_interp_walk *w, void *mem, __u64 ci)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);

@@ -24,8 +24,8 @@ const volatile __u32 cfg_io_weight = SB_IO_BYTES;
 const volatile __u64 cfg_io_started_ns = 0;
 
 /*
- * A call that is going on. Files are kept as where they are in memory: the call holds them, and gives
- * its hold up only after the tracepoint at its end (fput() of fs/file_table.c leaves that to
+ * A call that is going on. Files are kept as where they are in memory: the call holds them, and
+ * gives its hold up only after the tracepoint at its end (fput() of fs/file_table.c leaves that to
  * task_work), so what they are called can be looked up there, for calls that moved something.
  */
 struct io_state {
@@ -162,8 +162,8 @@ static bool take_state(struct io_state *ret, struct task_struct *task, __u32 nr)
 }
 
 /*
- * The bytes of @nr messages from @vector on, at most MESSAGES_AT_ONCE. Global: the verifier looks at
- * it once, not once for each of the many rounds there can be.
+ * The bytes of @nr messages from @vector on, at most MESSAGES_AT_ONCE. Global: the verifier looks
+ * at it once, not once for each of the many rounds there can be.
  */
 __noinline __u64 sb_io_messages(__u64 vector, __u32 nr)
 {

@@ -60,7 +60,8 @@ struct block_inode {
 };
 
 /* The last one who dirtied a file. The least recently used are evicted: if new files were refused
- * instead, a long run would attribute nothing any more. SB_STAT_NO_DIRTIER counts what that costs. */
+ * instead, a long run would attribute nothing any more. SB_STAT_NO_DIRTIER counts what that
+ * costs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -122,8 +123,9 @@ static __u64 inode_of(const struct bio *bio)
 }
 
 /*
- * Direct I/O carries the memory of the process, which may be mapped from yet another file; blocks that
- * the filesystem needs for it are in the page cache of the device. Global, to be verified once.
+ * Direct I/O carries the memory of the process, which may be mapped from yet another file; blocks
+ * that the filesystem needs for it are in the page cache of the device. Global, to be verified
+ * once.
  */
 __noinline __u64 sb_io_block_object(__u64 bdev, __u64 inode)
 {
@@ -301,8 +303,8 @@ static __always_inline void account(struct block_bio *noted, const struct block_
 enum { PART_COUNTS = 1u << 0, PART_FAILED = 1u << 1 };
 
 /*
- * Account the bio's part of a completion, of which @left of @all bytes are not accounted yet. Global,
- * to be verified once.
+ * Account the bio's part of a completion, of which @left of @all bytes are not accounted yet.
+ * Global, to be verified once.
  * Return: what is left then.
  */
 __noinline __u32 sb_io_block_part(__u64 bio, __u64 device_ns, __u32 left, __u32 all, __u32 flags)
@@ -404,7 +406,8 @@ static __always_inline void on_dirty(void *ctx, const struct address_space *mapp
 	inode = (__u64)BPF_CORE_READ(mapping, host);
 	if (!inode)
 		return;
-	/* Blocks of a filesystem that is mounted are everybody's; a device that is written to not. */
+	/* Blocks of a filesystem that is mounted are everybody's; a device that is written to
+	 * not. */
 	if (sb_io_is_block_device(inode) && !sb_io_call_file(inode))
 		return;
 	key = key_of(inode);

@@ -348,7 +348,8 @@ static __noinline __u64 older_mount_of(__u64 sb, __u64 root, __u64 ns)
 	return 0;
 }
 
-/* The mount that the task has its root directory, or its working directory on, if that is of the filesystem. */
+/* The mount that the task has its root directory, or its working directory on, if that is of the
+ * filesystem. */
 static __u64 near_mount_of(struct task_struct *task, const struct super_block *sb,
 			   const struct dentry *root)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * View "io", layer "syscall": files that threads of the kernel read and write (loop devices, nfsd), for
- * which there is no system call. Only where the kernel takes programs at its functions.
+ * View "io", layer "syscall": files that threads of the kernel read and write (loop devices, nfsd),
+ * for which there is no system call. Only where the kernel takes programs at its functions.
  *
  * These functions call one another where filesystems are stacked: the outermost counts.
  *
- * Unlike at tracepoints, preemption is on here, though the CPU stays the same: another thread may come
- * in between, so the scratch record is taken and given back.
+ * Unlike at tracepoints, preemption is on here, though the CPU stays the same: another thread may
+ * come in between, so the scratch record is taken and given back.
  */
 #include "vmlinux.h"
 

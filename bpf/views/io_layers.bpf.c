@@ -101,10 +101,10 @@ static struct io_layer_record *record(void)
 /*
  * A name for the system call, or page fault, that the current task is in: by its registers, the top
  * of its stack, where it is in the file, and how often it has left a CPU, so that the next call is
- * another one though it is made from the same place. There is no number of a call to go by which would
- * cost other calls nothing. Two calls have one name if all of this is equal and their callers differ
- * only beyond the top of the stack; that they also follow one another at once is left to chance.
- * Return: 0: no name.
+ * another one though it is made from the same place. There is no number of a call to go by which
+ * would cost other calls nothing. Two calls have one name if all of this is equal and their callers
+ * differ only beyond the top of the stack; that they also follow one another at once is left to
+ * chance. Return: 0: no name.
  */
 __noinline __u64 sb_io_call_name(void)
 {

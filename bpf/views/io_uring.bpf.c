@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * View "io", layer "syscall": what is asked for through io_uring, which is no system call of its own.
+ * View "io", layer "syscall": what is asked for through io_uring, which is no system call of its
+ * own.
  *
- * A request is noted where it is submitted, by the thread whose code asked for it; its stack is taken
- * there. It is accounted where it is completed: that may be in another thread, so nothing but the
- * request itself is looked at. Its file is looked up there, too, where the request has found and still
- * holds it: when it is submitted it knows at best a descriptor, which the request before it in a chain
- * may be about to open.
+ * A request is noted where it is submitted, by the thread whose code asked for it; its stack is
+ * taken there. It is accounted where it is completed: that may be in another thread, so nothing but
+ * the request itself is looked at. Its file is looked up there, too, where the request has found
+ * and still holds it: when it is submitted it knows at best a descriptor, which the request before
+ * it in a chain may be about to open.
  *
  * The arguments of the tracepoints have changed with kernels, so the programs are raw.
  */
@@ -21,7 +22,8 @@
 const volatile struct sb_io_call cfg_io_uring_calls[SB_IO_URING_CALLS_MAX] = {};
 
 /* Requests under way: struct io_kiocb * -> the sample in the making, taken where it was submitted.
- * key.object: the file read from, where it is not the request's own. Sized where they are looked at. */
+ * key.object: the file read from, where it is not the request's own. Sized where they are looked
+ * at. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);

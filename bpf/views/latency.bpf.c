@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * View "latency": the elapsed time of calls of functions, or of pairs of events. The stack is that of
- * the beginning.
+ * View "latency": the elapsed time of calls of functions, or of pairs of events. The stack is that
+ * of the beginning.
  *
- * A begin and an end of a call belong together if they are of the same thread and of the same stack pointer:
- * that of the caller, which is the same before the call and after the return. So recursion needs no
- * counting, and what was lost in between does no harm. The open calls of a thread are a list, newest
- * first. The stack grows down: when a thread begins or ends a call at a stack pointer, it has left all
- * of its calls whose callers are further down, whether they returned or not. longjmp() and exceptions
- * leave calls in that way. Such calls are dropped and counted (SB_STAT_CALLS_JUMPED). The kernel does
- * the same with its own list of pending returns (kernel/events/uprobes.c,
- * cleanup_return_instances()), so a signal stack of its own or a coroutine, whose addresses are not
- * those of the thread's stack, lose the calls around them here as there.
+ * A begin and an end of a call belong together if they are of the same thread and of the same stack
+ * pointer: that of the caller, which is the same before the call and after the return. So recursion
+ * needs no counting, and what was lost in between does no harm. The open calls of a thread are a
+ * list, newest first. The stack grows down: when a thread begins or ends a call at a stack pointer,
+ * it has left all of its calls whose callers are further down, whether they returned or not.
+ * longjmp() and exceptions leave calls in that way. Such calls are dropped and counted
+ * (SB_STAT_CALLS_JUMPED). The kernel does the same with its own list of pending returns
+ * (kernel/events/uprobes.c, cleanup_return_instances()), so a signal stack of its own or a
+ * coroutine, whose addresses are not those of the thread's stack, lose the calls around them here
+ * as there.
  *
- * Calls of functions of the kernel are in a list of their own for each thread, and in one for the idle
- * task of each CPU. Interrupts bring other stacks: a call on the stack of the interrupt says nothing
- * of those on the stack of the thread, but a call on the stack of the thread proves that the interrupt
- * is over. See has_left() and is_returning().
+ * Calls of functions of the kernel are in a list of their own for each thread, and in one for the
+ * idle task of each CPU. Interrupts bring other stacks: a call on the stack of the interrupt says
+ * nothing of those on the stack of the thread, but a call on the stack of the thread proves that
+ * the interrupt is over. See has_left() and is_returning().
  *
- * A goroutine of Go goes from thread to thread, and its stack moves when it grows. So its calls are told
- * apart by the address of the runtime's `g`, which is in a register wherever Go code runs, and by how far
- * the stack pointer is from the end of the stack, which is the same before and after a move. What a
- * panic leaves is left by a jump. The kernel must not touch the stack there, so the returns are
- * probed at the return instructions (symbolizer/elf/goreturns.h).
+ * A goroutine of Go goes from thread to thread, and its stack moves when it grows. So its calls are
+ * told apart by the address of the runtime's `g`, which is in a register wherever Go code runs, and
+ * by how far the stack pointer is from the end of the stack, which is the same before and after a
+ * move. What a panic leaves is left by a jump. The kernel must not touch the stack there, so the
+ * returns are probed at the return instructions (symbolizer/elf/goreturns.h).
  *
- * Memory that is held (SB_EVENT_HELD) is a pair by address and process, which begins where a call of malloc()
- * returns, with the stack and the arguments of its beginning, or at an event that has the address. The end
- * of such a pair only removes it.
+ * Memory that is held (SB_EVENT_HELD) is a pair by address and process, which begins where a call
+ * of malloc() returns, with the stack and the arguments of its beginning, or at an event that has
+ * the address. The end of such a pair only removes it.
  *
- * What is open when the run ends, or at a snapshot, is accounted by the iterator `latency_settle` with
- * SB_LATENCY_OP_OPEN. from_ns is the time up to which a call was accounted, and whoever advances it by
- * an atomic exchange accounts the time in between, as in sched.bpf.c.
+ * What is open when the run ends, or at a snapshot, is accounted by the iterator `latency_settle`
+ * with SB_LATENCY_OP_OPEN. from_ns is the time up to which a call was accounted, and whoever
+ * advances it by an atomic exchange accounts the time in between, as in sched.bpf.c.
  */
 #include "vmlinux.h"
 
@@ -71,7 +72,8 @@ static __noinline int open_call(const struct event *event, __u64 nr, __u64 weigh
 	return 0;
 }
 
-/* Find the place of a call, and scratch memory for what is known of it. Return: whether there are. */
+/* Find the place of a call, and scratch memory for what is known of it. Return: whether there
+ * are. */
 static __always_inline bool find_call(struct pt_regs *ctx, __u32 slot, struct event *ret)
 {
 	__u32 kind = slot == SB_SCRATCH_TRACE;
@@ -365,11 +367,12 @@ static __always_inline void begin_now(void *ctx, struct beginning *beginning)
 }
 
 /*
- * The kernel skips programs at tracepoints and functions of its own while another one runs on the CPU
- * (bpf_prog_active of kernel/trace/bpf_trace.c), and an interrupt that ends a pair often comes soon
- * after others have begun. So the stacks, which take most of the time of a beginning, are left to
- * latency_later at the same tracepoint if there is one: programs at raw tracepoints are skipped only
- * while they run themselves. The kernel calls it right after this one, which was attached first.
+ * The kernel skips programs at tracepoints and functions of its own while another one runs on the
+ * CPU (bpf_prog_active of kernel/trace/bpf_trace.c), and an interrupt that ends a pair often comes
+ * soon after others have begun. So the stacks, which take most of the time of a beginning, are left
+ * to latency_later at the same tracepoint if there is one: programs at raw tracepoints are skipped
+ * only while they run themselves. The kernel calls it right after this one, which was attached
+ * first.
  */
 static __always_inline void take_kernel_event(void *ctx)
 {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * View "memory": which code brought the memory that is resident. Each page fault of user code, and of the
- * kernel in user memory, is shipped to user space with its page (bpf/abi/sb_abi_memory.h), which asks
- * /proc/PID/pagemap what became of the page (user/capture/resident.h).
+ * View "memory": which code brought the memory that is resident. Each page fault of user code, and
+ * of the kernel in user memory, is shipped to user space with its page (bpf/abi/sb_abi_memory.h),
+ * which asks /proc/PID/pagemap what became of the page (user/capture/resident.h).
  *
- * Nothing is accounted here, so faults count after the end of the run, too: user space looks at the pages
- * when the programs are still attached, and whatever it finds present has its fault in the ring before.
+ * Nothing is accounted here, so faults count after the end of the run, too: user space looks at the
+ * pages when the programs are still attached, and whatever it finds present has its fault in the
+ * ring before.
  *
- * Our own programs read the memory of processes, which faults too: with page faults disabled, by which
- * it is told apart, before anything of the record is touched. No page comes by such a fault.
+ * Our own programs read the memory of processes, which faults too: with page faults disabled, by
+ * which it is told apart, before anything of the record is touched. No page comes by such a fault.
  */
 #include "vmlinux.h"
 
@@ -27,12 +28,13 @@
 /* Of the error code of x86: Intel SDM volume 3, 4.7. */
 #define FAULT_PROTECTION 1u
 
-/* One window in 2^n is followed: of these two, the higher one. Written by user space: for the table of
- * pages, and by --max-overhead. */
+/* One window in 2^n is followed: of these two, the higher one. Written by user space: for the table
+ * of pages, and by --max-overhead. */
 __u32 memory_shift_room = 0;
 __u32 memory_shift_cost = 0;
 
-/* IDs of owners that were shipped. When it is full, the least recently used ones are shipped again. */
+/* IDs of owners that were shipped. When it is full, the least recently used ones are shipped
+ * again. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1); /* set before load */
@@ -47,11 +49,12 @@ struct {
 	__type(value, struct sb_event_owner);
 } memory_records SEC(".maps");
 
-/* How long it is taken for granted that a thread is asked for, has its name, and maps what it did. */
+/* How long it is taken for granted that a thread is asked for, has its name, and maps what it
+ * did. */
 #define AGAIN_NS 1000000ull
 
-/* The last fault of a CPU of which only the native user stack is needed: the record of the slot has its
- * sample. */
+/* The last fault of a CPU of which only the native user stack is needed: the record of the slot has
+ * its sample. */
 struct memory_last {
 	__u64 owner; /* 0: there is none */
 	__u64 until_ns;
@@ -180,7 +183,8 @@ static __u64 take_fault(const struct sb_capture *capture, __u64 where)
 	return fault.owner;
 }
 
-/* Note the sample in the record as the last one of the CPU, if a later one can be compared with it. */
+/* Note the sample in the record as the last one of the CPU, if a later one can be compared with
+ * it. */
 static void keep_last(struct memory_last *last, __u64 owner)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -211,9 +215,9 @@ static bool is_thread_of(const struct memory_last *last)
 }
 
 /*
- * A thread that touches new memory in a loop faults at one place again and again. Then all that a sample
- * needs is in the record already, but for the proof that the stack is the same: that is the memo's. It is
- * a third of the time. Return: whether the fault was taken.
+ * A thread that touches new memory in a loop faults at one place again and again. Then all that a
+ * sample needs is in the record already, but for the proof that the stack is the same: that is the
+ * memo's. It is a third of the time. Return: whether the fault was taken.
  */
 static bool take_again(const struct memory_last *last, __u64 where)
 {
@@ -239,8 +243,8 @@ static bool take_again(const struct memory_last *last, __u64 where)
 	return true;
 }
 
-/* Return: sb_fault_record.where without the bits of the fault; 0: the page is not followed. Page 0 cannot
- * be mapped by users. */
+/* Return: sb_fault_record.where without the bits of the fault; 0: the page is not followed. Page 0
+ * cannot be mapped by users. */
 static __u64 followed(__u64 addr)
 {
 	__u32 shift = memory_shift_room, cost = memory_shift_cost;
@@ -257,9 +261,10 @@ static __u64 followed(__u64 addr)
 }
 
 /*
- * Where pages are thinned because following them costs too much, most programs of a build end after one or
- * two faults that are followed. To read their mappings and to look for interpreters in them takes ten times
- * as long as to unwind so few stacks in user space. The first stack of a process is unwound there anyway.
+ * Where pages are thinned because following them costs too much, most programs of a build end after
+ * one or two faults that are followed. To read their mappings and to look for interpreters in them
+ * takes ten times as long as to unwind so few stacks in user space. The first stack of a process is
+ * unwound there anyway.
  */
 static __always_inline bool is_brief(const struct sb_sample_key *key)
 {
@@ -365,9 +370,10 @@ int BPF_PROG(memory_kernel, unsigned long addr, void *regs, unsigned long error_
 #define PAGE_BYTES_MAX (64ull << 10)
 
 /*
- * For memory of whole huge pages the kernel looks for room for one more, and takes the next aligned address in
- * it, even if the first one is aligned, where mappings grow downwards, as they do unless stacks are unlimited
- * (__thp_get_unmapped_area() in mm/huge_memory.c, Linux 6.7). @asked: the size that the program asked for.
+ * For memory of whole huge pages the kernel looks for room for one more, and takes the next aligned
+ * address in it, even if the first one is aligned, where mappings grow downwards, as they do unless
+ * stacks are unlimited (__thp_get_unmapped_area() in mm/huge_memory.c, Linux 6.7). @asked: the size
+ * that the program asked for.
  */
 static __always_inline void find_aligned(struct sb_event_mapped *event, __u64 asked)
 {
@@ -381,7 +387,8 @@ static __always_inline void find_aligned(struct sb_event_mapped *event, __u64 as
 	event->nr_bytes = asked + rest;
 }
 
-/* Whether the place is that for the pages of mremap(2) is told by the system call that the thread is in. */
+/* Whether the place is that for the pages of mremap(2) is told by the system call that the thread
+ * is in. */
 static __always_inline void find_moved(struct sb_event_mapped *event)
 {
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -405,9 +412,9 @@ static __always_inline void find_moved(struct sb_event_mapped *event)
 }
 
 /*
- * A place for new memory was found, where old memory may have been. Its pages need no faults of their own:
- * they may come along with that of another page, and are not to be taken for those of before. Raw: not
- * in every kernel.
+ * A place for new memory was found, where old memory may have been. Its pages need no faults of
+ * their own: they may come along with that of another page, and are not to be taken for those of
+ * before. Raw: not in every kernel.
  */
 SEC("?raw_tp/vm_unmapped_area")
 int memory_mapped(struct bpf_raw_tracepoint_args *ctx)
@@ -430,9 +437,10 @@ int memory_mapped(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * Memory is given back. While a process lives, /proc tells that it has gone; when it has ended, nothing does.
- * Tracepoints of system calls cost all calls of the machine something, so these are for runs of a command.
- * Calls that fail are taken for those that do not: their arguments make no sense.
+ * Memory is given back. While a process lives, /proc tells that it has gone; when it has ended,
+ * nothing does. Tracepoints of system calls cost all calls of the machine something, so these are
+ * for runs of a command. Calls that fail are taken for those that do not: their arguments make no
+ * sense.
  */
 static int give_back(__u64 addr, __u64 nr_bytes)
 {
@@ -482,8 +490,8 @@ int memory_brk(struct enter_args *ctx)
 	return give_back(to, now - to);
 }
 
-/* A process that nobody asked for is told as well, because its target rule may be gone by now. Where there
- * is no room, /proc tells that it has ended. */
+/* A process that nobody asked for is told as well, because its target rule may be gone by now.
+ * Where there is no room, /proc tells that it has ended. */
 SEC("?tp_btf/sched_process_exit")
 int BPF_PROG(memory_exit, struct task_struct *task)
 {
@@ -500,8 +508,8 @@ int BPF_PROG(memory_exit, struct task_struct *task)
 	return 0;
 }
 
-/* The software event page-faults, where there are no such tracepoints. Whether the page was there is not
- * known. */
+/* The software event page-faults, where there are no such tracepoints. Whether the page was there
+ * is not known. */
 SEC("?perf_event")
 int memory_counter(struct bpf_perf_event_data *ctx)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * View "oncpu": a sample each time the clock of a CPU, or another counter, fires. Weight: samples at
- * the rate asked for, or what was counted.
+ * View "oncpu": a sample each time the clock of a CPU, or another counter, fires. Weight: samples
+ * at the rate asked for, or what was counted.
  */
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
@@ -44,8 +44,9 @@ struct {
 } oncpu_ticks SEC(".maps");
 
 /*
- * What timers run when oncpu_tick was loaded without some walkers of interpreters. A program cannot be taken off
- * a perf event while it is open, but the one that a tail call leads to is replaced from one tick to the next.
+ * What timers run when oncpu_tick was loaded without some walkers of interpreters. A program cannot
+ * be taken off a perf event while it is open, but the one that a tail call leads to is replaced
+ * from one tick to the next.
  */
 SEC("?perf_event")
 int oncpu_enter(struct bpf_perf_event_data *ctx)
@@ -67,8 +68,8 @@ int oncpu_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	sb_account(capture, weight);
 	/*
-	 * They are not in the weight: one stack would stand for all that the thread did meanwhile, and
-	 * the shares of its functions would be noisier by far.
+	 * They are not in the weight: one stack would stand for all that the thread did meanwhile,
+	 * and the shares of its functions would be noisier by far.
 	 */
 	if (nr_ticks > 1)
 		sb_stat_add(SB_STAT_TICKS_SKIPPED, nr_ticks - 1);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The programs of the views "offcpu", "wall", "wakeup" and "offwake", which show where threads wait.
- * The weight is in nanoseconds.
+ * The programs of the views "offcpu", "wall", "wakeup" and "offwake", which show where threads
+ * wait. The weight is in nanoseconds.
  *
- * A wait begins when a thread leaves its CPU, and that is when its stacks are taken. It is accounted
- * when the thread comes back, in two parts: the time in which it was blocked, and, from its wake-up
- * on, the time in which it waited for a CPU. Open waits are kept in task local storage (struct
- * sched_task in sb_sched.bpf.h). The storage of a new thread is made when the thread is made, and that
- * of an existing thread by the iterator `sched_begin`. It is never made during a switch, where the
- * lock of the run queue is held.
+ * A wait begins when a thread leaves its CPU, and that is when its stacks are taken. It is
+ * accounted when the thread comes back, in two parts: the time in which it was blocked, and, from
+ * its wake-up on, the time in which it waited for a CPU. Open waits are kept in task local storage
+ * (struct sched_task in sb_sched.bpf.h). The storage of a new thread is made when the thread is
+ * made, and that of an existing thread by the iterator `sched_begin`. It is never made during a
+ * switch, where the lock of the run queue is held.
  *
- * sched_task.from_ns is the time up to which an open wait has been accounted; it is 0 when no wait is
- * open. Whoever changes it by an atomic exchange must account the time between the two values: the
- * switch by which the thread returns, or the iterator `sched_settle`, which accounts waits that are
- * still open at the end of the run or at a snapshot. At a snapshot it leaves a part as it is that is
- * shorter than --min, because the part may still become long enough, and with --max every open part;
- * all of it is accounted, or left out, when that is decided. Two waits of a thread never begin at the
- * same time, so an unchanged from_ns means the same wait.
+ * sched_task.from_ns is the time up to which an open wait has been accounted; it is 0 when no wait
+ * is open. Whoever changes it by an atomic exchange must account the time between the two values:
+ * the switch by which the thread returns, or the iterator `sched_settle`, which accounts waits that
+ * are still open at the end of the run or at a snapshot. At a snapshot it leaves a part as it is
+ * that is shorter than --min, because the part may still become long enough, and with --max every
+ * open part; all of it is accounted, or left out, when that is decided. Two waits of a thread never
+ * begin at the same time, so an unchanged from_ns means the same wait.
  *
  * How --every samples waits is described in sb_sched_every.bpf.h.
  */
@@ -90,8 +90,8 @@ static bool is_wanted_part(__u32 state)
 	return is_wanted(state) || (is_blocked(state) && is_wanted(SB_STATE_RUNQUEUE));
 }
 
-/* The wait that begins at @now_ns is left out. With spans the thread's time on CPUs is counted all the
- * same, because each tick stands for the time since the last one, wherever that was. */
+/* The wait that begins at @now_ns is left out. With spans the thread's time on CPUs is counted all
+ * the same, because each tick stands for the time since the last one, wherever that was. */
 static void forget(struct sched_task *st, __u64 now_ns)
 {
 	if (!st)
@@ -116,8 +116,9 @@ static void arrive_seen(struct sched_task *st, __u64 from_ns, __u64 now_ns)
 }
 
 /*
- * The thread leaves its CPU, but its arrival was not seen: some kernels do not trace certain threads,
- * nor the switches away from them. When it arrived follows from the time that it has run since. With
+ * The thread leaves its CPU, but its arrival was not seen: some kernels do not trace certain
+ * threads, nor the switches away from them. When it arrived follows from the time that it has run
+ * since. With
  * --every, the stack of the wait is lost. This is a global function, so that the verifier checks it
  * on its own.
  */
@@ -315,8 +316,8 @@ int BPF_PROG(sched_exec, struct task_struct *task)
 }
 
 /*
- * Iterators soon do not find a thread that ends, and its last switch may come much later, when the run
- * is over. So its lifetime is accounted up to now.
+ * Iterators soon do not find a thread that ends, and its last switch may come much later, when the
+ * run is over. So its lifetime is accounted up to now.
  */
 SEC("?tp_btf/sched_process_exit")
 int BPF_PROG(sched_exit, struct task_struct *task)
@@ -340,8 +341,9 @@ static void tick_outside(struct sched_task *st)
 }
 
 /*
- * The time on CPUs since the last tick is divided between the stacks of the last tick and of this one.
- * With spans, part of that time can be outside of them, so a tick is worth the period of the timer.
+ * The time on CPUs since the last tick is divided between the stacks of the last tick and of this
+ * one. With spans, part of that time can be outside of them, so a tick is worth the period of the
+ * timer.
  */
 SEC("?perf_event")
 int sched_tick(struct bpf_perf_event_data *ctx)
@@ -375,8 +377,8 @@ int sched_tick(struct bpf_perf_event_data *ctx)
 	if (!run_ns)
 		return 0;
 	/*
-	 * Each of the two ticks gets half of the time between them. If the later one got all, code that
-	 * runs late between two sleeps would get too much.
+	 * Each of the two ticks gets half of the time between them. If the later one got all, code
+	 * that runs late between two sleeps would get too much.
 	 */
 	half_ns = st->ran.now_ns ? run_ns / 2 : 0;
 	if (half_ns)
@@ -395,7 +397,8 @@ static __u64 nr_switches(const struct task_struct *task)
 	return task->nvcsw + task->nivcsw;
 }
 
-/* Return: 0; or the error of a full buffer, and then the kernel calls the iterator for this task again. */
+/* Return: 0; or the error of a full buffer, and then the kernel calls the iterator for this task
+ * again. */
 static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct sb_asleep *asleep)
 {
 	sb_take_kernel_of(task, SB_SCRATCH_ITER);
@@ -405,9 +408,9 @@ static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct 
 }
 
 /*
- * This fails without memory, or if another user of task storage was preempted on this CPU, such as the
- * iterator of another stackbpf (bpf_task_storage_trylock() in kernel/bpf/bpf_task_storage.c). So user
- * space runs the iterator twice, and failures are only counted in the second pass.
+ * This fails without memory, or if another user of task storage was preempted on this CPU, such as
+ * the iterator of another stackbpf (bpf_task_storage_trylock() in kernel/bpf/bpf_task_storage.c).
+ * So user space runs the iterator twice, and failures are only counted in the second pass.
  */
 static struct sched_task *make_task(struct task_struct *task, struct sched_task *fresh)
 {
@@ -420,9 +423,9 @@ static struct sched_task *make_task(struct task_struct *task, struct sched_task 
 }
 
 /*
- * Begin the wait of a thread that exists already. Its storage is made complete, because from then on
- * the switches write to it. This iterator may be preempted, and the thread may be switched between the
- * look at its state and the making of its storage.
+ * Begin the wait of a thread that exists already. Its storage is made complete, because from then
+ * on the switches write to it. This iterator may be preempted, and the thread may be switched
+ * between the look at its state and the making of its storage.
  * Return: false if that happened: the storage is of an earlier state.
  */
 static bool adopt(struct seq_file *seq, struct task_struct *task, struct sched_record *record)
@@ -557,7 +560,8 @@ static void put_stacks(struct seq_file *seq, struct sb_capture *capture)
 		bpf_seq_write(seq, &capture->key, offsetof(struct sb_sample_key, object));
 }
 
-/* The stacks of open waits and of the last ticks: they were shipped already and will be referenced later. */
+/* The stacks of open waits and of the last ticks: they were shipped already and will be referenced
+ * later. */
 SEC("?iter/task")
 int sched_pending(struct bpf_iter__task *ctx)
 {

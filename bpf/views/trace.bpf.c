@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * View "trace": a sample for each event that was asked for: tracepoints, functions of the kernel and of
- * programs, USDT probes, counters.
+ * View "trace": a sample for each event that was asked for: tracepoints, functions of the kernel
+ * and of programs, USDT probes, counters.
  *
- * The kernel runs one program on a CPU at a time that is attached to a tracepoint, a function of the
- * kernel or a counter (bpf_prog_active), so these share a record. Programs at user functions are
- * different, see sb_probe_take().
+ * The kernel runs one program on a CPU at a time that is attached to a tracepoint, a function of
+ * the kernel or a counter (bpf_prog_active), so these share a record. Programs at user functions
+ * are different, see sb_probe_take().
  */
 #include "vmlinux.h"
 

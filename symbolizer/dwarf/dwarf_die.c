@@ -479,7 +479,8 @@ static bool read_header(struct sb_cursor *cur, struct sb_unit *unit)
 	return true;
 }
 
-/* Return: whether it is a unit of types, which is not needed, or the zeros of a linker's padding. */
+/* Return: whether it is a unit of types, which is not needed, or the zeros of a linker's
+ * padding. */
 static bool is_skipped(const struct sb_unit *unit)
 {
 	return unit->type == DW_UT_type || unit->type == DW_UT_split_type ||

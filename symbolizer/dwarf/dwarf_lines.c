@@ -139,7 +139,8 @@ static int read_new_tables(struct program *prog)
 		for (i = 0; !err && i < nr; i++) {
 			const char *name;
 
-			/* Forms without bytes take none of those that the program was charged for. */
+			/* Forms without bytes take none of those that the program was charged
+			 * for. */
 			err = sb_dwarf_check_full(forms.file->dwarf, format.nr, WORK_OF_LINES);
 			if (err)
 				return err;

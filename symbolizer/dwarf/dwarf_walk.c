@@ -113,7 +113,8 @@ static int add_node(struct sb_unit *unit, const struct sb_die *die, uint32_t off
 		ranges->nr = nr_ranges; /* there is no such node */
 	if (ret == -EBADMSG)
 		return sb_unit_forgive(unit, ret);
-	/* Where a compiler has no word for code in several places (DWARF 2), inner ones have some. */
+	/* Where a compiler has no word for code in several places (DWARF 2), inner ones have
+	 * some. */
 	if (!ret && is_inlined && level->id != NONE)
 		ret = 1;
 	if (ret <= 0)

@@ -15,7 +15,8 @@
 #define share_of_file(n)    ((n) / 2)
 /* Whatever one user does, a quarter is left to others. Root may use all of it. */
 #define share_of_user(n)    ((n) / 4 * 3)
-/* The most work that one file may cause at once. Loading all symbols of a web browser takes a third of it. */
+/* The most work that one file may cause at once. Loading all symbols of a web browser takes a third
+ * of it. */
 #define FILE_WORK_MAX	    (3ull * SB_NS_PER_SEC)
 /* Enough for all programs of a big machine, which are loaded when a run begins. */
 #define POOL_WORK_MAX	    (12ull * SB_NS_PER_SEC)
@@ -77,8 +78,8 @@ void sb_budget_init(struct sb_budget *budget, struct sb_budget_pool *pool, uint3
 	};
 }
 
-/* Users with files in memory are few. Return: the user's entry, or NULL when there is none and @add is not set, or
- * without memory. */
+/* Users with files in memory are few. Return: the user's entry, or NULL when there is none and @add
+ * is not set, or without memory. */
 static struct sb_budget_user *find_user(struct sb_budget_pool *pool, uint32_t uid, bool add)
 {
 	size_t i;

@@ -89,7 +89,8 @@ static bool is_same_file(int fd_a, int fd_b)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Of a file server nobody can tell who owns its files, but it may speak for other files of its own. */
+/* Of a file server nobody can tell who owns its files, but it may speak for other files of its
+ * own. */
 static bool may_speak(const struct sb_elf *of, const struct sb_elf *debug)
 {
 	struct sb_file_owner of_owner, owner;

@@ -91,8 +91,8 @@ static uint64_t code_at(const struct sb_elf *elf, uint64_t addr)
 	return sb_elf_is_code(elf, code) ? code : 0;
 }
 
-/* Where the text begins: as the head says; since Go 1.26, what the runtime knows; or the section, where C is not
- * in it as well. */
+/* Where the text begins: as the head says; since Go 1.26, what the runtime knows; or the section,
+ * where C is not in it as well. */
 static uint64_t find_text(const struct sb_elf *elf, uint64_t said_at)
 {
 	const Elf64_Shdr *module = sb_elf_section_named(elf, ".go.module");
@@ -254,7 +254,8 @@ int sb_gopcln_func(const struct sb_gopcln *table, uint64_t i, struct sb_gopcln_f
 
 	func.lo = entry_of(table, i, &is_bad);
 	func.hi = entry_of(table, i + 1, &is_bad);
-	/* struct _func: the entry, then numbers of 4 bytes: name, arguments, deferreturn, stack, ... */
+	/* struct _func: the entry, then numbers of 4 bytes: name, arguments, deferreturn, stack,
+	 * ... */
 	at = base + read_uint(table, at, table->entry_bytes, &is_bad) + table->entry_bytes;
 	func.stack = read_uint(table, at + 12, 4, &is_bad);
 	func.stack += func.stack ? table->pairs : 0;

@@ -72,8 +72,8 @@ static bool is_more_stack(const struct search *search, uint64_t addr)
 	       !strncmp(func.name, "runtime.morestack", strlen("runtime.morestack"));
 }
 
-/* What runs when the stack is too small: it spills the arguments, calls runtime.morestack, and starts
- * the function again. The check is one of the jumps to it. */
+/* What runs when the stack is too small: it spills the arguments, calls runtime.morestack, and
+ * starts the function again. The check is one of the jumps to it. */
 static int find_check(struct search *search)
 {
 	size_t i;
@@ -132,8 +132,8 @@ static bool is_branch(const struct sb_insn *insn)
 	return insn->kind >= SB_INSN_CALL;
 }
 
-/* Behind the code of arm64 there can be constants, but in what the compiler makes they are offsets of less
- * than 2 GB, and a return instruction is more. */
+/* Behind the code of arm64 there can be constants, but in what the compiler makes they are offsets
+ * of less than 2 GB, and a return instruction is more. */
 static int decode(struct search *search, const uint8_t *code, size_t len)
 {
 	struct sb_insn insn;

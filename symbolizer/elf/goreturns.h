@@ -18,8 +18,8 @@
 /* Zeroed before use; the caller ends it with sb_vec_release(&returns). All are offsets in the
  * file. */
 struct sb_go_returns {
-	/* Where each call passes once, with the stack pointer that it has at the returns: behind the
-	 * check whether the stack is large enough, which may start the function again. */
+	/* Where each call passes once, with the stack pointer that it has at the returns: behind
+	 * the check whether the stack is large enough, which may start the function again. */
 	uint64_t begin;
 	sb_vec_u64 returns; /* of the `ret` instructions */
 };

@@ -74,9 +74,9 @@ int sb_pagemap_scan(int fd, uint64_t end, struct sb_page_run *runs, size_t nr_ma
 		for (i = 0; i < got; i++)
 			if (!add(runs, nr_max, &nr, &regions[i]))
 				return -EPROTO;
-		/* When it comes to the end, and there were more than 512 regions, walk_end is where it was
-		 * after some of them (do_pagemap_scan() in fs/proc/task_mmu.c, Linux 6.18). That can be with
-		 * exactly as many regions as there is room for, too. */
+		/* When it comes to the end, and there were more than 512 regions, walk_end is where
+		 * it was after some of them (do_pagemap_scan() in fs/proc/task_mmu.c, Linux 6.18).
+		 * That can be with exactly as many regions as there is room for, too. */
 		scan.start = got < (int)scan.vec_len ? end : scan.walk_end;
 		if (got && regions[got - 1].end > scan.start)
 			scan.start = regions[got - 1].end;

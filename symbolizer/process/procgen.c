@@ -124,8 +124,8 @@ static bool is_same(const struct sb_mapping *a, const struct sb_mapping *b)
 }
 
 /*
- * Is @map what lay there before it, just the same? The first @nr_kept elements are looked at, and those from @next on
- * which are in order.
+ * Is @map what lay there before it, just the same? The first @nr_kept elements are looked at, and
+ * those from @next on which are in order.
  */
 static bool is_repeat(const struct sb_procgen *gen, const struct sb_mapping *map, size_t nr_kept,
 		      size_t next)
@@ -214,8 +214,9 @@ int sb_procgen_add(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t time
 }
 
 /*
- * Drop what /proc does not show any more and what no sample can ask about: there is no event for munmap, so a process
- * that maps at ever new places would fill its bound with what is gone. @maps is in order.
+ * Drop what /proc does not show any more and what no sample can ask about: there is no event for
+ * munmap, so a process that maps at ever new places would fill its bound with what is gone. @maps
+ * is in order.
  */
 static void drop_unmapped(struct sb_procmaps *pm, struct sb_procgen *gen,
 			  const struct sb_procmaps_new *maps, size_t nr)

@@ -74,7 +74,8 @@ int sb_procmap_query_code(int fd, uint64_t from, bool is_behind,
 		err = ask(fd, addr, flags, name, &line);
 		if (err == -ENOTTY)
 			__atomic_store_n(&is_absent, true, __ATOMIC_RELAXED);
-		/* -ENOENT: there are no more, and at the start none: the process is in execve(2). */
+		/* -ENOENT: there are no more, and at the start none: the process is in
+		 * execve(2). */
 		if (err)
 			return nr || from || err == -ENOENT ? 0 : err == -ESRCH ? err : -ENOTSUP;
 		err = fn(arg, &line);

@@ -307,8 +307,8 @@ static int wait_for_answer(struct wait *wait, uint32_t asked)
 }
 
 /*
- * What came without being asked for is none of ours. Return: 0, and the descriptor of the original is in @seat if it is
- * one of a copy; or a negative errno.
+ * What came without being asked for is none of ours. Return: 0, and the descriptor of the original
+ * is in @seat if it is one of a copy; or a negative errno.
  */
 static int take_fd(struct seat *seat, uint32_t asked, int *ret_fd)
 {
@@ -436,8 +436,8 @@ static int begin_access(enum sb_reader_op op, uint32_t tgid, struct seat **ret_s
 }
 
 /*
- * Return: what the access returned, or -ETIMEDOUT: it was not made, or not finished; then the seat has no area any more.
- * *ret_fd: a descriptor that is the caller's, or -1.
+ * Return: what the access returned, or -ETIMEDOUT: it was not made, or not finished; then the seat
+ * has no area any more. *ret_fd: a descriptor that is the caller's, or -1.
  */
 static int64_t make_access(struct seat *seat, int root_fd, int *ret_fd)
 {

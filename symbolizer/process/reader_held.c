@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Files that most processes map, such as libc, are opened and asked for their size and times again
- * and again. Each access by a reader takes two switches of threads and ten system calls. A file that
- * is held open takes one fstat(2) or a copy of its descriptor, by the thread that asks. Nobody can
- * block these calls: readers hand such a descriptor over only for a file on the mount of our own
- * root directory, whose files are read without a reader as well once they are open.
+ * and again. Each access by a reader takes two switches of threads and ten system calls. A file
+ * that is held open takes one fstat(2) or a copy of its descriptor, by the thread that asks. Nobody
+ * can block these calls: readers hand such a descriptor over only for a file on the mount of our
+ * own root directory, whose files are read without a reader as well once they are open.
  *
  * The answer is exact: as long as the file is held, no other file can get its inode number. Nothing
  * is kept from being unmounted or freed, because the mount of our own root stays as long as we do,

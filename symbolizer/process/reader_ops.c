@@ -100,7 +100,8 @@ static int64_t read_at(const struct sb_reader_state *state, const struct sb_read
 
 	if (state->entry_fd < 0)
 		return no_such_process(state->entry_fd);
-	/* The kernel gives a page of lines at a time, and each access costs two switches of threads. */
+	/* The kernel gives a page of lines at a time, and each access costs two switches of
+	 * threads. */
 	while (done < request->len && nr > 0) {
 		nr = pread(state->entry_fd, (char *)buf + done, request->len - done,
 			   (off_t)(request->addr + done));
@@ -112,8 +113,9 @@ static int64_t read_at(const struct sb_reader_state *state, const struct sb_read
 }
 
 /*
- * A process whose main thread has ended still lives in its other threads, but its own entries are dead, or empty:
- * take the first entry of a thread that has something. Return: bytes read, or a negative errno.
+ * A process whose main thread has ended still lives in its other threads, but its own entries are
+ * dead, or empty: take the first entry of a thread that has something. Return: bytes read, or a
+ * negative errno.
  */
 static int64_t read_of_threads(const struct sb_reader_request *request,
 			       struct sb_reader_state *state, void *buf)
@@ -476,9 +478,9 @@ static int copy_all(struct sb_reader_area *area, int from_fd, int to_fd, uint64_
 }
 
 /*
- * The descriptor that is handed out is opened anew, and its open file description has a lock. So the caller of
- * sb_reader_open() can be left alone, and how much memory the copies take is known: a lock lasts as long as somebody
- * has that description (reader.c, is_open()).
+ * The descriptor that is handed out is opened anew, and its open file description has a lock. So
+ * the caller of sb_reader_open() can be left alone, and how much memory the copies take is known: a
+ * lock lasts as long as somebody has that description (reader.c, is_open()).
  */
 static int lock_anew(int fd)
 {

@@ -204,7 +204,8 @@ static int add_hex(struct sb_str *out, uint64_t val)
 	return sb_str_addn(out, text + at, sizeof(text) - at);
 }
 
-/* "[libc.so.6+0x1200]+0x34" behind the start of a function, "[libc.so.6+0x1234]", "[anon]", "[unknown]" */
+/* "[libc.so.6+0x1200]+0x34" behind the start of a function, "[libc.so.6+0x1234]", "[anon]",
+ * "[unknown]" */
 static int add_unnamed(struct sb_str *out, const struct sb_sym_frame *frame)
 {
 	int err;
@@ -536,7 +537,8 @@ int main(int argc, char **argv)
 		first = wrong("the target is missing; name a process ID, a file, or 'kernel'");
 	if (first < 0)
 		return EXIT_USAGE;
-	/* Nothing is confined: the caller's privileges are what we have, and we keep them ourselves. */
+	/* Nothing is confined: the caller's privileges are what we have, and we keep them
+	 * ourselves. */
 	err = sb_reader_begin(&(struct sb_reader_opts){});
 	if (err) {
 		sb_err(err, "cannot start the helper process that reads other processes");

@@ -67,9 +67,9 @@ void sb_jit_free(struct sb_jit *jit)
 /* The user that root becomes when it drops privileges; many daemons run as it, too. */
 #define UID_NOBODY 65534u
 
-/* Anybody may write a file of that name into /tmp: believe the process's own user, and root; of one that
- * is gone, whose user is not known any more, the user who runs us. A file system that is not a local one says of
- * its files what its server wants: believe nobody there. */
+/* Anybody may write a file of that name into /tmp: believe the process's own user, and root; of one
+ * that is gone, whose user is not known any more, the user who runs us. A file system that is not a
+ * local one says of its files what its server wants: believe nobody there. */
 static bool is_trusted(const struct sb_jit *jit, int fd)
 {
 	struct sb_file_owner owner;

@@ -460,8 +460,8 @@ static int read_table(const char *path, struct sb_kallsyms_table *table)
 	return err;
 }
 
-/* The identities of all BPF programs; *@ret_is_whole becomes false without CAP_SYS_ADMIN. The one command of bpf(2) used here,
- * which is not worth a dependency of this library on BPF headers. */
+/* The identities of all BPF programs; *@ret_is_whole becomes false without CAP_SYS_ADMIN. The one
+ * command of bpf(2) used here, which is not worth a dependency of this library on BPF headers. */
 static uint64_t hash_bpf_progs(uint64_t hash, bool *ret_is_whole)
 {
 	const int prog_get_next_id = 11;

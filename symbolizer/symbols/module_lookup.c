@@ -167,8 +167,8 @@ static enum sb_sym_reason reason_of(const struct sb_module *mod)
 }
 
 /*
- * Load the list of functions, unless that has been tried before. A file without unwind tables has an empty list.
- * Return: 0 when mod->funcs can be searched, or -ENOMEM.
+ * Load the list of functions, unless that has been tried before. A file without unwind tables has
+ * an empty list. Return: 0 when mod->funcs can be searched, or -ENOMEM.
  */
 static int need_funcs(struct sb_module *mod)
 {
@@ -193,10 +193,11 @@ struct found {
 };
 
 /*
- * Find the symbol that names @addr, and the address at which the name begins; symtab.h has the rule. One byte is named
- * that its symbol does not cover: the one before glibc's __restore_rt. A signal handler returns to the first byte of
- * that trampoline, and the byte before a return address is what is looked up; so glibc's unwind entry begins there. Its
- * offset is -1, which becomes 0 for the return address.
+ * Find the symbol that names @addr, and the address at which the name begins; symtab.h has the
+ * rule. One byte is named that its symbol does not cover: the one before glibc's __restore_rt. A
+ * signal handler returns to the first byte of that trampoline, and the byte before a return address
+ * is what is looked up; so glibc's unwind entry begins there. Its offset is -1, which becomes 0 for
+ * the return address.
  */
 static int find_symbol(struct sb_module *mod, uint64_t addr, struct found *found)
 {

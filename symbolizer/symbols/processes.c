@@ -191,8 +191,8 @@ static int apply_seeding(struct sb_symbolizer *sym, const struct seeding *seedin
 	return err;
 }
 
-/* Return: whether the process has ended, as far as events have told. Until its parent has waited for it, /proc has
- * it without mappings, which is no new process. */
+/* Return: whether the process has ended, as far as events have told. Until its parent has waited
+ * for it, /proc has it without mappings, which is no new process. */
 static bool has_ended(const struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid)
 {
 	bool limit;
@@ -276,8 +276,8 @@ int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns)
 	return err;
 }
 
-/* Return: up to when events were lost or skipped that a lookup of @time_ns must know of, if @gen was not read since;
- * or 0. */
+/* Return: up to when events were lost or skipped that a lookup of @time_ns must know of, if @gen
+ * was not read since; or 0. */
 static uint64_t loss_before(const struct sb_symbolizer *sym, const struct sb_procgen *gen,
 			    uint64_t time_ns)
 {

@@ -100,7 +100,8 @@ size_t sb_symtab_nr(const struct sb_symtab *tab);
  */
 int sb_symtab_name(const struct sb_symtab *tab, uint32_t symbol, struct sb_str *name);
 
-/* Return: the bytes of memory in use, with 4 for each symbol that the module may need (module_priv.h). */
+/* Return: the bytes of memory in use, with 4 for each symbol that the module may need
+ * (module_priv.h). */
 size_t sb_symtab_bytes(const struct sb_symtab *tab);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Which symbol owns an address, by the rules of symtab.h. The symbols are sorted by where they
- * start, and aliases by how well they name; then each layer (functions, other sized symbols, labels)
- * is swept once with a stack of the symbols that are open, which gives pieces that do not overlap;
- * at last a layer shows where the layers before it leave a gap.
+ * start, and aliases by how well they name; then each layer (functions, other sized symbols,
+ * labels) is swept once with a stack of the symbols that are open, which gives pieces that do not
+ * overlap; at last a layer shows where the layers before it leave a gap.
  *
  * Files can be made to be expensive here, so the comparison of names has a bound that is divided
  * among the aliases.
@@ -21,8 +21,9 @@
  */
 #define NAME_COMPARED_MAX   1024
 /*
- * Bytes of names that are compared to choose among aliases, so many and so many more for each symbol. All C++
- * libraries of a distribution stay far below. A million symbols of one address and one name would cost 20 s.
+ * Bytes of names that are compared to choose among aliases, so many and so many more for each
+ * symbol. All C++ libraries of a distribution stay far below. A million symbols of one address and
+ * one name would cost 20 s.
  */
 #define COMPARED_BYTES	    (16u << 20)
 #define COMPARED_BYTES_MORE 64u
@@ -91,8 +92,9 @@ static int compare(const void *pa, const void *pb, void *arg)
 }
 
 /*
- * Sort @nr that start together. The length to compare is set before, so that the order is one order: what the sort
- * will compare is at most nr log2(nr) pairs, and what is left has to do for all of them.
+ * Sort @nr that start together. The length to compare is set before, so that the order is one
+ * order: what the sort will compare is at most nr log2(nr) pairs, and what is left has to do for
+ * all of them.
  */
 static void sort_aliases(struct candidate *at, size_t nr, struct comparison *comparison)
 {

@@ -260,9 +260,10 @@ static bool is_root(const struct sb_cfi_section *section, const struct sb_cfi_fd
 }
 
 /*
- * clone() and clone3() return twice, and between the system call and the branch to where the new thread
- * begins, @root, the CFI can be right for one of the two: glibc's hold for the caller, or end, which is
- * the same (sysdeps/unix/sysv/linux: x86_64/clone3.S, aarch64/clone.S). The code begins at @start.
+ * clone() and clone3() return twice, and between the system call and the branch to where the new
+ * thread begins, @root, the CFI can be right for one of the two: glibc's hold for the caller, or
+ * end, which is the same (sysdeps/unix/sysv/linux: x86_64/clone3.S, aarch64/clone.S). The code
+ * begins at @start.
  */
 static int add_clone(struct builder *b, const struct sb_elf *elf,
 		     const struct sb_cfi_section *section, uint64_t start,
@@ -435,8 +436,8 @@ static int build(const struct sb_elf *elf, const struct sb_cfi_section *section,
 	return err;
 }
 
-/* FDEs of code, ascending, at least one. Return: 0, -ENODATA: nothing in it; -EBADMSG: nothing usable
- * in it; -EFBIG, -ENOMEM. */
+/* FDEs of code, ascending, at least one. Return: 0, -ENODATA: nothing in it; -EBADMSG: nothing
+ * usable in it; -EFBIG, -ENOMEM. */
 static int read_sorted(const struct sb_elf *elf, const struct sb_cfi_section *section,
 		       struct sb_cfi_entries *entries)
 {

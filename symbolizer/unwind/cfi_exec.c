@@ -12,8 +12,8 @@
 
 /* Not in every <dwarf.h>. */
 #define OP_GNU_NEGATIVE_OFFSET 0x2f
-/* AADWARF64, section 4.4: from here on the return address is signed, or no longer. Whoever walks takes
- * signatures off wherever there are any. */
+/* AADWARF64, section 4.4: from here on the return address is signed, or no longer. Whoever walks
+ * takes signatures off wherever there are any. */
 #define OP_NEGATE_RA_STATE     0x2d
 #define OP_NEGATE_RA_STATE_PC  0x2c
 #define PRIMARY_MASK	       0xc0
@@ -168,7 +168,8 @@ static void set_cfa_expr(struct exec *ex)
 	ex->is_changed = true;
 }
 
-/* The register is at, or is, what an expression says: at *(frame pointer + a) is all that is in use. */
+/* The register is at, or is, what an expression says: at *(frame pointer + a) is all that is in
+ * use. */
 static void set_reg_expr(struct exec *ex, bool is_value)
 {
 	uint64_t reg = sb_cursor_uleb(&ex->cur);
@@ -251,8 +252,8 @@ static bool exec_cfa(struct exec *ex, uint8_t op)
 	}
 }
 
-/* What is in the caller's hands is our default; of the others it is said that they are what they cannot
- * be: the stack pointer, and a return address that lies on the stack. */
+/* What is in the caller's hands is our default; of the others it is said that they are what they
+ * cannot be: the stack pointer, and a return address that lies on the stack. */
 static bool can_be_same(const struct exec *ex, uint64_t reg)
 {
 	const struct sb_cfi_machine *machine = ex->section->machine;

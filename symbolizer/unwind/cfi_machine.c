@@ -236,8 +236,8 @@ static bool arm64_set_ra(const struct sb_cfi_state *state, struct sb_uw_rule *ru
 }
 
 /*
- * No return address lies above the CFA. glibc's _dl_runtime_resolve() says so, of all versions up to 2.42:
- * its CFA does not count what the PLT has pushed (sysdeps/aarch64/dl-trampoline.S).
+ * No return address lies above the CFA. glibc's _dl_runtime_resolve() says so, of all versions up
+ * to 2.42: its CFA does not count what the PLT has pushed (sysdeps/aarch64/dl-trampoline.S).
  */
 static bool is_behind_plt(const struct sb_cfi_state *state)
 {

@@ -177,8 +177,8 @@ int sb_cfi_section_load(const struct sb_elf *elf, const struct sb_elf *debug,
 	if (is_other && !debug)
 		return -ENODATA;
 	/*
-	 * Go says where the CFA is, but not that its functions save rbp, which they do. Its own tables
-	 * (cfi_go.c), and frame pointers, are better sources.
+	 * Go says where the CFA is, but not that its functions save rbp, which they do. Its own
+	 * tables (cfi_go.c), and frame pointers, are better sources.
 	 */
 	if (!is_eh && sb_gopcln_is_there(elf))
 		return -ENODATA;

@@ -361,7 +361,8 @@ static int ask(char **argv, int argc)
 	double us;
 
 	must(sb_store_open(argv[0], &store), "open");
-	/* The same ranges twice: first, files are read; of these, the first question of all is told. */
+	/* The same ranges twice: first, files are read; of these, the first question of all is
+	 * told. */
 	for (i = 0; i < 2 * nr; i++) {
 		struct sb_ask ask = { .nr_nodes_max = argc > 5 ? (uint32_t)atol(argv[5]) : 0 };
 

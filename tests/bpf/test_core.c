@@ -31,7 +31,8 @@ static int run(const struct bpf_program *prog)
 	return bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
 }
 
-/* Without the programs of test_unwind.c, which are most of what the verifier would look at for each test. */
+/* Without the programs of test_unwind.c, which are most of what the verifier would look at for each
+ * test. */
 static struct driver_bpf *open_core(void)
 {
 	struct driver_bpf *skel = driver_bpf__open();

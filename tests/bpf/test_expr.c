@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The evaluator of expressions in the kernel against the same source on the host; see expr.bpf.c. */
+/* The evaluator of expressions in the kernel against the same source on the host; see
+ * expr.bpf.c. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <setjmp.h>
@@ -174,8 +175,8 @@ static void test_cut(void **state)
 	assert_int_equal(skel->bss->run.flags, SB_EXPR_CUT);
 }
 
-/* Random programs, which sb_expr_compile() would never make: any instructions in any order, with any
- * operands. The evaluator has to survive them. */
+/* Random programs, which sb_expr_compile() would never make: any instructions in any order, with
+ * any operands. The evaluator has to survive them. */
 static void test_forged(void **state)
 {
 	struct sb_expr_insn *insn;

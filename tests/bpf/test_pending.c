@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A wait that goes on names the stacks it began with when it is over: sb_session_pending() lists them, or user
- * space would have forgotten them by then. A child waits in read(), is asked after, and goes on.
+ * A wait that goes on names the stacks it began with when it is over: sb_session_pending() lists
+ * them, or user space would have forgotten them by then. A child waits in read(), is asked after,
+ * and goes on.
  */
 #include <sched.h>
 #include <setjmp.h>

@@ -252,7 +252,8 @@ static void on_signal(int sig)
 	descend_small(NULL, NULL);
 }
 
-/* From the signal's own stack through the frame that the kernel made back to what it interrupted. */
+/* From the signal's own stack through the frame that the kernel made back to what it
+ * interrupted. */
 static void test_signal(void **state)
 {
 	static char alt[ALT_STACK_LEN];
@@ -302,7 +303,8 @@ static void test_unknown(void **state)
 	expect_truth();
 }
 
-/* A period, because the kernel refuses frequencies above a limit that it lowers on a busy machine. */
+/* A period, because the kernel refuses frequencies above a limit that it lowers on a busy
+ * machine. */
 #define REENTRY_NS 100000
 
 static volatile bool stop_thread;

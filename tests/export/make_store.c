@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * make_store DIR BEGIN NR [EVERY]: put NR blocks of 10 s into a store, the first at BEGIN (a multiple of 10), one each
- * EVERY seconds (10): of two kinds, with services, regions and process numbers, and names that are not easy. On
- * stdout is what was put in: BEGIN, KIND, SERVICE, REGION, WEIGHT and the frames in hexadecimal, root first.
+ * make_store DIR BEGIN NR [EVERY]: put NR blocks of 10 s into a store, the first at BEGIN (a
+ * multiple of 10), one each EVERY seconds (10): of two kinds, with services, regions and process
+ * numbers, and names that are not easy. On stdout is what was put in: BEGIN, KIND, SERVICE, REGION,
+ * WEIGHT and the frames in hexadecimal, root first.
  */
 #include <stdio.h>
 #include <stdlib.h>

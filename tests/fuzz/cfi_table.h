@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a walker trusts in: ascending rows, each found again in the pool, with a rule that there is. */
+/* What a walker trusts in: ascending rows, each found again in the pool, with a rule that there
+ * is. */
 #ifndef SB_FUZZ_CFI_TABLE_H
 #define SB_FUZZ_CFI_TABLE_H
 

@@ -16,7 +16,8 @@
 #include "flamegraph/reader.h"
 #include "must.h"
 
-/* Or a first frame "<svg" would make it a picture (see is_other_file()), and one "a 1" a comparison. */
+/* Or a first frame "<svg" would make it a picture (see is_other_file()), and one "a 1" a
+ * comparison. */
 #define FOLDED	  "#stackbpf;v=1\n"
 #define DIFF	  "#stackbpf;norm=share\n"
 #define EXACT_MAX 9007199254740992.0 /* 2^53: sums beyond are rounded */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * How runtimes are found and laid out: attach() of each, on a library and a process that are forged. The
- * library is a sound small ELF file, made here: it has the symbols that the runtime looks for, where and
- * as long as the input says, their unwind information, relocations, and for contents the input. The
- * process's memory is that library, and the input again and again at all other addresses.
+ * How runtimes are found and laid out: attach() of each, on a library and a process that are
+ * forged. The library is a sound small ELF file, made here: it has the symbols that the runtime
+ * looks for, where and as long as the input says, their unwind information, relocations, and for
+ * contents the input. The process's memory is that library, and the input again and again at all
+ * other addresses.
  *
- * What attaches is walked, and its frames are named, with the layout it claims to have. Its code goes
- * through the disassembler in any case.
+ * What attaches is walked, and its frames are named, with the layout it claims to have. Its code
+ * goes through the disassembler in any case.
  */
 #include <elf.h>
 #include <errno.h>

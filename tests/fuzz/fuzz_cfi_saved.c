@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Any bytes as a table that another process compiled: what is taken is one that a walker can trust. */
+/* Any bytes as a table that another process compiled: what is taken is one that a walker can
+ * trust. */
 #include <stdlib.h>
 #include <string.h>
 

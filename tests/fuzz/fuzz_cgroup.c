@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Paths of cgroups, which are named by who may make them: the container is that of the last 64 digits. */
+/* Paths of cgroups, which are named by who may make them: the container is that of the last 64
+ * digits. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>

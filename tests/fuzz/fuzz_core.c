@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/core and bpf/interp, compiled for the host: one sample of a process that does what it can against
- * us. Its registers, every word that is read of it, and all that user space has told the kernel about
- * it come from the input: tables of rules (as they are made, or any words), what interpreters it has
- * and how they are laid out.
+ * bpf/core and bpf/interp, compiled for the host: one sample of a process that does what it can
+ * against us. Its registers, every word that is read of it, and all that user space has told the
+ * kernel about it come from the input: tables of rules (as they are made, or any words), what
+ * interpreters it has and how they are laid out.
  *
- * Whatever it is, the sample ends within the bounds that are stated here, writes nowhere but where it
- * may, and is the same when it is taken again. With tables as they are made, each step is looked up a
- * second time, in the plainest way.
+ * Whatever it is, the sample ends within the bounds that are stated here, writes nowhere but where
+ * it may, and is the same when it is taken again. With tables as they are made, each step is looked
+ * up a second time, in the plainest way.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,8 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ROWS_AT		 4096u /* NR_ROWS words for each granule of each binary */
 
 /*
- * What a sample may cost in reads of 8 to 144 bytes. A walk has 512 steps, each of which reads at most
- * four times without a hook; a runtime's hook may ask for 1,024 steps of its own.
+ * What a sample may cost in reads of 8 to 144 bytes. A walk has 512 steps, each of which reads at
+ * most four times without a hook; a runtime's hook may ask for 1,024 steps of its own.
  */
 #define NATIVE_READS_MAX (4u * SB_USTACK_DEPTH_MAX + 64)
 #define ALL_READS_MAX	 (64u << 10)
@@ -88,7 +88,8 @@ static uint64_t code_at(uint64_t word)
 	return CODE + word % (2 * NR_SEGS * CODE_BYTES);
 }
 
-/* The uppermost bits say what a word means: a call, the stack, the stack where words lie, anything. */
+/* The uppermost bits say what a word means: a call, the stack, the stack where words lie,
+ * anything. */
 static uint64_t meaning(uint64_t word)
 {
 	switch (word >> 61) {
@@ -233,8 +234,8 @@ static void fill_pool(void)
 			memcpy(bin_at(i), head.rule + 4 * i, sizeof(struct sb_uw_bin));
 			bin_at(i)->state = head.bin_state[i] % 3;
 		}
-		/* Its mappings as they are, or any; a list lies in one chunk, which is seen to where it
-		 * is written. */
+		/* Its mappings as they are, or any; a list lies in one chunk, which is seen to
+		 * where it is written. */
 		if (head.stale & 1) {
 			fill_segs();
 		} else {

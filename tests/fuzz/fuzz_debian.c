@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * dpkg's lists of the files of packages. An input is paths, one a line, up to an empty line; behind it are
- * the lists of packages p0, p1..., with a form feed between them. Who is said to own a path has it in its
- * list, and nobody owns one that is in none.
+ * dpkg's lists of the files of packages. An input is paths, one a line, up to an empty line; behind
+ * it are the lists of packages p0, p1..., with a form feed between them. Who is said to own a path
+ * has it in its list, and nobody owns one that is in none.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -60,7 +60,8 @@ static void setup(void)
 	}
 }
 
-/* Not made empty before: file systems then take it for the end of an editor's work, and write it to disk. */
+/* Not made empty before: file systems then take it for the end of an editor's work, and write it to
+ * disk. */
 static void write_list(size_t i, const char *text, size_t len)
 {
 	must(pwrite(list_fd[i], text, len, 0) == (ssize_t)len);

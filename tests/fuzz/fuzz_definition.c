@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The parser of definitions: no crash, a reason for each refusal, and each definition within its bounds. */
+/* The parser of definitions: no crash, a reason for each refusal, and each definition within its
+ * bounds. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Any name in every mode: the name itself when switched off, never nothing, never without bounds. */
+/* Any name in every mode: the name itself when switched off, never nothing, never without
+ * bounds. */
 #include <stdlib.h>
 #include <string.h>
 

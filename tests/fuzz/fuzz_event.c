@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The parser of events: no crash, a reason for each refusal, and only parts of the text in the result. */
+/* The parser of events: no crash, a reason for each refusal, and only parts of the text in the
+ * result. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

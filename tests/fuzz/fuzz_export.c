@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What others say to an export: the file of its place, headers, addresses, replies. The first byte says which. */
+/* What others say to an export: the file of its place, headers, addresses, replies. The first byte
+ * says which. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The stacks in a picture. Input: a picture, or what would be in its <folded>: base64 of gzip of that is
- * made here, so that the input is what is inflated, and comes back as it was.
+ * The stacks in a picture. Input: a picture, or what would be in its <folded>: base64 of gzip of
+ * that is made here, so that the input is what is inflated, and comes back as it was.
  */
 #include <errno.h>
 #include <stdio.h>

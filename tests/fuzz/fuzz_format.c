@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Parses any text as a description of the arguments of a tracepoint or of a USDT probe. Each field that comes out
- * has an identifier for its name, and its size and offset are such as struct sb_expr_field allows.
+ * Parses any text as a description of the arguments of a tracepoint or of a USDT probe. Each field
+ * that comes out has an identifier for its name, and its size and offset are such as struct
+ * sb_expr_field allows.
  */
 #include <ctype.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A profile of any names, written in every format: what comes out is what the format asks for, and nobody's
- * names are more than names. The first byte says which facts there are; then follow stacks, each a byte of
- * weight, a byte for the number of frames less one, and frames: kind, line, name ending in 0.
+ * A profile of any names, written in every format: what comes out is what the format asks for, and
+ * nobody's names are more than names. The first byte says which facts there are; then follow
+ * stacks, each a byte of weight, a byte for the number of frames less one, and frames: kind, line,
+ * name ending in 0.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -413,7 +414,8 @@ static size_t nr_of(const char *s, size_t len, const char *what)
 
 static void check_html(const struct sb_profile *profile, const char *s, size_t len)
 {
-	/* The data, the page's and the viewer's: which is not there where there is nothing to see. */
+	/* The data, the page's and the viewer's: which is not there where there is nothing to
+	 * see. */
 	size_t nr = sb_profile_weight(profile) ? 3 : 2;
 
 	must(nr_of(s, len, "<script") == nr && nr_of(s, len, "</script>") == nr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The head of a request that is anything, in pieces that are anything; who may ask; the query behind it. */
+/* The head of a request that is anything, in pieces that are anything; who may ask; the query
+ * behind it. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Labels in the memory of an adversary: the table of keys, and a thread's labels as the kernel reads them. The
- * input is where the variable is said to be, and the memory, again and again at all addresses; a quarter of
- * them faults.
+ * Labels in the memory of an adversary: the table of keys, and a thread's labels as the kernel
+ * reads them. The input is where the variable is said to be, and the memory, again and again at all
+ * addresses; a quarter of them faults.
  */
 #include <errno.h>
 #include <stdint.h>

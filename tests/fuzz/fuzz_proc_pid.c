@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* /proc/PID/status and /proc/PID/stat, whose names are the process's: what is found in a text is what stands
- * there for one who reads it line by line. */
+/* /proc/PID/status and /proc/PID/stat, whose names are the process's: what is found in a text is
+ * what stands there for one who reads it line by line. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

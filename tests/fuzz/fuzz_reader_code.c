@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a reader says of a process's mappings: it has been near whoever is looked at, so it may say anything. The input
- * is answers of sb_reader_code(): where to go on (8 bytes), how many bytes of records (4), and these; behind the last one
- * comes the first again. It ends, and mappings that are handed over keep the promises of a line of /proc/PID/maps.
+ * What a reader says of a process's mappings: it has been near whoever is looked at, so it may say
+ * anything. The input is answers of sb_reader_code(): where to go on (8 bytes), how many bytes of
+ * records (4), and these; behind the last one comes the first again. It ends, and mappings that are
+ * handed over keep the promises of a line of /proc/PID/maps.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A file of a store that is anything: as it is; or, because hardly anything gets past the checksums, records
- * made of the input: a byte for the type, two for the length, what they hold. With the highest bit of the
- * type, 18 bytes follow these that say when.
+ * A file of a store that is anything: as it is; or, because hardly anything gets past the
+ * checksums, records made of the input: a byte for the type, two for the length, what they hold.
+ * With the highest bit of the type, 18 bytes follow these that say when.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -65,7 +65,8 @@ struct input {
 
 /*
  * What a walk may cost. The verifier has looked at each path, so these are not about safety in the
- * kernel but about time: one step of a walk does not read on and on. The names are read by user space.
+ * kernel but about time: one step of a walk does not read on and on. The names are read by user
+ * space.
  */
 #define INPUT_STEP_READS_MAX 64u
 #define INPUT_NAME_READS_MAX 20000u
@@ -325,8 +326,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t size_max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max, unsigned int seed);
 
 /*
- * What an adversary does, and bytes changed at random seldom do: a word becomes the address of another
- * piece, or of itself, or a count beyond all bounds.
+ * What an adversary does, and bytes changed at random seldom do: a word becomes the address of
+ * another piece, or of itself, or a count beyond all bounds.
  */
 static inline void input_forge(struct input *input, unsigned int seed)
 {

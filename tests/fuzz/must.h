@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a fuzzer holds to be true of any input. The line is said: frames of abort() are folded into one. */
+/* What a fuzzer holds to be true of any input. The line is said: frames of abort() are folded into
+ * one. */
 #ifndef FUZZ_MUST_H
 #define FUZZ_MUST_H
 

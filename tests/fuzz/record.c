@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * record PID TID RUNTIME: a seed for fuzz_interp_<runtime>, on stdout: a thread of a process is stopped
- * where the runtime's code runs, walked, and its frames named; what was read meanwhile is the memory of
- * the input. The process is let go again.
+ * record PID TID RUNTIME: a seed for fuzz_interp_<runtime>, on stdout: a thread of a process is
+ * stopped where the runtime's code runs, walked, and its frames named; what was read meanwhile is
+ * the memory of the input. The process is let go again.
  */
 #include <errno.h>
 #include <inttypes.h>

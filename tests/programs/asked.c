@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * asked WHAT NR FILE: does one thing NR times in a function that is called like it, for the commands of docs/events.md. NR is
- * a multiple of 10.
+ * asked WHAT NR FILE: does one thing NR times in a function that is called like it, for the
+ * commands of docs/events.md. NR is a multiple of 10.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -99,7 +99,8 @@ __attribute__((noipa)) void share(long nr)
 	pthread_join(other, NULL);
 }
 
-/* More threads than CPUs, as a rule, write to one file at a time, which has a lock in the kernel. */
+/* More threads than CPUs, as a rule, write to one file at a time, which has a lock in the
+ * kernel. */
 __attribute__((noipa)) void *append(void *nr)
 {
 	size_t nr_bytes = 1 << 20;

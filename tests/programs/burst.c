@@ -116,7 +116,8 @@ static NOINLINE int by_child(unsigned int i)
 
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* A process that has done next to nothing since its fork is not asked for: it may exec. */
+		/* A process that has done next to nothing since its fork is not asked for: it may
+		 * exec. */
 		while (clock() < CHILD_CLOCKS)
 			;
 		for (;;)

@@ -209,8 +209,9 @@ static pid_t last_pid(void)
 }
 
 /*
- * Use up pids until the next one is @pid or soon will be, the next time round. A process that has its pid,
- * and cannot be made because there is no place for its pidfd, costs a hundredth of one that is made.
+ * Use up pids until the next one is @pid or soon will be, the next time round. A process that has
+ * its pid, and cannot be made because there is no place for its pidfd, costs a hundredth of one
+ * that is made.
  */
 static void use_up_pids(pid_t pid)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * faults PAGES [TURNS [MS]]: touch() writes to each page of fresh memory, TURNS times, MS apart. Before that
- * count() runs a loop. Prints how many page faults touch() had.
+ * faults PAGES [TURNS [MS]]: touch() writes to each page of fresh memory, TURNS times, MS apart.
+ * Before that count() runs a loop. Prints how many page faults touch() had.
  */
 #include <stdio.h>
 #include <stdlib.h>

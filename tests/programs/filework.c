@@ -2,10 +2,10 @@
 /*
  * Moves known numbers of bytes, by every call that there is for it, each in a function of its own.
  *
- * filework DIR FILE [GROUP...]: does so in DIR, an absolute path, with all groups of the table below,
- * or those that are named. FILE has as JSON for each function and direction the call, the file as
- * readlink(2) of /proc/self/fd/N has it, the bytes, the number of calls, and how long they took;
- * and what /proc/self/io counted meanwhile. Faults are counted by getrusage(2).
+ * filework DIR FILE [GROUP...]: does so in DIR, an absolute path, with all groups of the table
+ * below, or those that are named. FILE has as JSON for each function and direction the call, the
+ * file as readlink(2) of /proc/self/fd/N has it, the bytes, the number of calls, and how long they
+ * took; and what /proc/self/io counted meanwhile. Faults are counted by getrusage(2).
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -358,7 +358,8 @@ static void direct(void)
 	close(fd);
 }
 
-/* mapped: one fault for each page, because a shared page is mapped at the first write to it, alone. */
+/* mapped: one fault for each page, because a shared page is mapped at the first write to it,
+ * alone. */
 
 static NOINLINE void by_fault(int fd, char *pages)
 {

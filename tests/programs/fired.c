@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * fired DEPTH NR_STACKS [call]: for each number that it reads, calls fired() so often, from below DEPTH frames which are
- * those of one of NR_STACKS (a power of 2) stacks by chance, and prints the CPU time of a call in nanoseconds. With "call",
- * fired() makes a system call.
+ * fired DEPTH NR_STACKS [call]: for each number that it reads, calls fired() so often, from below
+ * DEPTH frames which are those of one of NR_STACKS (a power of 2) stacks by chance, and prints the
+ * CPU time of a call in nanoseconds. With "call", fired() makes a system call.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * happens NR: makes what presets of "trace" count, each in a function of its own, and prints per line its name and how often it
- * happened, by its own count or by getrusage(2). NR is even.
+ * happens NR: makes what presets of "trace" count, each in a function of its own, and prints per
+ * line its name and how often it happened, by its own count or by getrusage(2). NR is even.
  */
 #include <errno.h>
 #include <fcntl.h>

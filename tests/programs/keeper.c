@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Brings memory in every way that there is, each in a function of its own that is named like it, and says
- * how many pages of it are resident then: "NAME PAGES". It begins when it is told to by a line, and says
- * "done" at the end.
+ * Brings memory in every way that there is, each in a function of its own that is named like it,
+ * and says how many pages of it are resident then: "NAME PAGES". It begins when it is told to by a
+ * line, and says "done" at the end.
  *
  * keeper FILE ROUNDS		FILE has 256 pages, and is in the page cache
  */
@@ -130,8 +130,8 @@ static APART void move_away(void)
 		exit(1);
 }
 
-/* Of a size for which the kernel looks for more room than is asked for, to align it to a huge page; the last page
- * is asked for in part only. */
+/* Of a size for which the kernel looks for more room than is asked for, to align it to a huge page;
+ * the last page is asked for in part only. */
 static APART void move_aligned(void)
 {
 	char *at = fresh(1024, 0);
@@ -142,7 +142,8 @@ static APART void move_aligned(void)
 		exit(1);
 }
 
-/* Memory without a page of its own: all processes share the page of zeros, and it is not resident. */
+/* Memory without a page of its own: all processes share the page of zeros, and it is not
+ * resident. */
 static APART int read_zeros(void)
 {
 	char *at = fresh(100, 0);
@@ -153,8 +154,8 @@ static APART int read_zeros(void)
 	return sum;
 }
 
-/* Pages far from one another in 32 TB, of which nobody can look at each. The kernel says in pieces of 512
- * where pages are. */
+/* Pages far from one another in 32 TB, of which nobody can look at each. The kernel says in pieces
+ * of 512 where pages are. */
 static APART void sparse(void)
 {
 	const size_t nr_bytes = 32ull << 40, step = nr_bytes / 1024;
@@ -218,8 +219,8 @@ int main(int argc, char **argv)
 	if (fd < 0 || mallopt(M_MMAP_THRESHOLD, 64 << 20) != 1 ||
 	    mallopt(M_TRIM_THRESHOLD, 64 << 20) != 1)
 		return 1;
-	/* Code of pread() comes along with 15 other pages of the C library if none of them is there yet, which depends
-	 * on where the library is: now, and not in map_file(). */
+	/* Code of pread() comes along with 15 other pages of the C library if none of them is there
+	 * yet, which depends on where the library is: now, and not in map_file(). */
 	(void)nr_present(line, 1);
 	if (!fgets(line, sizeof(line), stdin))
 		return 1;

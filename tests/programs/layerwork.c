@@ -5,10 +5,10 @@
  * layerwork written DIR: three files in DIR, by write(2), through a mapping, and by O_DIRECT; then
  * everything is written back.
  * layerwork read FILE NR: reads NR pages of FILE, here and there, with read-ahead switched off.
- * layerwork ways FILE NR: reads its first page NR times, by two ways in turn, which differ in nothing but
- * the caller of the caller; the page is dropped from the cache each time.
- * layerwork map FILE NR: touches NR pages of FILE, which is mapped, one after the other; says how many
- * page faults getrusage(2) has counted meanwhile.
+ * layerwork ways FILE NR: reads its first page NR times, by two ways in turn, which differ in
+ * nothing but the caller of the caller; the page is dropped from the cache each time. layerwork map
+ * FILE NR: touches NR pages of FILE, which is mapped, one after the other; says how many page
+ * faults getrusage(2) has counted meanwhile.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * "mapchurn NR FILE": NR executable mappings of FILE, of which one after the other is unmapped and mapped again, as fast
- * as it goes. SIGUSR1: from then on it only works, in quiet_work().
+ * "mapchurn NR FILE": NR executable mappings of FILE, of which one after the other is unmapped and
+ * mapped again, as fast as it goes. SIGUSR1: from then on it only works, in quiet_work().
  */
 #include <fcntl.h>
 #include <signal.h>

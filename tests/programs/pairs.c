@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Measures its own requests: one thread begins them by begun(ID, bytes, name) and another one ends them by
- * done(ID, name). "pairs NR": of ten requests six begin in often(), three in seldom() and one in rarely().
- * It prints how many there were of each, how many microseconds they took, and their bytes; and how long
- * the longest took. "pairs NR again"
+ * Measures its own requests: one thread begins them by begun(ID, bytes, name) and another one ends
+ * them by done(ID, name). "pairs NR": of ten requests six begin in often(), three in seldom() and
+ * one in rarely(). It prints how many there were of each, how many microseconds they took, and
+ * their bytes; and how long the longest took. "pairs NR again"
  * begins each of them twice; "pairs NR open" begins one more, which never ends, in stay().
  */
 #include <pthread.h>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Serves requests of three kinds and measures them itself: "spans NR MICROS [MODE]" calls handle() NR
- * times. Of ten calls six are fast, three middle and one slow. Each kind burns CPU time, sleeps and
- * writes in functions of its own. Says for each kind: calls, those that took at least MICROS, and of
- * these the microseconds on a CPU and asleep, and the bytes written. Modes: "jump" leaves every fast
- * call by longjmp(), and is elsewhere for long after some; "threads" does all of it in four threads,
- * each of which ends inside of a last slow call; "exec" executes itself inside of one, to be between
- * requests; "open" stays in a last call that sleeps; "loop" has the requests as callbacks of an epoll loop; "cost" only calls handle_waits(), and says how many
- * microseconds of CPU time a call takes. In "label" the thread has a label "request" during each call,
- * another value each time (with SPANS_CUSTOM in the form of Polar Signals), and in "trace" a trace ID.
+ * Serves requests of three kinds and measures them itself: "spans NR MICROS [MODE]" calls handle()
+ * NR times. Of ten calls six are fast, three middle and one slow. Each kind burns CPU time, sleeps
+ * and writes in functions of its own. Says for each kind: calls, those that took at least MICROS,
+ * and of these the microseconds on a CPU and asleep, and the bytes written. Modes: "jump" leaves
+ * every fast call by longjmp(), and is elsewhere for long after some; "threads" does all of it in
+ * four threads, each of which ends inside of a last slow call; "exec" executes itself inside of
+ * one, to be between requests; "open" stays in a last call that sleeps; "loop" has the requests as
+ * callbacks of an epoll loop; "cost" only calls handle_waits(), and says how many microseconds of
+ * CPU time a call takes. In "label" the thread has a label "request" during each call, another
+ * value each time (with SPANS_CUSTOM in the form of Polar Signals), and in "trace" a trace ID.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -87,7 +87,8 @@ struct bed {
 	volatile enum { MAKING, MADE, FAILED } state;
 };
 
-/* FILE lies between this frame and those of its callers: whoever copies the stack up to its end comes to FILE. */
+/* FILE lies between this frame and those of its callers: whoever copies the stack up to its end
+ * comes to FILE. */
 static void *sleep_on_it(void *arg)
 {
 	struct timespec forever = { .tv_sec = 1000000 };
@@ -119,9 +120,9 @@ static int stick_stack(const char *path)
 extern char **environ;
 
 /*
- * The arrays of pointers to the arguments, and main()'s frames, end where the strings begin, mostly on the same page.
- * So the program starts itself again with a name so long that the strings begin with a page: then that page and those
- * above it hold nothing else, up to the last one.
+ * The arrays of pointers to the arguments, and main()'s frames, end where the strings begin, mostly
+ * on the same page. So the program starts itself again with a name so long that the strings begin
+ * with a page: then that page and those above it hold nothing else, up to the last one.
  */
 static int stick_args(char **argv, const char *path)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Measures its own calls of timed(): "timed NR" says how often it was called and how many
- * microseconds all calls took, those within others included, and those from often(). Of ten calls seven
- * are from often(), and three from seldom(), which calls it three deep: timed(3, 0) calls timed(2, 0).
- * It returns ten times its first argument, but -1 at every fifth call from often(). "timed NR jump" leaves as many further calls by
- * longjmp(). "timed NR open" begins with a call in which another thread stays.
+ * microseconds all calls took, those within others included, and those from often(). Of ten calls
+ * seven are from often(), and three from seldom(), which calls it three deep: timed(3, 0) calls
+ * timed(2, 0). It returns ten times its first argument, but -1 at every fifth call from often().
+ * "timed NR jump" leaves as many further calls by longjmp(). "timed NR open" begins with a call in
+ * which another thread stays.
  */
 #include <pthread.h>
 #include <setjmp.h>

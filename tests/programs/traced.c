@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Calls traced() N times (-1: a hundred times a second, forever), 70 of 100 from often() and 30 from seldom(), and comes as often to the USDT probe
- * traced:turn. Its note and semaphore are written by hand, as <sys/sdt.h> would. As often it calls named(), which
- * returns its argument less 10, and comes to the USDT probe
- * traced:places, whose arguments are in memory, a constant, and in a register. At the end it prints the sum of the
- * arguments with the name "even", and that of all results above 0.
+ * Calls traced() N times (-1: a hundred times a second, forever), 70 of 100 from often() and 30
+ * from seldom(), and comes as often to the USDT probe traced:turn. Its note and semaphore are
+ * written by hand, as <sys/sdt.h> would. As often it calls named(), which returns its argument less
+ * 10, and comes to the USDT probe
+ * traced:places, whose arguments are in memory, a constant, and in a register. At the end it prints
+ * the sum of the arguments with the name "even", and that of all results above 0.
  */
 #include <stdio.h>
 #include <stdlib.h>

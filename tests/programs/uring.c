@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Moves known numbers of bytes through io_uring, by the system calls alone, each way in a function of
- * its own.
+ * Moves known numbers of bytes through io_uring, by the system calls alone, each way in a function
+ * of its own.
  *
  * uring DIR FILE: does so in DIR, an absolute path. FILE has as JSON, as filework.c, what moved by
- * which request, to or from which file, in how many requests, and how long they took. Status 77: the
- * kernel does not let us.
+ * which request, to or from which file, in how many requests, and how long they took. Status 77:
+ * the kernel does not let us.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
 /*
  * Threads that wait in known functions, and measure themselves how long.
  *
- * waits MODE SECONDS FILE [NR]: after SECONDS, or SIGTERM, FILE has as JSON for each thread, and for
- * each function of it, the time it took by CLOCK_MONOTONIC, how much of it the thread ran
- * (CLOCK_THREAD_CPUTIME_ID), and how much it was runnable and had no CPU (schedstat(5)); what is left
- * is the time that it was blocked. NR is a number of threads where the mode has one.
+ * waits MODE SECONDS FILE [NR]: after SECONDS, or SIGTERM, FILE has as JSON for each thread, and
+ * for each function of it, the time it took by CLOCK_MONOTONIC, how much of it the thread ran
+ * (CLOCK_THREAD_CPUTIME_ID), and how much it was runnable and had no CPU (schedstat(5)); what is
+ * left is the time that it was blocked. NR is a number of threads where the mode has one.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -96,7 +96,8 @@ static void note(const char *function, struct clocks since)
 	add(&span->sum, since, until);
 }
 
-/* The measurement is the caller's, so that the stacks of the function are the wait's and no other. */
+/* The measurement is the caller's, so that the stacks of the function are the wait's and no
+ * other. */
 #define MEASURED(function)                   \
 	do {                                 \
 		struct clocks since = now(); \
@@ -157,8 +158,8 @@ static void napper(void)
 	}
 }
 
-/* bursts: runs that are a bit shorter than a millisecond, between sleeps of different lengths. Preferred to
- * others, so that nothing but the sleeps interrupts them. */
+/* bursts: runs that are a bit shorter than a millisecond, between sleeps of different lengths.
+ * Preferred to others, so that nothing but the sleeps interrupts them. */
 
 static void run_for(uint64_t ns)
 {
@@ -380,7 +381,8 @@ static void rwlock_rival(void)
 	}
 }
 
-/* idle: threads that wait in a loop for what does not come, some of them where only workers wait. */
+/* idle: threads that wait in a loop for what does not come, some of them where only workers
+ * wait. */
 
 static NOINLINE void wait_in_epoll(void)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Memory that is not to be had, in each module that parses or keeps something. Each is taken through its
- * life again and again: with the first allocation failing, with the second, ..., until there are no more;
- * and the same with all from that one on. It ends with -ENOMEM or with less than there is, and with nothing
- * left over; crashes and leaks are the sanitizers' to see.
+ * Memory that is not to be had, in each module that parses or keeps something. Each is taken
+ * through its life again and again: with the first allocation failing, with the second, ..., until
+ * there are no more; and the same with all from that one on. It ends with -ENOMEM or with less than
+ * there is, and with nothing left over; crashes and leaks are the sanitizers' to see.
  *
  * allocations SUBJECT [NAME...]: SUBJECT is a program with DWARF.
  */
@@ -377,8 +377,8 @@ static int raw_stacks(void)
 	return err;
 }
 
-/* What the BPF side ships. A record that is lost must not shift what is behind it: a frame of stack i is
- * 1000 * i and more, and so is a word of object i. */
+/* What the BPF side ships. A record that is lost must not shift what is behind it: a frame of stack
+ * i is 1000 * i and more, and so is a word of object i. */
 
 #define NR_RECORDS 60u
 

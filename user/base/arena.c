@@ -54,7 +54,8 @@ void *sb_arena_alloc(struct sb_arena *arena, size_t size)
 		if (!block)
 			return NULL;
 		if (size > block_bytes / 4 && arena->blocks) {
-			/* A big object gets a block of its own behind the one that still has room. */
+			/* A big object gets a block of its own behind the one that still has
+			 * room. */
 			block->next = arena->blocks->next;
 			arena->blocks->next = block;
 		} else {

@@ -12,8 +12,9 @@
 #define DEPTH_MAX 128
 
 /*
- * The directories from the root to where we are. ".." goes back to the one before, so that a directory which is moved
- * out of the root meanwhile leads nowhere: the kernel is never asked for "..".
+ * The directories from the root to where we are. ".." goes back to the one before, so that a
+ * directory which is moved out of the root meanwhile leads nowhere: the kernel is never asked for
+ * "..".
  */
 struct walk {
 	int root_fd;
@@ -35,7 +36,8 @@ static void leave_all(struct walk *walk)
 		close(walk->fds[--walk->nr]);
 }
 
-/* The next component into @name. Return: its length, 0 at the end of the path, or a negative errno. */
+/* The next component into @name. Return: its length, 0 at the end of the path, or a negative
+ * errno. */
 static int next_name(struct walk *walk, char name[NAME_MAX + 1])
 {
 	size_t len;

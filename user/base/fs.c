@@ -218,7 +218,8 @@ static char *dir_of(const char *path)
 	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 }
 
-/* A file without a name, where @path is to be. Return: a descriptor, or a negative errno: -EOPNOTSUPP,
+/* A file without a name, where @path is to be. Return: a descriptor, or a negative errno:
+ * -EOPNOTSUPP,
  * -EISDIR, -ENOENT or -EINVAL where the filesystem or the kernel does not have such files. */
 static int open_unnamed(const char *path)
 {
@@ -305,8 +306,8 @@ bool sb_output_is_fd(const char *path)
 }
 
 /*
- * Below sudo, from here on with the rights of the user who called it: files are theirs then, and what they may not
- * replace is not replaced. Return: whether it is so.
+ * Below sudo, from here on with the rights of the user who called it: files are theirs then, and
+ * what they may not replace is not replaced. Return: whether it is so.
  */
 static bool begin_as_user(struct sb_fsuser *ret_before)
 {

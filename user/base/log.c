@@ -138,7 +138,8 @@ static void put(enum sb_log_level level, int err, char *msg)
 		line[nr++] = part(steps[i]);
 	}
 	line[nr++] = part("\n");
-	/* One call, so that messages of two threads do not mix; there is nobody to tell if it fails. */
+	/* One call, so that messages of two threads do not mix; there is nobody to tell if it
+	 * fails. */
 	if (writev(log_fd, line, nr) < 0)
 		return;
 }

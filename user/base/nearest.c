@@ -10,8 +10,8 @@ static size_t min2(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Optimal string alignment: insert, delete, replace, or swap two neighbours, one each. Return: the distance; or
- * something above @max, as soon as it is known to be above. */
+/* Optimal string alignment: insert, delete, replace, or swap two neighbours, one each. Return: the
+ * distance; or something above @max, as soon as it is known to be above. */
 static size_t distance(const char *a, size_t nr_a, const char *b, size_t nr_b, size_t max)
 {
 	unsigned char d[NAME_MAX_LEN + 1][NAME_MAX_LEN + 1];

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * One fault can bring several pages. In a mapped file, those that are in the page cache already come along
- * within an aligned window of 64 KiB (fault_around_bytes; do_fault_around() in mm/memory.c). In anonymous
- * memory one fault can bring a huge page, or a smaller folio of several pages; and the kernel thread
- * khugepaged may replace small pages by a huge one later. So the question is whose a page is that is
- * present now, was not present when the run began, and had no fault of its own. It is added to the
- * nearest fault in its window of 64 KiB. If there is none, and the page is anonymous or part of a huge
- * page, it is added to the nearest fault in its aligned 2 MiB. A page of a file is added to the nearest
- * fault there that has no gap between, because a large folio of the page cache is mapped as a whole
- * (finish_fault() in mm/memory.c, Linux 6.18). Otherwise it is unaccounted.
+ * One fault can bring several pages. In a mapped file, those that are in the page cache already
+ * come along within an aligned window of 64 KiB (fault_around_bytes; do_fault_around() in
+ * mm/memory.c). In anonymous memory one fault can bring a huge page, or a smaller folio of several
+ * pages; and the kernel thread khugepaged may replace small pages by a huge one later. So the
+ * question is whose a page is that is present now, was not present when the run began, and had no
+ * fault of its own. It is added to the nearest fault in its window of 64 KiB. If there is none, and
+ * the page is anonymous or part of a huge page, it is added to the nearest fault in its aligned 2
+ * MiB. A page of a file is added to the nearest fault there that has no gap between, because a
+ * large folio of the page cache is mapped as a whole (finish_fault() in mm/memory.c, Linux 6.18).
+ * Otherwise it is unaccounted.
  *
- * So it goes by where pages are. Those of MAP_POPULATE and mlock(2) are unaccounted only where no fault is as
- * near as that: one later fault in a file that was populated gets up to 2 MiB of it. Nor are borders of
- * mappings known here: where pages of two files follow each other without a gap, those of one may be added to
- * a fault in the other.
+ * So it goes by where pages are. Those of MAP_POPULATE and mlock(2) are unaccounted only where no
+ * fault is as near as that: one later fault in a file that was populated gets up to 2 MiB of it.
+ * Nor are borders of mappings known here: where pages of two files follow each other without a gap,
+ * those of one may be added to a fault in the other.
  *
- * The fault's own page may be gone when its neighbours are not. Then a neighbour takes its place in the
- * table.
+ * The fault's own page may be gone when its neighbours are not. Then a neighbour takes its place in
+ * the table.
  *
- * When one window in 2^n is followed, a fault stands for 2^n, and so does each page that came with it. What
- * happened in the other windows is not known, so their pages count only as part of a huge page. For the same
- * reason a huge page without a fault is not unaccounted then, nor is a page of a file whose neighbours reach
- * into such a window.
+ * When one window in 2^n is followed, a fault stands for 2^n, and so does each page that came with
+ * it. What happened in the other windows is not known, so their pages count only as part of a huge
+ * page. For the same reason a huge page without a fault is not unaccounted then, nor is a page of a
+ * file whose neighbours reach into such a window.
  */
 #include "capture/addup.h"
 
@@ -48,7 +49,8 @@ static bool is_before(const uint64_t *before, uint32_t i)
 	return before[i / 64] >> (i % 64) & 1;
 }
 
-/* Take those that were before, and those with a fault of their own. Return: whether any are left. */
+/* Take those that were before, and those with a fault of their own. Return: whether any are
+ * left. */
 static bool take_known(struct sb_addup *addup, const uint64_t *before, struct block *block)
 {
 	bool has_todo = false;
@@ -82,8 +84,8 @@ static bool take_known(struct sb_addup *addup, const uint64_t *before, struct bl
 	return has_todo;
 }
 
-/* Return: the nearest page with a fault among the @nr pages, aligned, around page @i; SB_ADDUP_PAGES: there
- * is none. */
+/* Return: the nearest page with a fault among the @nr pages, aligned, around page @i;
+ * SB_ADDUP_PAGES: there is none. */
 static uint32_t nearest(const struct block *block, uint32_t i, uint32_t nr)
 {
 	const uint32_t first = i & ~(nr - 1);
@@ -103,8 +105,9 @@ static bool is_window_followed(const struct sb_addup *addup, uint32_t i)
 	return !addup->shift || addup->is_followed(addup->arg, addup->first + i);
 }
 
-/* Look for a fault in one direction from page @i of a file, as far as pages of files follow each other. Return:
- * its page; SB_ADDUP_PAGES: there is none, or, if *@may_be, it can be in a window that is not followed. */
+/* Look for a fault in one direction from page @i of a file, as far as pages of files follow each
+ * other. Return: its page; SB_ADDUP_PAGES: there is none, or, if *@may_be, it can be in a window
+ * that is not followed. */
 static uint32_t look_along(const struct sb_addup *addup, const struct block *block, uint32_t i,
 			   int step, bool *may_be)
 {
@@ -138,8 +141,8 @@ static uint32_t nearest_along(const struct sb_addup *addup, const struct block *
 	return i - before <= behind - i ? before : behind;
 }
 
-/* Return: the page whose fault has brought page @i; SB_ADDUP_PAGES: it is not known. *@may_be: set if it can have
- * been one that was not followed. */
+/* Return: the page whose fault has brought page @i; SB_ADDUP_PAGES: it is not known. *@may_be: set
+ * if it can have been one that was not followed. */
 static uint32_t find_fault(const struct sb_addup *addup, const struct block *block, uint32_t i,
 			   bool *may_be)
 {

@@ -18,8 +18,8 @@
 
 /* Bytes that are kept before they are unwound. */
 #define RAW_BYTES_MAX (16u << 20)
-/* Pages that a walk of an interpreter may read, each of which tells where the next one is. A walk that
- * needs more reads the others for itself. */
+/* Pages that a walk of an interpreter may read, each of which tells where the next one is. A walk
+ * that needs more reads the others for itself. */
 #define ROUNDS_MAX    32u
 
 struct reader {
@@ -127,9 +127,9 @@ static size_t read_ahead(const struct sb_asleep *at, size_t nr)
 }
 
 /*
- * Read the pages that the walks of interpreters of as many threads as one round holds will need. The
- * threads' stacks do not change as long as they sleep, which is checked after that. Return: of how
- * many threads.
+ * Read the pages that the walks of interpreters of as many threads as one round holds will need.
+ * The threads' stacks do not change as long as they sleep, which is checked after that. Return: of
+ * how many threads.
  */
 static size_t read_pages(struct reader *reader, const struct sb_asleep *at, size_t nr)
 {

@@ -191,8 +191,8 @@ static int fork_child(struct sb_child *child, const struct plan *plan)
 }
 
 /*
- * Who sends it signals: a process that can do nothing else. pidfd_send_signal(2) takes a descriptor of any /proc/PID
- * as well, and a session opens these all the time: so it is not to have that call.
+ * Who sends it signals: a process that can do nothing else. pidfd_send_signal(2) takes a descriptor
+ * of any /proc/PID as well, and a session opens these all the time: so it is not to have that call.
  */
 static void be_signaller(void *arg, int fd)
 {
@@ -267,7 +267,8 @@ int sb_child_fd(const struct sb_child *child)
 void sb_child_start(struct sb_child *child)
 {
 	child->is_started = true;
-	/* A failure here is its end, for want of the right to become the user: what it said counts. */
+	/* A failure here is its end, for want of the right to become the user: what it said
+	 * counts. */
 	(void)send(child->fd, "g", 1, MSG_NOSIGNAL);
 }
 

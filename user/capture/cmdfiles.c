@@ -35,8 +35,8 @@ struct strings {
 };
 
 /*
- * By a reader: the command may lie on a file system that does not answer, and what a hostile program names as its loader
- * or its libraries may be leased or be no file at all.
+ * By a reader: the command may lie on a file system that does not answer, and what a hostile
+ * program names as its loader or its libraries may be leased or be no file at all.
  * Return: its row of the list, or NULL when there is no such file, or no room.
  */
 static const struct sb_cmdfile *add_file(struct sb_cmdfiles *files, const char *path)
@@ -62,8 +62,8 @@ static const struct sb_cmdfile *add_file(struct sb_cmdfiles *files, const char *
 }
 
 /*
- * Try @name in each directory of a list with colons; an empty one is the working directory. $ORIGIN is the
- * directory of @of.
+ * Try @name in each directory of a list with colons; an empty one is the working directory. $ORIGIN
+ * is the directory of @of.
  */
 static bool add_from(struct sb_cmdfiles *files, const char *dirs, const char *name, const char *of)
 {
@@ -118,7 +118,8 @@ static bool add_interpreter(struct sb_cmdfiles *files, int fd)
 	return true;
 }
 
-/* Where @file really lies, without links in its path. The kernel knows it of what is open, and asks nobody. */
+/* Where @file really lies, without links in its path. The kernel knows it of what is open, and asks
+ * nobody. */
 static void find_dir(const struct sb_cmdfile *file, char dir[PATH_MAX])
 {
 	char link[64], *slash;

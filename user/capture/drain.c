@@ -123,8 +123,8 @@ static int map_batches(struct sb_drain *drain)
 	const struct bpf_map *map = drain->skel->maps.memory_batches;
 	void *at;
 
-	/* A run that follows no pages does not have it. Its descriptor does not tell: since libbpf 1.4
-	 * it is that of an empty file, access to whose memory raises SIGBUS. */
+	/* A run that follows no pages does not have it. Its descriptor does not tell: since libbpf
+	 * 1.4 it is that of an empty file, access to whose memory raises SIGBUS. */
 	if (!bpf_map__autocreate(map))
 		return 0;
 	drain->nr_batches = bpf_map__max_entries(map);

@@ -4,8 +4,8 @@
 #include "base/time.h"
 
 #define WINDOW_NS_MIN	 (300ull * SB_NS_PER_MS)
-/* If own time alone exceeds the limit, throttling does not help and the debt would grow without end.
- * It is cut at this multiple of sb_governor_burst_ns(). */
+/* If own time alone exceeds the limit, throttling does not help and the debt would grow without
+ * end. It is cut at this multiple of sb_governor_burst_ns(). */
 #define DEBT_TIMES_MAX	 2.0
 /* Even when there is debt already, a burst has to cost one part of this many of
  * sb_governor_burst_ns() to end a window, so that windows are not arbitrarily short. */
@@ -200,16 +200,16 @@ static void decide(struct sb_governor *governor, double bpf, double own, uint64_
 
 /*
  * With is_exact. Return: the cost that is expected with @times as many samples. The time in BPF is
- * proportional to them, and so is as much of our own time, which is spent on taking the samples. The
- * rest of it is spent on names and tables.
+ * proportional to them, and so is as much of our own time, which is spent on taking the samples.
+ * The rest of it is spent on names and tables.
  */
 static double expect(double bpf, double own, double times)
 {
 	return bpf * times + own + min(bpf, own) * (times - 1);
 }
 
-/* Take as many steps as repaying the debt needs, as long as the cost is that of BPF. Return: whether
- * one was taken. */
+/* Take as many steps as repaying the debt needs, as long as the cost is that of BPF. Return:
+ * whether one was taken. */
 static bool repay(struct sb_governor *governor, double bpf, double own)
 {
 	const double limit = governor->opts.limit;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Stacks and label sets on their way from the ring, or from a thread that sleeps, to the drain. They
- * wait in one array of words and one text, which are bounded; beyond the bound they are counted as
- * lost. Names are read by the thread as soon as it is woken, and what it has not come to is named in
- * the drain.
+ * Stacks and label sets on their way from the ring, or from a thread that sleeps, to the drain.
+ * They wait in one array of words and one text, which are bounded; beyond the bound they are
+ * counted as lost. Names are read by the thread as soon as it is woken, and what it has not come to
+ * is named in the drain.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -67,8 +67,8 @@ static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
 
 /*
  * Add the set whose text begins at @first, unless appending the text ended with @err. Texts of sets
- * are found by adding up lengths, so nothing of a text may remain without its set. Return: 0, -ENOMEM
- * or @err: nothing was added then.
+ * are found by adding up lengths, so nothing of a text may remain without its set. Return: 0,
+ * -ENOMEM or @err: nothing was added then.
  */
 static int finish_labels(struct labels *labels, uint64_t id, size_t first, int err)
 {

@@ -54,7 +54,8 @@ static struct sb_pagetab_part *part_of(struct sb_pagetab *pages, uint64_t key)
 	return &pages->parts[hash_of(pages, key) >> (64 - SB_PAGETAB_PART_BITS)];
 }
 
-/* The rest of the hash is multiplied by the number of slots, which is no power of two (Lemire 2019). */
+/* The rest of the hash is multiplied by the number of slots, which is no power of two (Lemire
+ * 2019). */
 static size_t home_of(const struct sb_pagetab *pages, uint64_t key, size_t nr_slots)
 {
 	const uint64_t rest = hash_of(pages, key) << SB_PAGETAB_PART_BITS;
@@ -86,7 +87,8 @@ static void release_part(struct sb_pagetab_part *part)
 	*part = (struct sb_pagetab_part){};
 }
 
-/* Not by malloc(): parts grow by turns, and would leave gaps that the next one does not fit into. */
+/* Not by malloc(): parts grow by turns, and would leave gaps that the next one does not fit
+ * into. */
 static int resize(const struct sb_pagetab *pages, struct sb_pagetab_part *part, size_t nr_slots)
 {
 	struct sb_pagetab_part bigger = { .nr = part->nr, .nr_slots = nr_slots };
@@ -199,7 +201,8 @@ static void remove_at(struct sb_pagetab *pages, struct sb_pagetab_part *part, si
 	pages->nr--;
 }
 
-/* It begins behind a free slot, so that removing moves nothing from before the beginning behind it. */
+/* It begins behind a free slot, so that removing moves nothing from before the beginning behind
+ * it. */
 static void sweep_part(struct sb_pagetab *pages, struct sb_pagetab_part *part,
 		       bool (*keeps)(void *arg, struct sb_page *page), void *arg)
 {
@@ -224,8 +227,8 @@ static void sweep_part(struct sb_pagetab *pages, struct sb_pagetab_part *part,
 	}
 }
 
-/* Each sweep looks at all slots, so a table that was large once must not stay large. Without memory it does,
- * which is no error. */
+/* Each sweep looks at all slots, so a table that was large once must not stay large. Without memory
+ * it does, which is no error. */
 static void shrink(struct sb_pagetab *pages, struct sb_pagetab_part *part)
 {
 	const size_t before = part->nr_slots;

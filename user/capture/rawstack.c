@@ -53,7 +53,8 @@ void sb_rawstacks_release(struct sb_rawstacks *raw)
 	sb_vec_release(&raw->at);
 }
 
-/* Frames of interpreters of a thread that sleeps, by the name that sb_interp_name_asleep() gave them. */
+/* Frames of interpreters of a thread that sleeps, by the name that sb_interp_name_asleep() gave
+ * them. */
 static int add_interps(const struct sb_event_raw *event, const struct sb_interp_walk *walk,
 		       const struct sb_rawstacks_into *into)
 {

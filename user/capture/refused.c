@@ -138,8 +138,8 @@ int sb_explain_setting(struct sb_reason *reason, int err, const char *what)
 }
 
 /*
- * Whether descriptors have run out. libbpf finds out by small programs and types what the kernel can do, and takes a lack
- * of descriptors then for a lack of the kernel: so some must be left.
+ * Whether descriptors have run out. libbpf finds out by small programs and types what the kernel
+ * can do, and takes a lack of descriptors then for a lack of the kernel: so some must be left.
  */
 static bool lacks_fds(void)
 {
@@ -156,7 +156,8 @@ static bool lacks_fds(void)
 	return lacks;
 }
 
-/* "libbpf: prog 'oncpu_tick': BPF program load failed: ...", "libbpf: map 'counts': failed to create: ..." */
+/* "libbpf: prog 'oncpu_tick': BPF program load failed: ...", "libbpf: map 'counts': failed to
+ * create: ..." */
 static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	char line[256];

@@ -82,7 +82,8 @@ static uint32_t *chain_of(struct sb_resident *resident, uint32_t tgid)
 	return &resident->of_tgid[tgid % SPACE_CHAINS];
 }
 
-/* Return: the first space of a process from @at on in its chain, which may be 0; 0: there is none. */
+/* Return: the first space of a process from @at on in its chain, which may be 0; 0: there is
+ * none. */
 static uint32_t next_of(struct sb_resident *resident, uint32_t at, uint32_t tgid)
 {
 	while (at && resident->spaces.at[at].key.tgid != tgid)
@@ -138,8 +139,8 @@ static struct sb_sample_key process_of(const struct sb_sample_key *key)
 	return of;
 }
 
-/* Return: the number of the address space of a key, made if it is new; 0: there is no room. Another address
- * space of the same process has ended then. */
+/* Return: the number of the address space of a key, made if it is new; 0: there is no room. Another
+ * address space of the same process has ended then. */
 static uint32_t space_of(struct sb_resident *resident, const struct sb_sample_key *key)
 {
 	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -374,8 +375,8 @@ static bool halves_time(void *arg, struct sb_page *page)
 	return true;
 }
 
-/* How long the run will last is not known, so the unit doubles when a time has no room. Return: the time of a page
- * that comes now. */
+/* How long the run will last is not known, so the unit doubles when a time has no room. Return: the
+ * time of a page that comes now. */
 static uint32_t time_of(struct sb_resident *resident, uint64_t now_ns)
 {
 	uint64_t ns = now_ns > resident->begin_ns ? now_ns - resident->begin_ns : 0;
@@ -464,8 +465,8 @@ static int move_pages(struct sb_resident *resident, uint32_t number,
 	return move.err ? move.err : sb_pageset_move(&resident->spaces.at[number].before, &range);
 }
 
-/* Return: the address space that the process has at the time of the last fault that was taken: when it runs
- * another program, that faults at once. By now it may have ended. 0: there is none. */
+/* Return: the address space that the process has at the time of the last fault that was taken: when
+ * it runs another program, that faults at once. By now it may have ended. 0: there is none. */
 static uint32_t current_space(struct sb_resident *resident, uint32_t tgid)
 {
 	uint32_t at = next_of(resident, *chain_of(resident, tgid), tgid), found = 0;
@@ -479,17 +480,17 @@ static uint32_t current_space(struct sb_resident *resident, uint32_t tgid)
 	return found;
 }
 
-/* Return: the steps that a range of pages takes, to be removed or moved; sb_pagetab_remove() looks at them
- * or at the whole table. */
+/* Return: the steps that a range of pages takes, to be removed or moved; sb_pagetab_remove() looks
+ * at them or at the whole table. */
 static uint64_t steps_of(const struct sb_resident *resident, uint64_t nr)
 {
 	return nr > resident->pages.nr ? resident->pages.nr_slots : nr;
 }
 
 /*
- * A process can map and move any amount of addresses, as often as it likes, and each time costs us a
- * step for each of its pages. So there is a bound of what one process, and all, may cost at a time. Return:
- * whether it is not reached.
+ * A process can map and move any amount of addresses, as often as it likes, and each time costs us
+ * a step for each of its pages. So there is a bound of what one process, and all, may cost at a
+ * time. Return: whether it is not reached.
  */
 static bool may_cost(struct sb_resident *resident, uint32_t number,
 		     const struct sb_page_event *mapping)
@@ -508,7 +509,8 @@ static bool may_cost(struct sb_resident *resident, uint32_t number,
 	return true;
 }
 
-/* What the process had at these addresses has gone. What it had there before the run is found out later. */
+/* What the process had at these addresses has gone. What it had there before the run is found out
+ * later. */
 static int add_mapping(struct sb_resident *resident, const struct sb_page_event *mapping)
 {
 	const uint64_t nr = mapping->nr_bytes >> resident->page_shift;
@@ -615,7 +617,8 @@ static int compare_events(const void *a, const void *b)
 	return (x->now_ns > y->now_ns) - (x->now_ns < y->now_ns);
 }
 
-/* Each CPU has its batch, so those of a thread that changes its CPU, or of two threads, can be mixed up. */
+/* Each CPU has its batch, so those of a thread that changes its CPU, or of two threads, can be
+ * mixed up. */
 static void sort_news(struct sb_page_news *news)
 {
 	const struct sb_fault_record *all = news->faults.at;
@@ -700,9 +703,9 @@ int sb_resident_pending(const struct sb_resident *resident, sb_vec_stack_id *ids
 	return err;
 }
 
-/* The memory of a running process is counted with the mappings that it has when it is counted, that of an
- * ended one with the mappings at its last fault. So a running process with an early page does not keep
- * mappings of others. */
+/* The memory of a running process is counted with the mappings that it has when it is counted, that
+ * of an ended one with the mappings at its last fault. So a running process with an early page does
+ * not keep mappings of others. */
 uint64_t sb_resident_oldest_ns(const struct sb_resident *resident)
 {
 	uint64_t oldest_ns = UINT64_MAX;

@@ -9,14 +9,14 @@
 #include "capture/resident_priv.h"
 #include "views/skel.h"
 
-/* An owner without pages is evicted after IDLE_GONE looks; that of an ended process after IDLE_TOLD looks or
- * burials. At IDLE_TOLD, the BPF side is told to ship the owner again. Faults that it had shipped before have
- * arrived when the owner is evicted. */
+/* An owner without pages is evicted after IDLE_GONE looks; that of an ended process after IDLE_TOLD
+ * looks or burials. At IDLE_TOLD, the BPF side is told to ship the owner again. Faults that it had
+ * shipped before have arrived when the owner is evicted. */
 #define IDLE_TOLD      2u
 #define IDLE_GONE      4u
 
-/* A burial looks at all owners and pages. So it waits until DEAD_MAX processes have ended, and one for each
- * PAGES_PER_DEAD pages that are remembered. */
+/* A burial looks at all owners and pages. So it waits until DEAD_MAX processes have ended, and one
+ * for each PAGES_PER_DEAD pages that are remembered. */
 #define DEAD_MAX       64u
 #define PAGES_PER_DEAD 2048u
 
@@ -193,8 +193,8 @@ static int push(struct sb_resident *resident, const struct sb_sample_key *key, u
 					      }));
 }
 
-/* Stacks that are new get their names while the process lives, and not all at the end: by a count of
- * nothing. */
+/* Stacks that are new get their names while the process lives, and not all at the end: by a count
+ * of nothing. */
 static int announce(struct sb_resident *resident)
 {
 	size_t i;
@@ -385,9 +385,10 @@ static void drop_runs(struct sb_resident *resident)
 }
 
 /*
- * Beside a build, hundreds of processes end each second. When enough have ended, what they held is counted, and
- * they are removed. So nothing grows with their number, and names are looked up while the processes are still
- * known. With SB_MEMORY_OLD this has to wait until the run ends, when it is known what came in its first half.
+ * Beside a build, hundreds of processes end each second. When enough have ended, what they held is
+ * counted, and they are removed. So nothing grows with their number, and names are looked up while
+ * the processes are still known. With SB_MEMORY_OLD this has to wait until the run ends, when it is
+ * known what came in its first half.
  */
 static bool is_time_to_bury(const struct sb_resident *resident)
 {

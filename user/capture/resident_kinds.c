@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tells kinds of pages apart: the kernel says of each page whether it is of a file, as RssFile, RssShmem and
- * RssAnon of /proc/PID/status count it, and the name of its mapping tells the rest. A page of a private
- * mapping of a file that was written to is a copy, and no page of the file any more.
+ * Tells kinds of pages apart: the kernel says of each page whether it is of a file, as RssFile,
+ * RssShmem and RssAnon of /proc/PID/status count it, and the name of its mapping tells the rest. A
+ * page of a private mapping of a file that was written to is a copy, and no page of the file any
+ * more.
  */
 #include <errno.h>
 #include <string.h>
@@ -67,8 +68,9 @@ static size_t find_area(const struct areas *areas, uint64_t addr)
 	return low;
 }
 
-/* The kind of the mapping at @addr, up to the next one. What was mapped after the pages were looked at, or
- * lies beyond the bound of what is read, has no name. *@ret_is_read: there is a mapping that was read. */
+/* The kind of the mapping at @addr, up to the next one. What was mapped after the pages were looked
+ * at, or lies beyond the bound of what is read, has no name. *@ret_is_read: there is a mapping that
+ * was read. */
 static struct area area_at(const struct areas *areas, uint64_t addr, bool *ret_is_read)
 {
 	const size_t i = find_area(areas, addr);
@@ -82,7 +84,8 @@ static struct area area_at(const struct areas *areas, uint64_t addr, bool *ret_i
 	return none;
 }
 
-/* Append a run, in as many parts as it has mappings. @unsorted: grows by bytes of no mapping that was read. */
+/* Append a run, in as many parts as it has mappings. @unsorted: grows by bytes of no mapping that
+ * was read. */
 static int mark_run(const struct sb_resident *resident, const struct areas *areas,
 		    const struct sb_page_run *run, struct runs *marked, uint64_t *unsorted)
 {

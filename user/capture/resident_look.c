@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Looks at the pages of processes, through a reader: which are in memory. With PAGEMAP_SCAN, the kernel
- * passes over whatever has no pages, so that a process may have mapped any amount of addresses. On older
- * kernels the word of each page is read, mapping by mapping. In mappings that are too large for
- * that, and at addresses beyond the mappings that could be read, only the surroundings of known
- * pages are read.
+ * Looks at the pages of processes, through a reader: which are in memory. With PAGEMAP_SCAN, the
+ * kernel passes over whatever has no pages, so that a process may have mapped any amount of
+ * addresses. On older kernels the word of each page is read, mapping by mapping. In mappings that
+ * are too large for that, and at addresses beyond the mappings that could be read, only the
+ * surroundings of known pages are read.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -206,8 +206,8 @@ static int read_pages(struct sb_resident *resident, uint32_t number)
 	return err;
 }
 
-/* Whether it has ended, or another process has its ID. If its main thread has ended, and others run, it
- * has not. */
+/* Whether it has ended, or another process has its ID. If its main thread has ended, and others
+ * run, it has not. */
 static bool has_ended(const struct space *space)
 {
 	struct sb_procfs_stat stat;

@@ -52,18 +52,19 @@ void sb_tracing_init(struct sb_tracing *tracing, double allowed,
 /* Look at the cost so far, while calls are traced. Return: whether to go on; if not, detach. */
 bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_reading *now);
 
-/* After sb_tracing_goes_on() has returned false: do not give up, but trace calls in slices, whose cost
- * is the slicer's matter (slicer.h). */
+/* After sb_tracing_goes_on() has returned false: do not give up, but trace calls in slices, whose
+ * cost is the slicer's matter (slicer.h). */
 void sb_tracing_sample(struct sb_tracing *tracing);
 
-/* Give up: the other view has the result. @why: any value but SB_TRACING_NOT_ENDED; a reason that was
- * set before is replaced. */
+/* Give up: the other view has the result. @why: any value but SB_TRACING_NOT_ENDED; a reason that
+ * was set before is replaced. */
 void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why);
 
 /* Return: the time to wait before the next look. */
 uint64_t sb_tracing_look_ns(const struct sb_tracing *tracing);
 
-/* Get the figures up to the last look, or until calls were traced in slices; `calls` and `pages` are 0. */
+/* Get the figures up to the last look, or until calls were traced in slices; `calls` and `pages`
+ * are 0. */
 void sb_tracing_stats(const struct sb_tracing *tracing, struct sb_tracing_stats *ret_stats);
 
 #endif

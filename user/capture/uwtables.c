@@ -34,8 +34,8 @@ struct file_id {
 	struct sb_file_owner owner;
 	uint64_t size;
 	/*
-	 * These identify a file that has no build ID, or whose owner cannot be trusted; otherwise they
-	 * are 0.
+	 * These identify a file that has no build ID, or whose owner cannot be trusted; otherwise
+	 * they are 0.
 	 */
 	uint64_t dev, ino, mtime_ns;
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The process that loads ("loader") is forked by the session when its object is loaded, and so has the object,
- * its settings and the descriptors of its maps. It opens the object once more, gives it the same maps and settings,
- * loads the one program, and puts it into the map by which timers reach it (struct sb_view.replaceable()). The
- * kernel replaces an element of that map at once, so each tick runs the one program or the other. Both count in the
- * same maps, so nothing is lost and nothing is counted twice.
+ * The process that loads ("loader") is forked by the session when its object is loaded, and so has
+ * the object, its settings and the descriptors of its maps. It opens the object once more, gives it
+ * the same maps and settings, loads the one program, and puts it into the map by which timers reach
+ * it (struct sb_view.replaceable()). The kernel replaces an element of that map at once, so each
+ * tick runs the one program or the other. Both count in the same maps, so nothing is lost and
+ * nothing is counted twice.
  */
 #include "capture/walkers.h"
 
@@ -34,8 +35,8 @@
 #include "views/views.h"
 #include "workers/privileges.h"
 
-/* Targets that are looked at one after the other before the start, and for how long. One look can take as long as a
- * reader is waited for (symbolizer/process/reader.h). */
+/* Targets that are looked at one after the other before the start, and for how long. One look can
+ * take as long as a reader is waited for (symbolizer/process/reader.h). */
 #define TARGETS_MAX 16u
 #define LOOKS_NS    (500 * SB_NS_PER_MS)
 /* A process that is younger is about to map more. */
@@ -91,8 +92,8 @@ static uint32_t look_at_targets(const struct sb_session_opts *opts, uint32_t wan
 	return chosen & wanted;
 }
 
-/* What the names of the programs that run say, of @wanted. To look into all of them would take longer than to load all
- * walkers does. */
+/* What the names of the programs that run say, of @wanted. To look into all of them would take
+ * longer than to load all walkers does. */
 static uint32_t guess(const struct sb_interp *interp, uint32_t wanted)
 {
 	char path[32], program[PATH_MAX];
@@ -130,7 +131,8 @@ uint32_t sb_walkers_choose(const struct sb_session_opts *opts)
 		return wanted;
 	if (has_only_processes(targets))
 		return look_at_targets(opts, wanted);
-	/* A long run has time to load all at once, and the program that it has then is a bit faster. */
+	/* A long run has time to load all at once, and the program that it has then is a bit
+	 * faster. */
 	if (opts->command || opts->is_lasting || targets->tgids.nr || targets->tids.nr)
 		return wanted;
 	return guess(opts->interp, wanted);
@@ -161,7 +163,8 @@ static int keep_fds(struct loader *loader, int socket_fd)
 	return sb_peer_keep_fds(loader->fds, loader->nr_fds);
 }
 
-/* Give @skel the settings and the maps of the object that is loaded, but for the map of settings, which is to differ. */
+/* Give @skel the settings and the maps of the object that is loaded, but for the map of settings,
+ * which is to differ. */
 static int copy_settings(const struct loader *loader, struct sampler_bpf *skel)
 {
 	struct bpf_map *map = NULL, *old = NULL;

@@ -72,7 +72,8 @@ static int clip(struct sb_canvas *canvas, const struct sb_place *at, struct sb_c
 }
 
 /*
- * One character at @text into @cell. Return: its columns, 0: it is none of its own. *ret_len: its bytes.
+ * One character at @text into @cell. Return: its columns, 0: it is none of its own. *ret_len: its
+ * bytes.
  */
 static int put(struct sb_cell *cell, const char *text, size_t *ret_len)
 {

@@ -9,7 +9,8 @@
 #include "cli/command.h"
 #include "cli/complete.h"
 
-/* Of a description, so much is shown in any case; then it ends where examples and defaults begin. */
+/* Of a description, so much is shown in any case; then it ends where examples and defaults
+ * begin. */
 #define HELP_MIN 16
 #define HELP_MAX 100
 

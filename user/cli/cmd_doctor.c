@@ -141,7 +141,8 @@ static bool has_process(uint32_t tgid)
 	return sb_can_access(path, F_OK);
 }
 
-/* As a run has them (run/privileges.c): the process, its memory and its files can make us wait for ever. */
+/* As a run has them (run/privileges.c): the process, its memory and its files can make us wait for
+ * ever. */
 static int make_readers(void)
 {
 	static struct sb_owner who;

@@ -96,7 +96,8 @@ static int become(const struct sb_owner *who)
 	return 0;
 }
 
-/* In a process of its own. Waits for a byte that says that the picture is there; none comes if it is not. */
+/* In a process of its own. Waits for a byte that says that the picture is there; none comes if it
+ * is not. */
 static void show(int fd, const char *path)
 {
 	struct sb_owner who = sb_sudo_owner();
@@ -121,7 +122,8 @@ static void show(int fd, const char *path)
 	_exit(SB_EXIT_FAILED);
 }
 
-/* Made first: later we may start nothing. Return: 0 and what to write a byte to, or a negative errno. */
+/* Made first: later we may start nothing. Return: 0 and what to write a byte to, or a negative
+ * errno. */
 static int make_opener(const char *path, int *ret_fd)
 {
 	int fds[2], err;

@@ -110,7 +110,8 @@ static int choose_token(const struct serve_opts *fields, char **ret_token)
 	return sb_fail(SB_EXIT_FAILED, err, "serve: cannot create the access token");
 }
 
-/* Whether @who, in no further group, can get to the store at @path and read its files: by the first that is made. */
+/* Whether @who, in no further group, can get to the store at @path and read its files: by the first
+ * that is made. */
 static bool may_read(const struct sb_owner *who, const char *path)
 {
 	sb_cleanup(sb_freep) char *mark = NULL;

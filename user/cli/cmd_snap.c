@@ -21,7 +21,8 @@
 #include "cli/record.h"
 #include "cli/snap.h"
 
-/* So long threads are awaited that run, and so often looked at: a tick comes to each CPU twenty times. */
+/* So long threads are awaited that run, and so often looked at: a tick comes to each CPU twenty
+ * times. */
 #define WINDOW_NS (20 * SB_NS_PER_MS)
 #define FREQ_HZ	  997
 
@@ -76,8 +77,8 @@ static int by_ids(const void *va, const void *vb)
 }
 
 /*
- * The frames without the state of the thread and why it waits, which are told otherwise. The marks of a stack that was
- * cut remain.
+ * The frames without the state of the thread and why it waits, which are told otherwise. The marks
+ * of a stack that was cut remain.
  */
 static void strip(const struct sb_profile *profile, struct sb_snap_thread *thread)
 {

@@ -149,7 +149,8 @@ static void check_jit(struct sb_doctor *doctor)
 	}
 }
 
-/* A function that the kernel keeps for such tests, or a tracepoint. Return: 0 or a negative errno. */
+/* A function that the kernel keeps for such tests, or a tracepoint. Return: 0 or a negative
+ * errno. */
 static int try_tracing(const char *name, enum bpf_attach_type attach_type)
 {
 	int btf_id = libbpf_find_vmlinux_btf_id(name, attach_type);

@@ -136,8 +136,9 @@ static int try_allocs(struct sb_record_opts *opts, const struct sb_recorder_kind
 }
 
 /*
- * Go on without the kind at @at, because nothing samples allocations. What is held (SB_VIEW_HELD) can never be
- * recorded, and to ask for it stays an error. Return: 0; or @err: there is no other kind.
+ * Go on without the kind at @at, because nothing samples allocations. What is held (SB_VIEW_HELD)
+ * can never be recorded, and to ask for it stays an error. Return: 0; or @err: there is no other
+ * kind.
  */
 static int leave_out(struct sb_recorder_config *config, size_t at, struct sb_reason *reason,
 		     int err)

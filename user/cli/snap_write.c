@@ -31,7 +31,8 @@ static struct input input_of(const struct sb_profile *profile, const struct sb_o
 	return (struct input){ .snap = (const struct sb_snap *)opts, .profile = profile };
 }
 
-/* Threads of one stack: the numbers first ... first + nr - 1 in an order that has them side by side. */
+/* Threads of one stack: the numbers first ... first + nr - 1 in an order that has them side by
+ * side. */
 static bool is_equal(const struct sb_snap_thread *a, const struct sb_snap_thread *b)
 {
 	return a->tgid == b->tgid && a->state == b->state && a->nr_ids == b->nr_ids &&

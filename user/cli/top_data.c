@@ -15,7 +15,8 @@ static bool is_listed(enum sb_frame_kind kind)
 	return kind != SB_FRAME_ROOT && kind != SB_FRAME_DELIMITER && kind != SB_FRAME_MARK;
 }
 
-/* Add the first @nr_kept stacks of @from, and the rest of them as one. Numbers of samples and durations are not needed. */
+/* Add the first @nr_kept stacks of @from, and the rest of them as one. Numbers of samples and
+ * durations are not needed. */
 static int add_stacks(struct sb_profile *to, const struct sb_profile *from, size_t nr_kept)
 {
 	const struct sb_frame other = { .name = SB_TREE_OTHER, .kind = SB_FRAME_MARK };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Whether an instruction begins at an address. The kernel writes a trap over the byte at which a user
- * function is probed. Within an instruction, this would change what the instruction does, and the
- * program that is looked at would crash or go wrong; the kernel does not check it for user code.
+ * Whether an instruction begins at an address. The kernel writes a trap over the byte at which a
+ * user function is probed. Within an instruction, this would change what the instruction does, and
+ * the program that is looked at would crash or go wrong; the kernel does not check it for user
+ * code.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +19,9 @@
 /* Of an instruction of arm64, all of which are aligned. */
 #define ARM64_INSN_BYTES   4u
 
-/* Return: 0; -EILSEQ: no instruction begins at @code + @len, and *@ret_before is the last offset before
- * it at which one does; -EBADMSG: an instruction is not known. @code has SB_INSN_BYTES_MAX bytes more. */
+/* Return: 0; -EILSEQ: no instruction begins at @code + @len, and *@ret_before is the last offset
+ * before it at which one does; -EBADMSG: an instruction is not known. @code has SB_INSN_BYTES_MAX
+ * bytes more. */
 static int decode_up_to(const uint8_t *code, size_t len, size_t *ret_before)
 {
 	struct sb_insn insn;

@@ -42,8 +42,8 @@ static int fail(const struct parsing *parsing, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* Cut off the next word at *@p, without its quotes. *ret_word: NULL at the end of the line, or where
- * a comment begins. */
+/* Cut off the next word at *@p, without its quotes. *ret_word: NULL at the end of the line, or
+ * where a comment begins. */
 static int next_word(const struct parsing *parsing, char **p, const char **ret_word)
 {
 	char *from = *p + strspn(*p, BLANKS), *to = from, quote = '\0';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Functions and USDT probes of ELF files, as offsets in the file, which is what the kernel hooks. */
+/* Functions and USDT probes of ELF files, as offsets in the file, which is what the kernel
+ * hooks. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +27,12 @@
 SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
 
 /* How Go names its functions in assembly since 1.17, when those in Go got their arguments in
- * registers, and one of them that each program has. Sources: cmd/link, src/cmd/compile/abi-internal.md. */
+ * registers, and one of them that each program has. Sources: cmd/link,
+ * src/cmd/compile/abi-internal.md. */
 #define ASSEMBLY_SUFFIX ".abi0"
 static const char go_marker[] = "runtime.goexit" ASSEMBLY_SUFFIX;
-/* Between these two is the code of Go; what is C in a program is elsewhere (cmd/link/internal/ld/data.go). */
+/* Between these two is the code of Go; what is C in a program is elsewhere
+ * (cmd/link/internal/ld/data.go). */
 static const char go_begin[] = "runtime.text", go_end[] = "runtime.etext";
 
 /* A file in which an event is looked for. */
@@ -135,10 +138,10 @@ static bool is_emulated(const uint8_t *code)
 }
 
 /*
- * An instruction that the kernel does not emulate is executed out of line, and a debug exception ends
- * that: this takes another 8 us in a virtual machine that has to leave the guest for it. So find a push
- * (push_setup_xol_ops() in arch/x86/kernel/uprobes.c) that each call comes to first, but for endbr64, or for
- * a look at whether the first argument is 0: "test %rdi,%rdi; je".
+ * An instruction that the kernel does not emulate is executed out of line, and a debug exception
+ * ends that: this takes another 8 us in a virtual machine that has to leave the guest for it. So
+ * find a push (push_setup_xol_ops() in arch/x86/kernel/uprobes.c) that each call comes to first,
+ * but for endbr64, or for a look at whether the first argument is 0: "test %rdi,%rdi; je".
  */
 static void find_cheap(const struct sb_elf *elf, struct sb_probe *probe)
 {
@@ -158,7 +161,8 @@ static void find_cheap(const struct sb_elf *elf, struct sb_probe *probe)
 		probe->cheap_of_pointer = (uint8_t)at;
 }
 
-/* Return: where in the file the function at @addr, which begins with a jump, goes; 0: it does not. */
+/* Return: where in the file the function at @addr, which begins with a jump, goes; 0: it does
+ * not. */
 static uint64_t jump_of(const struct sb_elf *elf, uint64_t addr, uint64_t offset)
 {
 	const struct sb_insn_set *set = elf->machine == EM_AARCH64 ? &sb_insn_arm64 : &sb_insn_x86;
@@ -176,8 +180,8 @@ static uint64_t jump_of(const struct sb_elf *elf, uint64_t addr, uint64_t offset
 	return ret;
 }
 
-/* Functions of C in a Go program have no package, and so no dot in their names, but for the parts and
- * copies that compilers make of some ("f.part.0"). */
+/* Functions of C in a Go program have no package, and so no dot in their names, but for the parts
+ * and copies that compilers make of some ("f.part.0"). */
 static enum sb_probe_args args_of(const struct search *search, const char *name, uint64_t addr)
 {
 	const size_t len = strlen(name), len_of_suffix = strlen(ASSEMBLY_SUFFIX);
@@ -226,8 +230,8 @@ static int found_address(struct search *search, const char *name, uint64_t addr)
 	return err;
 }
 
-/* Names of C++ and Rust are also known as they are shown in stacks, "node::Start", without parameters.
- * *@ret_name: @name, or as it is shown, until the next call. */
+/* Names of C++ and Rust are also known as they are shown in stacks, "node::Start", without
+ * parameters. *@ret_name: @name, or as it is shown, until the next call. */
 static int match(struct search *search, const char *name, const char **ret_name, bool *ret_matches)
 {
 	const char *pattern = search->to->spec->name;
@@ -249,8 +253,8 @@ static int match(struct search *search, const char *name, const char **ret_name,
 	return 0;
 }
 
-/* A label without a type may be that of a table of constants, in which a probe would change a number. So
- * it has to be named; a pattern stands for functions. */
+/* A label without a type may be that of a table of constants, in which a probe would change a
+ * number. So it has to be named; a pattern stands for functions. */
 static bool is_function(const struct search *search, const Elf64_Sym *sym)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
@@ -370,7 +374,8 @@ static int no_function(const struct search *search)
 }
 
 /* The trampoline that the kernel puts in place of a return address is no address of Go's, whose
- * runtime ends the program when it moves a stack and finds it. So its return instructions are probed. */
+ * runtime ends the program when it moves a stack and finds it. So its return instructions are
+ * probed. */
 static int prepare_returns(struct search *search)
 {
 	const struct sb_resolving *to = search->to;

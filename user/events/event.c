@@ -64,7 +64,8 @@ static int refuse(struct sb_reason *reason, const char *text, const char *why)
 	return -EINVAL;
 }
 
-/* Return: where the field at @at ends; NULL: it is the last one. Names of C++ and Rust have "::". */
+/* Return: where the field at @at ends; NULL: it is the last one. Names of C++ and Rust have
+ * "::". */
 static char *find_colon(char *at, bool may_have_scopes)
 {
 	for (at = strchr(at, ':'); at && may_have_scopes && at[1] == ':'; at = strchr(at + 2, ':'))
@@ -266,8 +267,8 @@ static int refuse_prefix(const struct fields *fields, struct sb_reason *reason)
 	return -EINVAL;
 }
 
-/* "cpu/event=0xa8/": a PMU, its terms, modifiers. A path begins with a slash or a dot, and ends in a
- * function. Return: whether it was one. */
+/* "cpu/event=0xa8/": a PMU, its terms, modifiers. A path begins with a slash or a dot, and ends in
+ * a function. Return: whether it was one. */
 static bool take_pmu(struct fields *fields, struct sb_event_spec *spec, struct sb_reason *reason,
 		     int *ret_err)
 {

@@ -441,8 +441,8 @@ static int parse_primary(struct parser *p, struct operand *ret)
 }
 
 /*
- * Try "(TYPE)": the token is '('. Return: 1: it is one, and the token is the one behind it; 0: it is
- * none, and the lexer stands where it stood.
+ * Try "(TYPE)": the token is '('. Return: 1: it is one, and the token is the one behind it; 0: it
+ * is none, and the lexer stands where it stood.
  */
 static int try_cast(struct parser *p, struct type *ret)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* --when, --weight, --value and --key, compiled for each place with the names that its arguments have. */
+/* --when, --weight, --value and --key, compiled for each place with the names that its arguments
+ * have. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -77,7 +78,8 @@ static int find_scope(struct compiling *to, struct sb_probe *place)
 	return err ? err : add_arguments(to, place);
 }
 
-/* Add @expr unless it is there already, as it is for functions, whose arguments are all the same. */
+/* Add @expr unless it is there already, as it is for functions, whose arguments are all the
+ * same. */
 static int add_expr(struct sb_probes *probes, const struct sb_expr *expr, uint32_t *ret_nr)
 {
 	size_t i;
@@ -209,7 +211,8 @@ static int compile_keys(struct compiling *to, struct sb_probe *place, const stru
 	return err;
 }
 
-/* Return: whether an expression of a call is about what is known at its end. @nr: as in struct sb_probe */
+/* Return: whether an expression of a call is about what is known at its end. @nr: as in struct
+ * sb_probe */
 static bool needs_end(const struct sb_probes *probes, uint32_t nr)
 {
 	const struct sb_expr *expr = nr ? &probes->exprs.at[nr - 1] : NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Arguments in registers. Those of USDT probes are described as <sys/sdt.h> lets the assembler write
- * them: SIZE@OPERAND, where a negative size is that of a signed number. Offsets are those of struct
- * pt_regs (asm/ptrace.h), which is the context of the BPF programs.
+ * Arguments in registers. Those of USDT probes are described as <sys/sdt.h> lets the assembler
+ * write them: SIZE@OPERAND, where a negative size is that of a signed number. Offsets are those of
+ * struct pt_regs (asm/ptrace.h), which is the context of the BPF programs.
  */
 #include <stddef.h>
 #include <string.h>

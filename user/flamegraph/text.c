@@ -138,7 +138,8 @@ static bool is_cut_interpreter(const char *name, size_t len)
 	return i > 1 && sb_text_begins(name + i, len - i, " truncated: ");
 }
 
-/* Return: what an annotation says; SB_FG_KIND_MAX if @letter is none. The viewer has the same list. */
+/* Return: what an annotation says; SB_FG_KIND_MAX if @letter is none. The viewer has the same
+ * list. */
 static enum sb_fg_kind kind_of_annotation(char letter)
 {
 	static const char letters[] = "kijwpfzumc";

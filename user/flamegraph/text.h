@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Cleans text of others for the tree, and tells from a frame's name what it is. For each stack,
- * root first: sb_fg_frame_parse(), unless the kind is known, and then sb_fg_frame_place(). Texts are @len bytes and need no NUL at their end. Pointers are not NULL,
- * and none is kept, but by what is returned where it says so. @out is initialized and released by
- * the caller. Thread: any. */
+ * root first: sb_fg_frame_parse(), unless the kind is known, and then sb_fg_frame_place(). Texts
+ * are @len bytes and need no NUL at their end. Pointers are not NULL, and none is kept, but by what
+ * is returned where it says so. @out is initialized and released by the caller. Thread: any. */
 #ifndef SB_FLAMEGRAPH_TEXT_H
 #define SB_FLAMEGRAPH_TEXT_H
 

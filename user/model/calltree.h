@@ -29,8 +29,8 @@
 int sb_calltree_new(const struct sb_profile *a, const struct sb_profile *b,
 		    struct sb_tree **ret_tree);
 
-/* Return: a node of the tree that sb_calltree_new() made, pruned or not, as a frame: its name, which
- * is valid as long as the tree, kind, mark and is_unnamed. */
+/* Return: a node of the tree that sb_calltree_new() made, pruned or not, as a frame: its name,
+ * which is valid as long as the tree, kind, mark and is_unnamed. */
 struct sb_frame sb_calltree_frame(const struct sb_tree *tree, size_t node);
 
 /**

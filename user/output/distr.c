@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Durations, or what events weigh, as histograms by powers of two: one of all stacks, then one of each function if calls of
- * several were measured, then one of each stack, below its folded line. The lines look like those of
- * bcc and of SystemTap's @hist_log().
+ * Durations, or what events weigh, as histograms by powers of two: one of all stacks, then one of
+ * each function if calls of several were measured, then one of each stack, below its folded line.
+ * The lines look like those of bcc and of SystemTap's @hist_log().
  */
 #include <errno.h>
 #include <inttypes.h>

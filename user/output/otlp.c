@@ -292,7 +292,8 @@ static int location_id(struct sb_otlp *otlp, uint32_t frame, uint32_t *ret_id)
 	return err;
 }
 
-/* Read @nr bytes in lower-case hexadecimal, which have to be all of @hex. Return: whether they are. */
+/* Read @nr bytes in lower-case hexadecimal, which have to be all of @hex. Return: whether they
+ * are. */
 static bool read_id(const char *hex, uint8_t *ret, size_t nr)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -311,7 +312,8 @@ static bool read_id(const char *hex, uint8_t *ret, size_t nr)
 	return true;
 }
 
-/* Return: whether a frame shows a label that is told by the link of the sample, and was added to it. */
+/* Return: whether a frame shows a label that is told by the link of the sample, and was added to
+ * it. */
 static bool add_to_link(const struct sb_otlp *otlp, uint32_t frame, struct link *link)
 {
 	const struct sb_attr *attr = sb_profile_attr_at(otlp->of, frame);

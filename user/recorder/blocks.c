@@ -19,7 +19,8 @@
 /* What the writer has not taken yet, while its disk is slow; then whole blocks are dropped. */
 #define QUEUE_BYTES_MAX (2u * SB_BLOCK_BYTES_MAX)
 #define FLUSH_NS	(10 * SB_NS_PER_SEC)
-/* A clock that is corrected bit by bit says less than a multiple of 10 s when the timer says that it is one. */
+/* A clock that is corrected bit by bit says less than a multiple of 10 s when the timer says that
+ * it is one. */
 #define SLACK_US	500000
 
 /* Frames whose names are remembered: some blocks' worth. */
@@ -214,8 +215,9 @@ static int64_t wall_s(void)
 }
 
 /*
- * Under load the block before took a while to be made, and what was sampled meanwhile, since began_ns, is in this one: it
- * begins then, and ends at the next multiple of 10 s that is still to come.
+ * Under load the block before took a while to be made, and what was sampled meanwhile, since
+ * began_ns, is in this one: it begins then, and ends at the next multiple of 10 s that is still to
+ * come.
  */
 static void set_times(struct sb_blocks *blocks)
 {
@@ -241,8 +243,8 @@ static void next_block(struct sb_blocks *blocks, uint64_t began_ns)
 }
 
 /*
- * The timer tells when the clock is set. When that was just before, the block would end hours away: it is another
- * one then. When it is just now, the timer cannot be set, the first time.
+ * The timer tells when the clock is set. When that was just before, the block would end hours away:
+ * it is another one then. When it is just now, the timer cannot be set, the first time.
  */
 static int arm_block(struct sb_blocks *blocks, struct sb_run *run)
 {
@@ -337,9 +339,9 @@ static uint64_t since(uint64_t now, uint64_t *before)
 }
 
 /*
- * A block ends when its samples are drained from the kernel. The time that is spent on making the block of them
- * belongs to the next one. At the end of -t the kernel stops sampling on time, even if the loop is busy then and
- * drains later, so the last block ends there.
+ * A block ends when its samples are drained from the kernel. The time that is spent on making the
+ * block of them belongs to the next one. At the end of -t the kernel stops sampling on time, even
+ * if the loop is busy then and drains later, so the last block ends there.
  */
 static uint64_t end_of_block(const struct sb_run *run)
 {
@@ -407,8 +409,8 @@ static int enqueue_all(struct sb_blocks *blocks, struct sb_run *run)
 	for (; head.kind < blocks->opts.nr_kinds && !err; head.kind++) {
 		head.divisor = run->units[head.kind].divisor;
 		fill_figures(blocks, run, &head);
-		/* At the end there may be nothing since the last block, and a length of 0 would mean
-		 * the whole period. */
+		/* At the end there may be nothing since the last block, and a length of 0 would
+		 * mean the whole period. */
 		if (head.figure[SB_BLOCK_SAMPLED_MS] || head.figure[SB_BLOCK_SAMPLES] ||
 		    head.figure[SB_BLOCK_LOST])
 			err = enqueue(blocks, run, &head, series, nr_series);

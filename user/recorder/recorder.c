@@ -36,7 +36,8 @@
 #include "run/run.h"
 #include "workers/privileges.h"
 
-/* How long until a sampler that has died is started again: doubled each time, until one has lived for a while. */
+/* How long until a sampler that has died is started again: doubled each time, until one has lived
+ * for a while. */
 #define PAUSE_NS	 SB_NS_PER_SEC
 #define PAUSE_MAX_NS	 (64 * SB_NS_PER_SEC)
 #define LIVED_NS	 (300 * SB_NS_PER_SEC)
@@ -133,8 +134,8 @@ static size_t part_of(const struct recorder *recorder, const struct sampler *sam
 	return SB_WATCH_SAMPLER + (size_t)(sampler - recorder->samplers);
 }
 
-/* Of several kinds one has events at most: views that take some do not run at once. All that have spans
- * have the same. */
+/* Of several kinds one has events at most: views that take some do not run at once. All that have
+ * spans have the same. */
 static int find_events(const struct start *start, struct sb_view_opts *view_opts,
 		       struct sb_reason *reason)
 {
@@ -728,8 +729,8 @@ int sb_recorder_run(const struct sb_recorder_config *config, struct sb_run_confi
 	int status = SB_RUN_OK;
 	size_t i;
 
-	/* Of all that will be forked: stacks of threads and arenas are touched here and there, no 2 MB for each
-	 * of these. */
+	/* Of all that will be forked: stacks of threads and arenas are touched here and there, no 2
+	 * MB for each of these. */
 	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	sb_run_save_memory();
 	complete_config(&recorder);

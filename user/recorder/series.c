@@ -15,7 +15,8 @@
 /* series_key.labels: all that an owner has beyond its share; proc is any process of the owner. */
 #define OTHER_OF_OWNER UINT32_MAX
 
-/* Series are for owners by their shares; one more for each owner is "(other)", and one for each kind. */
+/* Series are for owners by their shares; one more for each owner is "(other)", and one for each
+ * kind. */
 #define SERIES_MAX     (SB_BLOCK_SERIES_MAX - SB_SHARE_OWNERS_MAX - 1)
 
 int sb_series_new(const struct sb_series_opts *opts, struct sb_series_table **ret_table)
@@ -98,8 +99,8 @@ static int add_labels(struct sb_series_table *table, uint32_t set, struct tag_li
 }
 
 /*
- * A thousand compilers of a build would be a thousand rows for each of their stacks. Who was there when the block
- * began, or is there still, is not one of many that come and go.
+ * A thousand compilers of a build would be a thousand rows for each of their stacks. Who was there
+ * when the block began, or is there still, is not one of many that come and go.
  */
 static bool lasts(const struct sb_series_table *table, const struct proc_tags *proc)
 {

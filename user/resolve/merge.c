@@ -457,8 +457,8 @@ static int add_native(struct assembly *assembly, size_t i)
 	return err;
 }
 
-/* Return: whether the code of a native frame lies in the file that the runtime was found in. Anchors
- * cannot answer this, because some of them are generated code, which lies in no file. */
+/* Return: whether the code of a native frame lies in the file that the runtime was found in.
+ * Anchors cannot answer this, because some of them are generated code, which lies in no file. */
 static bool is_of_runtime(const struct sb_interp_anchors *anchors,
 			  const struct native_frame *native, uint32_t runtime)
 {
@@ -509,9 +509,9 @@ static bool is_shown(const struct merge *merge, const struct native_frame *nativ
 	}
 }
 
-/* Append, outermost first, the segments that go before native frame @before. UNPLACED: those without
- * an anchor; in a cut native stack they are beyond its end, in a complete one they began after the
- * last anchor that is known. */
+/* Append, outermost first, the segments that go before native frame @before. UNPLACED: those
+ * without an anchor; in a cut native stack they are beyond its end, in a complete one they began
+ * after the last anchor that is known. */
 static int add_segments(struct assembly *assembly, size_t before)
 {
 	size_t i = assembly->merge.segments.nr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A machine that starts many processes, or a program that runs for long, makes new stacks all the
- * time, most of which are seen once. When there are many, those are evicted whose process has ended,
- * that were for a single sample which has come, or that were not sampled for long.
+ * time, most of which are seen once. When there are many, those are evicted whose process has
+ * ended, that were for a single sample which has come, or that were not sampled for long.
  *
  * A sample may reference such a stack at this very moment. So a round of eviction has three steps,
  * some batches apart. First the BPF side is told to forget the candidates, so that it ships them

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A wait is idle only if its caller says so: the loop in which a worker waits for work. The primitive says nothing. A
- * futex, a condition variable, a semaphore and a sleep are what locks, queues, pools and timers are all made of:
- * Java's monitors and CPython's locks and GIL wait in pthread_cond_wait() and sem_wait(), as their thread pools do.
+ * A wait is idle only if its caller says so: the loop in which a worker waits for work. The
+ * primitive says nothing. A futex, a condition variable, a semaphore and a sleep are what locks,
+ * queues, pools and timers are all made of: Java's monitors and CPython's locks and GIL wait in
+ * pthread_cond_wait() and sem_wait(), as their thread pools do.
  *
- * So there are two tables. The first one maps the kernel function that called the scheduler to a kind of system call.
- * The second one is a list of rules, of which the first that fits decides. Its order is:
- * 1. waits that are known to be neither, where a later rule would say otherwise;
- * 2. locks, by functions that do nothing but acquire one;
- * 3. idle waits, by functions that do nothing but wait for work, or by a primitive and the loop that called it;
- * 4. primitives that are neither unless a caller says so;
+ * So there are two tables. The first one maps the kernel function that called the scheduler to a
+ * kind of system call. The second one is a list of rules, of which the first that fits decides. Its
+ * order is: 1. waits that are known to be neither, where a later rule would say otherwise; 2.
+ * locks, by functions that do nothing but acquire one;
+ * 3. idle waits, by functions that do nothing but wait for work, or by a primitive and the loop
+ * that called it; 4. primitives that are neither unless a caller says so;
  * 5. primitives that are locks where no caller says otherwise: semaphores;
- * 6. system calls that serve nothing but waiting for work: accept(), epoll_wait(), and the loops of kernel threads.
+ * 6. system calls that serve nothing but waiting for work: accept(), epoll_wait(), and the loops of
+ * kernel threads.
  *
- * What no rule knows is plain. To take an idle wait for a plain one costs a box in a picture; to take a lock for idle
- * deletes it.
+ * What no rule knows is plain. To take an idle wait for a plain one costs a box in a picture; to
+ * take a lock for idle deletes it.
  */
 #include "resolve/waits.h"
 
@@ -115,9 +117,10 @@ static const struct {
 };
 
 /*
- * `frames` is a chain of callers, "callee < caller < its caller", each a name in which '*' stands for any text. It fits
- * wherever in the stack its frames stand next to each other. With '@' in front it is matched with the functions of
- * the interpreted language only, and begins at the innermost of these. NULL: the system call is enough.
+ * `frames` is a chain of callers, "callee < caller < its caller", each a name in which '*' stands
+ * for any text. It fits wherever in the stack its frames stand next to each other. With '@' in
+ * front it is matched with the functions of the interpreted language only, and begins at the
+ * innermost of these. NULL: the system call is enough.
  */
 struct rule {
 	uint32_t class;
@@ -142,7 +145,8 @@ struct rule {
 #define AQS "java.util.concurrent.locks.AbstractQueued*Synchronizer."
 
 static const struct rule rules[] = {
-	/* 1. These look like locks. A latch waits for events; VM threads, for what they asked for. */
+	/* 1. These look like locks. A latch waits for events; VM threads, for what they asked
+	 * for. */
 	PLAIN(ANY, "java.util.concurrent.CountDownLatch.*wait*"),
 	PLAIN(FUTEX, "VMThread::wait_until_executed*"),
 
@@ -287,7 +291,8 @@ static const struct rule rules[] = {
 	IDLE("poll", ANY, "@*.select < BaseEventLoop._run_once"),
 	IDLE("poll", ANY, "@*.select < BaseServer.serve_forever"),
 	IDLE("poll", ANY, "@*.select < wait < _ExecutorManagerThread.wait_result_broken_or_wakeup"),
-	/* Go: a thread looks for a goroutine that can run. What goroutines wait for is not its wait. */
+	/* Go: a thread looks for a goroutine that can run. What goroutines wait for is not its
+	 * wait. */
 	IDLE("epoll", EPOLL, "runtime.netpoll*"),
 	IDLE("timer", SLEEP, "runtime.usleep* < runtime.sysmon*"),
 	IDLE("timer", FUTEX, "runtime.note*sleep* < runtime.sysmon*"),
@@ -382,8 +387,8 @@ static const struct rule rules[] = {
 	IDLE("worker", FUTEX, "*aitForJob"),
 
 	/*
-	 * 4. Neither idle nor a lock, although the rules below would match: Python builds its condition variables from
-	 * locks, so a wait for a condition looks like a wait for a lock.
+	 * 4. Neither idle nor a lock, although the rules below would match: Python builds its
+	 * condition variables from locks, so a wait for a condition looks like a wait for a lock.
 	 */
 	LOCK("semaphore", FUTEX | UNKNOWN, "@Condition.wait < Semaphore.acquire"),
 	LOCK("semaphore", FUTEX | UNKNOWN, "@Condition.wait < Semaphore.__enter__"),
@@ -412,7 +417,8 @@ static const struct rule rules[] = {
 	LOCK("mutex", FUTEX | UNKNOWN, "PyThread_acquire_lock*"),
 	LOCK("mutex", FUTEX | UNKNOWN, "_multiprocessing_SemLock_acquire*"),
 	LOCK("semaphore", FUTEX | UNKNOWN, "*sem_*wait*"),
-	/* Where a C library has no names of its own, sem_wait() jumps to one of these and is not seen. */
+	/* Where a C library has no names of its own, sem_wait() jumps to one of these and is not
+	 * seen. */
 	LOCK("semaphore", FUTEX, "[libc.so.6+*"),
 	LOCK("semaphore", SYSVSEM, NULL),
 

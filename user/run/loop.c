@@ -220,7 +220,8 @@ static int take_signals(struct sb_run *run,
 	return 0;
 }
 
-/* Whether all samples come at the end of the run, so that nothing is known of their functions before. */
+/* Whether all samples come at the end of the run, so that nothing is known of their functions
+ * before. */
 static bool comes_at_end(const struct sb_run *run)
 {
 	return run->config->views.at[0]->kind->options & SB_VIEW_HELD;
@@ -293,7 +294,8 @@ static void on_target_end(struct sb_run *run, size_t i)
 		run->end = SB_END_TARGETS;
 }
 
-/* The command runs, or cannot. Its status then says no more than the reason; nobody waits for it. */
+/* The command runs, or cannot. Its status then says no more than the reason; nobody waits for
+ * it. */
 static int on_command(struct sb_run *run)
 {
 	int fd = sb_child_answer_fd(run->child), err;

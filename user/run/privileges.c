@@ -11,8 +11,8 @@
 #include "run/run_priv.h"
 
 /*
- * The sudo user, and one of this run alone if there is none. What debuginfod brings is kept in the home directory,
- * so that root without sudo who asks for it remains root.
+ * The sudo user, and one of this run alone if there is none. What debuginfod brings is kept in the
+ * home directory, so that root without sudo who asks for it remains root.
  */
 struct sb_owner sb_run_identity(const struct sb_run_config *config)
 {

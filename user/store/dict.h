@@ -156,9 +156,9 @@ int sb_dict_may_add_other(struct sb_dict *dict);
 
 /*
  * Find an entry, or add it: a frame by its name, which is not empty, its module, which may be NULL,
- * its kind, mark and is_unnamed, all copied; a node by the IDs of its parent, which is 0 for the root,
- * and its frame; the node of a whole path of @nr frame IDs, root first, where no frames give the
- * root; a set of tags, which are sorted by key and copied; a row by the IDs of its tags and its
+ * its kind, mark and is_unnamed, all copied; a node by the IDs of its parent, which is 0 for the
+ * root, and its frame; the node of a whole path of @nr frame IDs, root first, where no frames give
+ * the root; a set of tags, which are sorted by key and copied; a row by the IDs of its tags and its
  * node. Long names, modules and values are truncated to SB_DICT_NAME_MAX, unless the dictionary is
  * unbounded, and a name of a frame with is_unnamed loses the address in it: "[anon+0x7f0102030405]"
  * becomes "[anon]". Return: 0; -E2BIG if it is new and there is no room, or the owner that is

@@ -53,7 +53,8 @@ double sb_diff_value(const struct sb_diff *diff, int side, double weight)
 	return weight / diff->per[side];
 }
 
-/* Of a part of the profile that is @val per per[], whose samples' squares are @squares, both as weights. */
+/* Of a part of the profile that is @val per per[], whose samples' squares are @squares, both as
+ * weights. */
 static double variance(const struct sb_diff *diff, int side, double val, double squares)
 {
 	double rest, of_per = 1 / diff->per[side];

@@ -64,7 +64,8 @@ static int choose(const struct pruning *pruning, size_t nr_max)
 	const struct sb_tree_node *nodes = pruning->tree->nodes.at;
 	size_t nr = pruning->tree->nodes.nr, nr_used = 0, i;
 	sb_cleanup(sb_freep) struct weighed *weighed = weigh(pruning->tree);
-	/* By node: children that are not kept. As long as there are any, SB_TREE_OTHER is needed. */
+	/* By node: children that are not kept. As long as there are any, SB_TREE_OTHER is
+	 * needed. */
 	sb_cleanup(sb_freep) uint32_t *nr_out = calloc(nr, sizeof(*nr_out));
 
 	if (!weighed || !nr_out)
@@ -137,7 +138,8 @@ static void cut_all(struct pruning *pruning)
 	}
 }
 
-/* What remains, in order, those that stand for others last; the caller has room for all. Return: how many. */
+/* What remains, in order, those that stand for others last; the caller has room for all. Return:
+ * how many. */
 static size_t list_remaining(const struct pruning *pruning, uint32_t *order)
 {
 	size_t nr = 0, i;

@@ -257,7 +257,8 @@ int sb_tree_child(struct sb_tree *tree, uint32_t parent, const struct sb_tree_fr
 	if (node != SB_TREE_NONE) {
 		uint32_t next = tree->nodes.at[node].newest_child;
 
-		/* Most of the walk waits for memory: fetch the name that the next frame is compared with. */
+		/* Most of the walk waits for memory: fetch the name that the next frame is compared
+		 * with. */
 		__builtin_prefetch(tree->names.strs.at[tree->nodes.at[next].name].s);
 		*ret_node = node;
 		return 0;
@@ -468,8 +469,8 @@ static int sum_up(struct sb_tree *tree)
 }
 
 /*
- * Set `size` of each node: how many nodes it has with all below it. A node that is not in @order has none, as its
- * descendants, which are not in it either.
+ * Set `size` of each node: how many nodes it has with all below it. A node that is not in @order
+ * has none, as its descendants, which are not in it either.
  */
 static void size_nodes(struct sb_tree *tree, const uint32_t *order, size_t nr)
 {
@@ -487,10 +488,10 @@ static void size_nodes(struct sb_tree *tree, const uint32_t *order, size_t nr)
 }
 
 /*
- * Replace @order by the place of each node in pre-order; those that are not in it come last. The place of a node is
- * that of its parent and its distance from it, which is 1 and the sizes of the siblings before it. Two passes suffice,
- * because parents have smaller numbers than their children; following links through the tree would wait for memory
- * at each node.
+ * Replace @order by the place of each node in pre-order; those that are not in it come last. The
+ * place of a node is that of its parent and its distance from it, which is 1 and the sizes of the
+ * siblings before it. Two passes suffice, because parents have smaller numbers than their children;
+ * following links through the tree would wait for memory at each node.
  */
 static void number_nodes(struct sb_tree *tree, uint32_t *order, size_t nr)
 {
@@ -537,7 +538,8 @@ static void swap_nodes(struct sb_tree *tree, size_t i, size_t j)
 	}
 }
 
-/* In place: a second array of nodes would be the peak of memory. Each swap puts a node where it stays. */
+/* In place: a second array of nodes would be the peak of memory. Each swap puts a node where it
+ * stays. */
 static void move_nodes(struct sb_tree *tree, uint32_t *numbers)
 {
 	size_t i;

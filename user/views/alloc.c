@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The view "alloc": what programs allocate, by the stack of the allocation. The programs are those of the view
- * "trace", at the places that events/allocator.h finds. */
+/* The view "alloc": what programs allocate, by the stack of the allocation. The programs are those
+ * of the view "trace", at the places that events/allocator.h finds. */
 
 #include <errno.h>
 

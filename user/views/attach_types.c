@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Programs at tracepoints with types ("tp_btf/NAME") and iterators ("iter/NAME") are loaded for a type of the
- * kernel. libbpf looks it up by its name, for which it reads and parses all types of the kernel: 8 ms for each
- * start. kernel_types.c goes through them anyway, so it finds these as well.
+ * Programs at tracepoints with types ("tp_btf/NAME") and iterators ("iter/NAME") are loaded for a
+ * type of the kernel. libbpf looks it up by its name, for which it reads and parses all types of
+ * the kernel: 8 ms for each start. kernel_types.c goes through them anyway, so it finds these as
+ * well.
  *
- * libbpf knows from the type of a program that it has to parse. So here these programs have that of programs at raw
- * tracepoints until they are loaded, and become what they are in the callback that libbpf calls right before
- * (libbpf_register_prog_handler()).
+ * libbpf knows from the type of a program that it has to parse. So here these programs have that of
+ * programs at raw tracepoints until they are loaded, and become what they are in the callback that
+ * libbpf calls right before (libbpf_register_prog_handler()).
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -28,7 +29,8 @@ static const struct kind {
 /* Those of the object that was opened last. */
 static struct sb_kernel_targets targets;
 
-/* Return: 0, with the name of the type that @prog is loaded for; -ENOENT: it is loaded for none; -E2BIG. */
+/* Return: 0, with the name of the type that @prog is loaded for; -ENOENT: it is loaded for none;
+ * -E2BIG. */
 static int name_of(const struct bpf_program *prog, char *ret_name, size_t size)
 {
 	const char *section = bpf_program__section_name(prog);
@@ -107,7 +109,8 @@ int sb_attach_types_take_over(void)
 	return 0;
 }
 
-/* Since libbpf 1.2, a program whose type was set is of no section any more, so that bpf_program__attach() refuses it. */
+/* Since libbpf 1.2, a program whose type was set is of no section any more, so that
+ * bpf_program__attach() refuses it. */
 struct bpf_link *sb_view_attach(const struct bpf_program *prog)
 {
 	char name[sizeof(targets.at[0].name)];

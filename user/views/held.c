@@ -51,7 +51,8 @@ static struct sb_attaching calls_of(const struct sampler_bpf *skel, const struct
 	};
 }
 
-/* Where memory is given back, the probes of producers, and the tracepoints of the kernel's memory. */
+/* Where memory is given back, the probes of producers, and the tracepoints of the kernel's
+ * memory. */
 static struct sb_attaching events_of(const struct sampler_bpf *skel, const struct sb_probes *probes)
 {
 	return (struct sb_attaching){
@@ -144,8 +145,8 @@ int sb_held_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)
 	return sb_pending_of_map(skel->maps.latency_calls, ids);
 }
 
-/* A trap takes as long whether its sample is taken or not. So under a limit probes are attached in slices, where
- * that takes some milliseconds only. Producers fire for samples alone. */
+/* A trap takes as long whether its sample is taken or not. So under a limit probes are attached in
+ * slices, where that takes some milliseconds only. Producers fire for samples alone. */
 bool sb_held_can_slice(const struct sb_view_opts *opts, const struct bpf_program *prog)
 {
 	size_t i;
@@ -168,8 +169,8 @@ const char *sb_held_cannot_thin(const struct sampler_bpf *skel, const struct sb_
 	return opts->fallback ? "each call is traced" : NULL;
 }
 
-/* What is followed is chosen when it is allocated, whatever its size: one of 2^step. So the weight that is returned is
- * in objects. */
+/* What is followed is chosen when it is allocated, whatever its size: one of 2^step. So the weight
+ * that is returned is in objects. */
 uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
 		      uint64_t mean)
 {

@@ -35,7 +35,8 @@
 		.flags = SB_IO_CALL_SPLICES,      \
 	}
 
-/* By number, because headers may be older than the kernel: enum io_uring_op of <linux/io_uring.h>. */
+/* By number, because headers may be older than the kernel: enum io_uring_op of
+ * <linux/io_uring.h>. */
 static const struct sb_io_row rows[] = {
 	{ "uring_readv", 1, FROM },
 	{ "uring_writev", 2, TO },

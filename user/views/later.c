@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The program that takes the stacks of pairs at tracepoints: latency_later of bpf/views/latency.bpf.c. */
+/* The program that takes the stacks of pairs at tracepoints: latency_later of
+ * bpf/views/latency.bpf.c. */
 #include <bpf/libbpf.h>
 #include <string.h>
 
@@ -8,8 +9,8 @@
 #include "views/skel.h"
 #include "views/views.h"
 
-/* Return: whether another program takes the stacks where this place begins a pair. Those of system calls
- * are no tracepoints of their own to the kernel. */
+/* Return: whether another program takes the stacks where this place begins a pair. Those of system
+ * calls are no tracepoints of their own to the kernel. */
 static bool is_for_later(const struct sb_probe *probe)
 {
 	return probe->kind == SB_PROBE_TRACEPOINT && probe->roles & SB_EVENT_BEGINS &&

@@ -41,8 +41,8 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 }
 
 /* Return: sb_sample_key.op of a sample of this place. With a single name it would only repeat the
- * title. Of pairs the beginning is named, and SB_LATENCY_OP_OPEN is in use. Calls begin in what is the
- * leaf already. */
+ * title. Of pairs the beginning is named, and SB_LATENCY_OP_OPEN is in use. Calls begin in what is
+ * the leaf already. */
 static uint32_t op_of(const struct sb_probes *probes, const struct sb_probe *probe)
 {
 	size_t nr_names = 0, i;

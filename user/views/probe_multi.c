@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Links that attach a program to many functions at once: of one file since Linux 6.6
- * (bpf_uprobe_multi_link_attach()), of the kernel since 5.18 (bpf_kprobe_multi_link_attach(), both in
- * kernel/trace/bpf_trace.c). A perf event for each function takes up to 70 ms with a process ID, and
- * as long to detach. The attach type belongs to the loaded program: one that is loaded for many
+ * (bpf_uprobe_multi_link_attach()), of the kernel since 5.18 (bpf_kprobe_multi_link_attach(), both
+ * in kernel/trace/bpf_trace.c). A perf event for each function takes up to 70 ms with a process ID,
+ * and as long to detach. The attach type belongs to the loaded program: one that is loaded for many
  * functions cannot be attached to a perf event.
  *
- * Whether the kernel has them is found out by two links that cannot be made: what is wrong with them
- * is told by a different errno if the kernel looks at them at all. bpf(2) is called directly, because
- * libbpf has had links to user functions since 1.3 only.
+ * Whether the kernel has them is found out by two links that cannot be made: what is wrong with
+ * them is told by a different errno if the kernel looks at them at all. bpf(2) is called directly,
+ * because libbpf has had links to user functions since 1.3 only.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -76,7 +76,8 @@ static int refusal_of_directory(int program_fd, uint32_t pid)
 
 /*
  * Kernels before 6.10 filtered by thread where they were asked to filter by process, until commit
- * 46ba0e49b642. The same series checks the process ID before the file (libbpf, probe_uprobe_multi_link()).
+ * 46ba0e49b642. The same series checks the process ID before the file (libbpf,
+ * probe_uprobe_multi_link()).
  */
 static bool has_user_links(int program_fd)
 {
@@ -94,7 +95,8 @@ static bool has_kernel_links(int program_fd)
 	return refusal(&attr) == -EFAULT;
 }
 
-/* Return: the attach type by which this kernel attaches a program to many places of a kind; 0: none. */
+/* Return: the attach type by which this kernel attaches a program to many places of a kind; 0:
+ * none. */
 static uint32_t multi_type(enum sb_probe_kind kind)
 {
 	uint32_t type = kind == SB_PROBE_KERNEL ? TRACE_KPROBE_MULTI : TRACE_UPROBE_MULTI;

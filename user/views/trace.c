@@ -74,8 +74,8 @@ static const char *op_name(uint32_t op)
 	return sb_places_op_name(events, op);
 }
 
-/* How often the events of one name happened to the targets, where --when is true. *@ret_is_of_glob: the
- * user wrote a pattern. */
+/* How often the events of one name happened to the targets, where --when is true. *@ret_is_of_glob:
+ * the user wrote a pattern. */
 static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint64_t *per_cpu,
 			bool *ret_is_of_glob)
 {

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 
 /*
- * linux/landlock.h, as far as we use it: the header of the machine that builds may be older than the kernel of the
- * machine that runs. The numbers are the same on all architectures.
+ * linux/landlock.h, as far as we use it: the header of the machine that builds may be older than
+ * the kernel of the machine that runs. The numbers are the same on all architectures.
  */
 #define NR_CREATE_RULESET 444
 #define NR_ADD_RULE	  445

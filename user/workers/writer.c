@@ -52,7 +52,8 @@ struct slot {
 	bool is_direct; /* a device, a FIFO: there is no name to give */
 };
 
-/* Return: a descriptor, -ENXIO for a FIFO without a reader, or -ENOENT where a file is to be made. */
+/* Return: a descriptor, -ENXIO for a FIFO without a reader, or -ENOENT where a file is to be
+ * made. */
 static int open_direct(const char *path)
 {
 	int fd = sb_output_open_special(path, O_NONBLOCK);

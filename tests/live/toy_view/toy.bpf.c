@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* View "toy" of tests/live/toy_view.py: a sample for each process that a process makes. Weight: 1 us each. */
+/* View "toy" of tests/live/toy_view.py: a sample for each process that a process makes. Weight: 1
+ * us each. */
 #include "vmlinux.h"
 
 #include <bpf/bpf_helpers.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* embed_perl LIBPERL: a perl inside of a program, which calls Perl again and again when the program's own
- * main part has ended. By dlopen(3), so that it needs no headers of Perl. */
+/* embed_perl LIBPERL: a perl inside of a program, which calls Perl again and again when the
+ * program's own main part has ended. By dlopen(3), so that it needs no headers of Perl. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A program of another name that has CPython in it: embed_python [late|told] LIBPYTHON SCRIPT [ARG...]. late: not
- * before it has run for a while, 0.3 s, in late(); told: in told(), until there is something to read on stdin.
+ * A program of another name that has CPython in it: embed_python [late|told] LIBPYTHON SCRIPT
+ * [ARG...]. late: not before it has run for a while, 0.3 s, in late(); told: in told(), until there
+ * is something to read on stdin.
  */
 #include <dlfcn.h>
 #include <poll.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Looks like a program with an interpreter in it: it exports what that exports (-DFORGE_...: which one).
- * All there is behind it is a swamp: words that lead into it, to themselves, to pages that are not there,
- * to the kernel, or to nothing; written anew all the time. Meanwhile it does what split.c does:
- * main > turn > seventy, twenty, ten > spin, 70, 20 and 10 % of the time. "hostile NAME SEED".
+ * Looks like a program with an interpreter in it: it exports what that exports (-DFORGE_...: which
+ * one). All there is behind it is a swamp: words that lead into it, to themselves, to pages that
+ * are not there, to the kernel, or to nothing; written anew all the time. Meanwhile it does what
+ * split.c does: main > turn > seventy, twenty, ten > spin, 70, 20 and 10 % of the time. "hostile
+ * NAME SEED".
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -84,8 +85,8 @@ DATA(PyCode_Type, 64);
 CODE(PyGILState_GetThisThreadState, GARBAGE);
 CODE(_PyEval_EvalFrameDefault, GARBAGE);
 
-/* An interpreter and a thread that are their own successors, and frames that never end: as much work as
- * there can be. Offsets are those of 3.11; others describe themselves, in odd ways. */
+/* An interpreter and a thread that are their own successors, and frames that never end: as much
+ * work as there can be. Offsets are those of 3.11; others describe themselves, in odd ways. */
 static void arrange(void)
 {
 	static pthread_key_t key;

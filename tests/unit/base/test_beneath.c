@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Paths below another root. The truth is openat2(2) with RESOLVE_IN_ROOT, and what chroot(2) means by a path. */
+/* Paths below another root. The truth is openat2(2) with RESOLVE_IN_ROOT, and what chroot(2) means
+ * by a path. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

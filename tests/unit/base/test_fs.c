@@ -442,7 +442,8 @@ static void test_writer_without_descriptor(void **state)
 	sb_writer_free(writer);
 }
 
-/* Of a process of its own, as limits do not come back: the limits as they are after lowering to @value. */
+/* Of a process of its own, as limits do not come back: the limits as they are after lowering to
+ * @value. */
 static struct rlimit lowered_to(uint64_t value)
 {
 	const struct rlimit before = { .rlim_cur = 100, .rlim_max = 200 };

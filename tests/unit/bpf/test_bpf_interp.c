@@ -17,7 +17,8 @@
 #define BASES	     0x200000000000ull
 #define FUNC	     0x300000000000ull
 
-/* What Ruby has: control frames, the end of their environments, and objects, in one piece of memory. */
+/* What Ruby has: control frames, the end of their environments, and objects, in one piece of
+ * memory. */
 #define RUBY	     0x400000000000ull
 #define RUBY_WORDS   512
 #define RUBY_FRAMES  8
@@ -43,8 +44,8 @@ static const struct sb_luajit_conf luajit = {
 	.l_cframe = 24,
 };
 
-/* A native stack of frames of 64 bytes: each is a C frame of LuaJIT's with a lua_State of its own, and
- * a frame record that leads to the next. */
+/* A native stack of frames of 64 bytes: each is a C frame of LuaJIT's with a lua_State of its own,
+ * and a frame record that leads to the next. */
 static uint64_t on_stack(uint64_t addr)
 {
 	uint64_t frame = (addr - STACK) & ~63ull;
@@ -140,8 +141,9 @@ static struct sb_scratch *sample(void)
 }
 
 /*
- * Frames of Lua that are none (of functions with variable arguments, which are noted twice), a thousand of
- * them in each of five hundred native frames: that is not walked to its end in an interrupt.
+ * Frames of Lua that are none (of functions with variable arguments, which are noted twice), a
+ * thousand of them in each of five hundred native frames: that is not walked to its end in an
+ * interrupt.
  */
 static void test_steps_are_bounded(void **state)
 {
@@ -208,7 +210,8 @@ static void ruby_put(uint64_t addr, uint64_t word)
 	ruby_word[(addr - RUBY) / 8] = word;
 }
 
-/* Frame number @i, from the leaf, is in the method @method, and the address of its code is @body. */
+/* Frame number @i, from the leaf, is in the method @method, and the address of its code is
+ * @body. */
 static void ruby_frame(uint64_t i, uint64_t method, uint64_t body)
 {
 	uint64_t cfp = RUBY_CFP + 56 * i, ep = RUBY_ENVS + 32 * i + 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* views/io.bpf.c, io_file.bpf.c and io_uring.bpf.c, compiled for the host: what a call weighs, for which
- * file. */
+/* views/io.bpf.c, io_file.bpf.c and io_uring.bpf.c, compiled for the host: what a call weighs, for
+ * which file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

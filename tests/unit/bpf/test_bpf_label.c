@@ -252,7 +252,8 @@ static void test_custom(void **state)
 #define GO_LABELS  (BASE + 0x900)
 #define GO_KEY	   (BASE + 0x1000)
 
-/* A thread that is on a stack of the runtime, and runs a goroutine whose labels are at GO_LABELS. */
+/* A thread that is on a stack of the runtime, and runs a goroutine whose labels are at
+ * GO_LABELS. */
 static void put_goroutine(bool is_map)
 {
 	uint64_t key[8] = {};
@@ -290,8 +291,8 @@ static void test_go_list(void **state)
 	sample();
 	expect_data("\1\3car", 5);
 	assert_int_equal(s->labels.goroutine, GO_RUNNING);
-	/* As on arm64: the variable is 0, or there is none, and the register counts; it counts on no other
-	 * machine. */
+	/* As on arm64: the variable is 0, or there is none, and the register counts; it counts on
+	 * no other machine. */
 	conf->go_in_register = 1;
 	s->labels.go_register = GO_G;
 	put_word(FS - 64, 0);

@@ -467,7 +467,8 @@ static void test_found_rules(void **state)
 	assert_true(take(&regs, true)->map.is_raw);
 }
 
-/* memo.bpf.c: a walk is not remembered until another list may have the number of the one that it went by. */
+/* memo.bpf.c: a walk is not remembered until another list may have the number of the one that it
+ * went by. */
 static void test_memo_ends(void **state)
 {
 	const uint64_t known = stat_of(SB_STAT_KNOWN);
@@ -486,8 +487,8 @@ static void test_memo_ends(void **state)
 	cfg_memo = false;
 }
 
-/* memo.bpf.c: the words that a walk has read are compared by pieces of the stack, also where the first frame
- * has saved a register below all else that was read; and each of them is. */
+/* memo.bpf.c: the words that a walk has read are compared by pieces of the stack, also where the
+ * first frame has saved a register below all else that was read; and each of them is. */
 static void test_memo_reads(void **state)
 {
 	const uint64_t sp = BASE + 1024;

@@ -399,7 +399,8 @@ static void test_goroutine(void **state)
 	expect_nothing_open();
 }
 
-/* The same addresses in two processes; a panic; the end of a process; a register that is no goroutine. */
+/* The same addresses in two processes; a panic; the end of a process; a register that is no
+ * goroutine. */
 static void test_goroutines(void **state)
 {
 	unsigned long long ctx[] = { (uintptr_t)&tasks[1] };
@@ -517,7 +518,8 @@ static void test_pair_interrupted(void **state)
 	expect_nothing_open();
 }
 
-/* A beginning whose stacks nobody took is lost, and keeps none of those behind it from being taken. */
+/* A beginning whose stacks nobody took is lost, and keeps none of those behind it from being
+ * taken. */
 static void test_pair_without_later(void **state)
 {
 	be(0);
@@ -533,8 +535,8 @@ static void test_pair_without_later(void **state)
 	expect_nothing_open();
 }
 
-/* A weight is accounted once: at the end, or when the run ends. A begin that --when leaves out still drops
- * the one before. */
+/* A weight is accounted once: at the end, or when the run ends. A begin that --when leaves out
+ * still drops the one before. */
 static void test_pair_weight(void **state)
 {
 	be(0);
@@ -640,7 +642,8 @@ static void test_interrupt(void **state)
 	expect_nothing_open();
 }
 
-/* Memory that malloc() returns is held until free(), by address and process; each key is an address. */
+/* Memory that malloc() returns is held until free(), by address and process; each key is an
+ * address. */
 static void allocate_at(uint64_t now_ns, uint32_t address)
 {
 	place.roles = SB_EVENT_BEGINS | SB_EVENT_HELD;
@@ -723,8 +726,8 @@ static void test_held_for_half(void **state)
 	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 0);
 }
 
-/* What is allocated in a slice stands for the time between slices. Memory at the address of other memory is
- * proof that the other one was given back, if no slice has seen that. */
+/* What is allocated in a slice stands for the time between slices. Memory at the address of other
+ * memory is proof that the other one was given back, if no slice has seen that. */
 static void test_held_in_slices(void **state)
 {
 	cfg_slices = 1;

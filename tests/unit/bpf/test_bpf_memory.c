@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* views/memory.bpf.c, compiled for the host: what a fault costs that is no sample. The time of day moves on
- * at each look at it, so it tells whether a sample was begun. */
+/* views/memory.bpf.c, compiled for the host: what a fault costs that is no sample. The time of day
+ * moves on at each look at it, so it tells whether a sample was begun. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,8 @@ static void test_of_others(void **state)
 	assert_int_equal(last->owner, 7); /* of the thread that was asked for, which goes on */
 }
 
-/* Sums stay unbiased because it is a matter of the window alone, and each record says for how many it stands. */
+/* Sums stay unbiased because it is a matter of the window alone, and each record says for how many
+ * it stands. */
 static void test_of_other_windows(void **state)
 {
 	const uint64_t window = 1ull << SB_WINDOW_SHIFT;

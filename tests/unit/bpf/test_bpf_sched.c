@@ -324,7 +324,8 @@ static void test_settled_under_min(void **state)
 	arrive_at(101000, &tasks[0]);
 	assert_int_equal(weight_of_all(), 100000);
 	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 0);
-	/* It reaches --min before it ends; then the time in the queue is too short, and reaches it. */
+	/* It reaches --min before it ends; then the time in the queue is too short, and reaches
+	 * it. */
 	leave_at(200000, &tasks[1], TASK_INTERRUPTIBLE);
 	settle_at(203000, &tasks[1]);
 	settle_at(206000, &tasks[1]);
@@ -403,7 +404,8 @@ static void test_who_is_asked_for(void **state)
 	assert_int_equal(weight_of_all(), 2000);
 }
 
-/* No memory for the state of a thread: its waits are lost, and counted, but not before all had one. */
+/* No memory for the state of a thread: its waits are lost, and counted, but not before all had
+ * one. */
 static void test_no_state(void **state)
 {
 	struct task_struct stranger = tasks[0];
@@ -457,7 +459,8 @@ static void wait_for(uint64_t now_ns, struct task_struct *task, uint64_t ns)
 	sched_arrived(NULL);
 }
 
-/* --every grows while it runs: each thread's part is right on average, however short it waits in all. */
+/* --every grows while it runs: each thread's part is right on average, however short it waits in
+ * all. */
 static void test_every_grows(void **state)
 {
 	uint64_t total_ns = 0, now_ns = 1000, sum_ns = 0;
@@ -548,7 +551,8 @@ static void test_wakeups_thinned(void **state)
 	assert_true(stat_of(SB_STAT_SAMPLES) < 20000 / 8);
 }
 
-/* All time of a thread that is born and dies: in the queue, running with and without ticks, blocked. */
+/* All time of a thread that is born and dies: in the queue, running with and without ticks,
+ * blocked. */
 static void test_wall_adds_up(void **state)
 {
 	struct bpf_perf_event_data tick = { .regs = { .cs = 0x10 } };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/span.bpf.c, compiled for the host: which samples are in a span, and which spans were slow. */
+/* core/span.bpf.c, compiled for the host: which samples are in a span, and which spans were
+ * slow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,8 +145,9 @@ static void test_jump(void **state)
 }
 
 /*
- * A call is left by a jump, and code further down the stack runs: another call has its return address
- * where that of the call was. The return probe replaces the address as well, but by its own.
+ * A call is left by a jump, and code further down the stack runs: another call has its return
+ * address where that of the call was. The return probe replaces the address as well, but by its
+ * own.
  */
 static void test_jump_before_calls(void **state)
 {
@@ -272,7 +274,8 @@ static void test_goroutine(void **state)
 	task.pid--;
 }
 
-/* A panic; a register that is no goroutine; the same addresses in another process; the end of one. */
+/* A panic; a register that is no goroutine; the same addresses in another process; the end of
+ * one. */
 static void test_goroutine_left(void **state)
 {
 	static struct signal_struct signals;
@@ -297,7 +300,8 @@ static void test_goroutine_left(void **state)
 	task.signal = NULL;
 }
 
-/* The label of a goroutine that waits in between: its span ends when it was last seen with the value. */
+/* The label of a goroutine that waits in between: its span ends when it was last seen with the
+ * value. */
 static void test_goroutine_label(void **state)
 {
 	struct sb_scratch *s = sb_scratch_get(SB_SCRATCH_PROBE);

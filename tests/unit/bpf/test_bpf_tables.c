@@ -191,8 +191,8 @@ static void test_unknown_process(void **state)
 	}
 }
 
-/* A process that has just been forked, and ran little, is asked about when exec is done or it goes on;
- * its stacks are complete meanwhile. */
+/* A process that has just been forked, and ran little, is asked about when exec is done or it goes
+ * on; its stacks are complete meanwhile. */
 static void test_just_forked(void **state)
 {
 	static const struct {
@@ -291,7 +291,8 @@ static void test_raw_to_root(void **state)
 	}
 }
 
-/* Of a thread that sleeps: as far as its stack can go, by where the first thread or its libc has it. */
+/* Of a thread that sleeps: as far as its stack can go, by where the first thread or its libc has
+ * it. */
 static void test_reach(void **state)
 {
 	const uint64_t sp = BASE + 4096 + 8, more = SB_RED_ZONE_BYTES + ROOT_BYTES;
@@ -395,8 +396,8 @@ static void test_by_frame_pointer(void **state)
 }
 
 /*
- * An address in no mapping: the list is doubted until user space has read it anew some times, however
- * many samples come before that; then the stack is.
+ * An address in no mapping: the list is doubted until user space has read it anew some times,
+ * however many samples come before that; then the stack is.
  */
 static void test_garbage(void **state)
 {
@@ -417,7 +418,8 @@ static void test_garbage(void **state)
 	assert_int_equal(s->stack.nr_frames, 1);
 }
 
-/* New memory where code was: another library, perhaps of the same size. Elsewhere it says nothing. */
+/* New memory where code was: another library, perhaps of the same size. Elsewhere it says
+ * nothing. */
 static void test_mapped(void **state)
 {
 	const struct {
@@ -510,7 +512,8 @@ static void test_random_tables(void **state)
 	}
 }
 
-/* Rows of a granule, which begin at word @first. Each names a rule of its own: its number is its CFA's offset. */
+/* Rows of a granule, which begin at word @first. Each names a rule of its own: its number is its
+ * CFA's offset. */
 struct rows {
 	uint32_t first, nr;
 	uint16_t off[SB_UW_GRANULE_BYTES];
@@ -572,8 +575,9 @@ static void check_row(const struct rows *rows, uint32_t off)
 			 rows->first, off, plain_row(rows, off), s->map.rule.cfa_off);
 }
 
-/* Granules of few rows and of as many as bytes, in the middle of a chunk and at its ends: at each row's
- * first byte, at the one before and the one behind, every row is found that is found one by one. */
+/* Granules of few rows and of as many as bytes, in the middle of a chunk and at its ends: at each
+ * row's first byte, at the one before and the one behind, every row is found that is found one by
+ * one. */
 static void test_row_search(void **state)
 {
 	static const uint32_t nrs[] = { 1,    2,    3,	  4,	5,    15,   16,	 17,  31,
@@ -683,7 +687,8 @@ static uint64_t word_about(uint32_t at, uint32_t which)
 	return words[which % SB_ARRAY_SIZE(words)];
 }
 
-/* A return address among the words of a frame is found wherever it is, whatever was looked up before. */
+/* A return address among the words of a frame is found wherever it is, whatever was looked up
+ * before. */
 static void test_hidden(void **state)
 {
 	enum { NR_SEGS = 17, NR_HIDDEN = 20 };
@@ -716,7 +721,8 @@ static void test_hidden(void **state)
 	assert_in_range(nr_found, 2000, 18000);
 }
 
-/* Where a table, a list of rules and a mapping end: what lies behind is nobody's, though there are words. */
+/* Where a table, a list of rules and a mapping end: what lies behind is nobody's, though there are
+ * words. */
 static void test_ends(void **state)
 {
 	const struct {

@@ -176,8 +176,8 @@ static void chain(size_t nr)
 }
 
 /*
- * The list still has two calls that the thread left by longjmp(): one at the stack pointer where a newer
- * call is now, and one where no call is.
+ * The list still has two calls that the thread left by longjmp(): one at the stack pointer where a
+ * newer call is now, and one where no call is.
  */
 static void test_returns(void **state)
 {

@@ -249,8 +249,8 @@ static void test_sampled_along(void **state)
 	assert_int_equal(f->addup.sums.unaccounted, 16 * 4);
 }
 
-/* A window has 64 KiB, however large a page is: a page of a file behind a gap came with the fault only if both
- * are in one. */
+/* A window has 64 KiB, however large a page is: a page of a file behind a gap came with the fault
+ * only if both are in one. */
 static void test_large_pages(void **state)
 {
 	static const struct {

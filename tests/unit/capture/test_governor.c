@@ -94,7 +94,8 @@ static void test_begin_of_a_run(void **state)
 	assert_int_equal(play.governor.stats.nr_changes, 0);
 }
 
-/* The first seconds of a run on a slow machine, as they were seen: tables and names, and little in BPF. */
+/* The first seconds of a run on a slow machine, as they were seen: tables and names, and little in
+ * BPF. */
 static void test_startup(void **state)
 {
 	static const double own[] = { 0.48, 0.31, 0.12, 0.05, 0.02, 0.003, 0.002, 0.002 };
@@ -178,7 +179,8 @@ static void test_recovers(void **state)
 	assert_int_equal(play.governor.stats.step_worst, 3);
 }
 
-/* A load that comes and goes about as fast as the governor moves does not make it swing for ever. */
+/* A load that comes and goes about as fast as the governor moves does not make it swing for
+ * ever. */
 static void test_does_not_swing(void **state)
 {
 	const struct load storm = { .sampled = 0.03 }, calm = { .sampled = 0.001 };
@@ -212,7 +214,8 @@ static void test_own_time(void **state)
 	assert_true(play.governor.stats.is_own_time);
 }
 
-/* Processes whose mappings change are read more seldom while that costs too much, and again as often when it does not. */
+/* Processes whose mappings change are read more seldom while that costs too much, and again as
+ * often when it does not. */
 static void test_thrift(void **state)
 {
 	const struct load change = { .sampled = 0.001, .own = 0.002, .reread = 0.03 };
@@ -305,7 +308,8 @@ static void test_windows(void **state)
 	assert_int_equal(sb_governor_step(&play.governor, &play.now), 1);
 }
 
-/* A load that takes a whole CPU is looked at each 50 ms. Return: the looks until it is throttled; 100: it is not. */
+/* A load that takes a whole CPU is looked at each 50 ms. Return: the looks until it is throttled;
+ * 100: it is not. */
 static uint32_t looks_until_throttled(struct play *play)
 {
 	const uint64_t look_ns = 50 * SB_NS_PER_MS;
@@ -359,7 +363,8 @@ static void test_exact(void **state)
 	assert_int_equal(play.step, 2);
 	seconds(&play, 4, &(struct load){ .sampled = 0.08 });
 	assert_int_equal(play.step, 4);
-	/* It becomes a third: some of the steps are taken back, and no more than there is room for. */
+	/* It becomes a third: some of the steps are taken back, and no more than there is room
+	 * for. */
 	seconds(&play, 20, &(struct load){ .sampled = 0.026 });
 	assert_int_equal(play.step, 2);
 }
@@ -382,7 +387,8 @@ static double storm(struct play *play, const struct load *load)
 	return (double)(play->now.bpf_ns + play->now.own_ns - before_ns) / (NR_CPUS * 1e9);
 }
 
-/* What a storm costs until it is throttled is repaid in twenty seconds, and soon after it the rate is back. */
+/* What a storm costs until it is throttled is repaid in twenty seconds, and soon after it the rate
+ * is back. */
 static void test_repays(void **state)
 {
 	struct play play;
@@ -400,7 +406,8 @@ static void test_repays(void **state)
 		seconds(&play, 20, &(struct load){ .sampled = 0.002, .own = 0.001 });
 		assert_int_equal(play.step, 0);
 	}
-	/* Our own time for something else, however long it was too much, does not keep it throttled. */
+	/* Our own time for something else, however long it was too much, does not keep it
+	 * throttled. */
 	begin_exact(&play);
 	seconds(&play, 100, &(struct load){ .sampled = 0.1, .own = 0.2 });
 	assert_int_equal(play.step, 6);

@@ -212,8 +212,9 @@ static void test_seeds(void **state)
 	assert_memory_equal(first.numbers, second.numbers, sizeof(first.numbers));
 }
 
-/* Each window has the same chance, whatever its address is like; what is followed at a shift is followed at
- * any lower one. Mean and bound: of a binomial distribution, five standard deviations. */
+/* Each window has the same chance, whatever its address is like; what is followed at a shift is
+ * followed at any lower one. Mean and bound: of a binomial distribution, five standard
+ * deviations. */
 static void test_unbiased(void **state)
 {
 	static const uint64_t strides[] = { 1ull << 16, 1ull << 20, 1ull << 21, 1ull << 30,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Slices of time under loads that are played to them: do they stay below the limit, and is the sum right? */
+/* Slices of time under loads that are played to them: do they stay below the limit, and is the sum
+ * right? */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

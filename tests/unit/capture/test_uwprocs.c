@@ -298,8 +298,8 @@ static void test_own_mappings(void **state)
 	munmap(code, PAGE);
 }
 
-/* A list is read again no sooner than after a rest, but for the first times, and replaced only if it
- * changed. */
+/* A list is read again no sooner than after a rest, but for the first times, and replaced only if
+ * it changed. */
 /* By all files of this very program, once they are known. */
 static void test_plain(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The evaluator of expressions, compiled for the host. All memory that it may read is registered. */
+/* The evaluator of expressions, compiled for the host. All memory that it may read is
+ * registered. */
 #ifndef EXPR_NATIVE_H
 #define EXPR_NATIVE_H
 

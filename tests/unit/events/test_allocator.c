@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The places at which functions of allocators are hooked: this program has some, which are not called. */
+/* The places at which functions of allocators are hooked: this program has some, which are not
+ * called. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +84,8 @@ static uint64_t behind(const struct sb_probes *probes, const char *function)
 	return 0;
 }
 
-/* Where the kernel can do without a debug exception, and no call is missed that allocates or gives back. */
+/* Where the kernel can do without a debug exception, and no call is missed that allocates or gives
+ * back. */
 static void test_cheap_places(void **state)
 {
 	struct sb_probes probes = {};
@@ -99,7 +101,8 @@ static void test_cheap_places(void **state)
 	sb_probes_release(&probes);
 }
 
-/* Any function is hooked behind endbr64 if a push follows; but no call may be missed, whatever its arguments. */
+/* Any function is hooked behind endbr64 if a push follows; but no call may be missed, whatever its
+ * arguments. */
 static void test_cheap_events(void **state)
 {
 	static const char *const names[] = { "je_malloc", "je_calloc", "je_free" };
@@ -119,7 +122,8 @@ static void test_cheap_events(void **state)
 	sb_probes_release(&probes);
 }
 
-/* The kernel is led to the file that was read, whatever has its path now; until the list is released. */
+/* The kernel is led to the file that was read, whatever has its path now; until the list is
+ * released. */
 static void test_file_is_kept(void **state)
 {
 	char path[] = "/tmp/test_allocator.XXXXXX";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What expr_oracle.py cannot ask a C compiler: strings, reads, sentences, bounds, forged programs. */
+/* What expr_oracle.py cannot ask a C compiler: strings, reads, sentences, bounds, forged
+ * programs. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

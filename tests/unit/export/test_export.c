@@ -297,8 +297,8 @@ static void test_many_series(void **state)
 /* ---- OTLP ---- */
 
 /*
- * One sample of two frames, by the numbers of opentelemetry-proto 1.10, as `protoc --decode` shows them; around the
- * version, which is of five bytes.
+ * One sample of two frames, by the numbers of opentelemetry-proto 1.10, as `protoc --decode` shows
+ * them; around the version, which is of five bytes.
  */
 static const char golden_head[] =
 	"0a80010a2d0a120a09686f73742e6e616d6512030a016118080a170a0c736572766963652e6e616d"

@@ -152,7 +152,8 @@ static void test_idle_is_not_inlined(void **state)
 	sb_fg_palette_release(&palette);
 }
 
-/* On a dark ground unnamed frames are not the brightest, and are told apart from what stands around them. */
+/* On a dark ground unnamed frames are not the brightest, and are told apart from what stands around
+ * them. */
 static void test_unnamed_on_dark(void **state)
 {
 	static const enum sb_fg_kind around[] = { SB_FG_PLAIN, SB_FG_KERNEL,   SB_FG_INTERP,

@@ -362,8 +362,8 @@ static void test_legends(void **state)
 		     "user, kernel, idle, waiting for a CPU");
 }
 
-/* Typed stacks give the picture that their text gives, whatever the kinds of the frames above imply,
- * and whatever the names of functions look like. */
+/* Typed stacks give the picture that their text gives, whatever the kinds of the frames above
+ * imply, and whatever the names of functions look like. */
 static void test_typed_stacks(void **state)
 {
 	static const struct sb_tree_frame stacks[][4] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Prints where a Go program keeps the labels of its goroutines: the offset of the thread-local variable from
- * the thread pointer, whether the `g` is in a register, too, where a `g` has its labels, and where an `m` has
- * its goroutine. For go_labels.py. */
+/* Prints where a Go program keeps the labels of its goroutines: the offset of the thread-local
+ * variable from the thread pointer, whether the `g` is in a register, too, where a `g` has its
+ * labels, and where an `m` has its goroutine. For go_labels.py. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

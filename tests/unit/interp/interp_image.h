@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The memory of a process, made by hand: BYTES of it from BASE on, which the test defines before. */
+/* The memory of a process, made by hand: BYTES of it from BASE on, which the test defines
+ * before. */
 #ifndef SB_UNIT_INTERP_IMAGE_H
 #define SB_UNIT_INTERP_IMAGE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Line tables as user/interp reads them. stdin: "VERSION(hex) FIRST_LINE LAST_POSITION TABLE(hex)", a
- * code object on each line; stdout: the lines of positions 1 to LAST_POSITION. */
+/* Line tables as user/interp reads them. stdin: "VERSION(hex) FIRST_LINE LAST_POSITION TABLE(hex)",
+ * a code object on each line; stdout: the lines of positions 1 to LAST_POSITION. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -171,7 +171,8 @@ static void stub_of_arm64(void **state)
 	assert_int_equal(last[0].target_slot, CODE + 0x282000 + 8);
 }
 
-/* A variable by a TLS descriptor: rb_thread_current() of Ruby 3.1, and what compilers write, too. */
+/* A variable by a TLS descriptor: rb_thread_current() of Ruby 3.1, and what compilers write,
+ * too. */
 static void descriptor_of_arm64(void **state)
 {
 	static const uint32_t indexed[] = { 0xd53bd041, 0xa9bf7bfd, 0x910003fd, 0xb0000c00,

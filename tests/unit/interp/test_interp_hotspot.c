@@ -235,7 +235,8 @@ static void what_leads_nowhere_ends(void **state)
 	assert_int_equal(sb_hotspot_native(&walk, &native, &memory), SB_STEP_END);
 }
 
-/* The VM writes down where the bytecode is, also of a method that has none, when it is called to link it. */
+/* The VM writes down where the bytecode is, also of a method that has none, when it is called to
+ * link it. */
 static void native_methods_are_known_by_having_no_bytecode(void **state)
 {
 	enum { METHOD = 0x3000, CONST = 0x3100, CONST_BYTES = 0x30 };

@@ -75,7 +75,8 @@ static void chunks_have_names(void **state)
 	sb_str_release(&text.file);
 }
 
-/* A function of 5.4 at BASE that calls the global "work", defined at BASE + 1024 and called at line 7. */
+/* A function of 5.4 at BASE that calls the global "work", defined at BASE + 1024 and called at line
+ * 7. */
 static void make_54(void)
 {
 	const struct sb_lua_layout *at = sb_lua_layout_of(504);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* More runtimes in one process than are walked, and more processes than are remembered. This program looks as if it were one of Lua's, too, and of Go's. */
+/* More runtimes in one process than are walked, and more processes than are remembered. This
+ * program looks as if it were one of Lua's, too, and of Go's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -125,7 +126,8 @@ static void test_forgotten(void **state)
 	sb_processes_free(processes);
 }
 
-/* What a process runs, by its number before anybody knows more of it; nothing is said of one that is not there. */
+/* What a process runs, by its number before anybody knows more of it; nothing is said of one that
+ * is not there. */
 static void test_runtime(void **state)
 {
 	const uint64_t tick_ns = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);

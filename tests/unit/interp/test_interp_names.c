@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Names of frames that a process does not have, or makes up: what is done about it, and how often. */
+/* Names of frames that a process does not have, or makes up: what is done about it, and how
+ * often. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -116,7 +117,8 @@ static void test_one_readable(void **state)
 	sb_interp_free(interp);
 }
 
-/* What cannot be read at one moment, however many stacks of that moment have it, can be read at another. */
+/* What cannot be read at one moment, however many stacks of that moment have it, can be read at
+ * another. */
 static void test_read_later(void **state)
 {
 	const struct sb_interp_frame two = {
@@ -144,7 +146,8 @@ static void test_read_later(void **state)
 	sb_interp_free(interp);
 }
 
-/* A process that is known by its number only has another one after it, with frames at the same addresses. */
+/* A process that is known by its number only has another one after it, with frames at the same
+ * addresses. */
 static void test_number_of_another(void **state)
 {
 	const struct sb_space_key space = { .tgid = (uint32_t)getpid() };
@@ -310,7 +313,8 @@ static void test_zombie(void **state)
 	assert_true(sb_interp_is_plain(interp, &st));
 	st.st_ctim.tv_nsec++;
 	assert_false(sb_interp_is_plain(interp, &st));
-	/* Where files were that have no interpreter, there seem to be none; elsewhere nobody knows. */
+	/* Where files were that have no interpreter, there seem to be none; elsewhere nobody
+	 * knows. */
 	assert_true(sb_interp_seems_plain(interp, realpath("/proc/self/exe", (char[PATH_MAX]){})));
 	assert_false(sb_interp_seems_plain(interp, "/usr/bin/another"));
 	kill(pid, SIGKILL);

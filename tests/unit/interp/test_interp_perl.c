@@ -370,7 +370,8 @@ static void a_statement_that_is_gone_has_no_line(void **state)
 	assert_string_equal(text.name.s, "(eval)");
 	assert_int_equal(text.line, 0);
 	assert_int_equal(text.file.len, 0);
-	/* It goes while its file is read, which may be that of another by then; also where pages are kept. */
+	/* It goes while its file is read, which may be that of another by then; also where pages
+	 * are kept. */
 	for (i = 0; i < 2; i++) {
 		cop = make_cop("(eval 8)", 1);
 		assert_string_equal(walked(cop), "(eval):1 {main}:1|");

@@ -256,8 +256,8 @@ static int count_read(void *arg, void *dst, size_t len, uint64_t addr)
 	return read_image(arg, dst, len, addr);
 }
 
-/* A process may have a thousand names that can never be read. One call tries only a part of them, so
- * that it does not hold the lock for all. */
+/* A process may have a thousand names that can never be read. One call tries only a part of them,
+ * so that it does not hold the lock for all. */
 static void test_rests_are_bounded(void **state)
 {
 	const struct sb_memory counting = { .read = count_read };
@@ -279,7 +279,8 @@ static void test_rests_are_bounded(void **state)
 	assert_true(nr_reads <= once * (1000 + 40 * (2 + (sb_now_ns() - begin) / SB_NS_PER_SEC)));
 }
 
-/* Hashes as zend_hash_func() of PHP 8.2 on x86-64 gives them, and as it would on arm64, where char has no sign. */
+/* Hashes as zend_hash_func() of PHP 8.2 on x86-64 gives them, and as it would on arm64, where char
+ * has no sign. */
 static void test_names_in_utf8(void **state)
 {
 	static const struct {

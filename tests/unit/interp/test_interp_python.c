@@ -135,8 +135,8 @@ static void interpreters_are_stitched(void **state)
 {
 	begin();
 	put_frame(BASE + 2048, BASE + 4096, 0, 0, 0);
-	/* A younger interpreter, whose thread is another one, leads the list; then the main one, where
-	 * this thread has a second state. */
+	/* A younger interpreter, whose thread is another one, leads the list; then the main one,
+	 * where this thread has a second state. */
 	put(BASE, BASE + 128);
 	put(BASE + 128, BASE + 64);
 	put(BASE + 128 + 8, BASE + 768);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a process says of its labels' keys: the header's implementation in this very process, read by the code
- * that reads others; and payloads made by hand, of the specification's other forms.
+ * What a process says of its labels' keys: the header's implementation in this very process, read
+ * by the code that reads others; and payloads made by hand, of the specification's other forms.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -87,7 +87,8 @@ static void test_self(void **state)
 	assert_int_equal(sb_label_clear("vehicle"), 0);
 	assert_int_equal(labels_outside(interp, &text), SB_LABELS_NEWS);
 	assert_memory_equal(text.s, "\0eu-north\0now", text.len);
-	/* One that has no name at this moment, because the table is being changed, has one at the next. */
+	/* One that has no name at this moment, because the table is being changed, has one at the
+	 * next. */
 	assert_int_equal(sb_label_set("late", "x"), 0);
 	assert_int_equal(sb_label_set("region", "us"), 0);
 	published_ns = sb_labels_context->published_ns;

@@ -81,7 +81,8 @@ static double z_of(const struct pair *pair, size_t node)
 	return sb_diff_z(&pair->diff, &pair->tree->pair_totals.at[node]);
 }
 
-/* Of @nr samples as many as fall to each share, the last being the rest: drawn. 0 ends the shares. */
+/* Of @nr samples as many as fall to each share, the last being the rest: drawn. 0 ends the
+ * shares. */
 static void draw(struct pair *pair, int side, const double *shares, size_t nr, uint64_t weight,
 		 unsigned short seed[3])
 {
@@ -139,9 +140,9 @@ static void test_known_change_is_found(void **state)
 }
 
 /*
- * Nothing changed: of 9 functions times 1,000 pairs chance takes 0.27 % beyond |z| = 3, 24.3 +- 4.9 of them if
- * they were independent. Five standard deviations more are not met by chance. Rare functions and unequal
- * profiles are where approximations fail.
+ * Nothing changed: of 9 functions times 1,000 pairs chance takes 0.27 % beyond |z| = 3, 24.3 +- 4.9
+ * of them if they were independent. Five standard deviations more are not met by chance. Rare
+ * functions and unequal profiles are where approximations fail.
  */
 static void false_positives(size_t nr_a, size_t nr_b, uint64_t weight, enum sb_diff_norm norm)
 {
@@ -170,11 +171,13 @@ static void test_noise_is_noise(void **state)
 	false_positives(100, 2000, 1, SB_DIFF_SHARE);
 	false_positives(2000, 100, 1, SB_DIFF_SHARE);
 	false_positives(800, 800, 250, SB_DIFF_SHARE);
-	/* That there are as many samples at all is chance, too; here they are, so it errs to grey. */
+	/* That there are as many samples at all is chance, too; here they are, so it errs to
+	 * grey. */
 	false_positives(500, 500, 1, SB_DIFF_RAW);
 }
 
-/* Three waits of a second in the place of one are a wait more or less: weights of 1,000,000 are no n. */
+/* Three waits of a second in the place of one are a wait more or less: weights of 1,000,000 are no
+ * n. */
 static void test_long_waits_are_few(void **state)
 {
 	struct pair pair;
@@ -212,8 +215,9 @@ static void test_samples_not_known(void **state)
 }
 
 /*
- * Waits as they are: of each stack they are of their own length, from 20 us to 2 s, uneven (lognormal), as many as the
- * work is; 40 stacks below 5 functions. Of parts of an hour only sums are known.
+ * Waits as they are: of each stack they are of their own length, from 20 us to 2 s, uneven
+ * (lognormal), as many as the work is; 40 stacks below 5 functions. Of parts of an hour only sums
+ * are known.
  */
 #define NR_STACKS  40
 #define NR_CALLERS 5

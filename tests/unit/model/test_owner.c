@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Whose the weight of a stack is: root first, "_k" behind kernel frames, "_w" behind a waker's, "_r" behind roots,
- * "_j" behind functions compiled just in time, whatever their names. */
+/* Whose the weight of a stack is: root first, "_k" behind kernel frames, "_w" behind a waker's,
+ * "_r" behind roots, "_j" behind functions compiled just in time, whatever their names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,8 @@ static const struct {
 	  { { "java_r", "App.hold", "java.lang.Thread.sleep0", "JVM_SleepNanos",
 	      "JavaThread::sleep_nanos", "PlatformEvent::park_nanos", "pthread_cond_timedwait",
 	      "futex_wait_k", "schedule_k" } } },
-	/* a thread that slept before the run began has no functions of the scheduler; nor has a stack without the kernel's */
+	/* a thread that slept before the run began has no functions of the scheduler; nor has a
+	 * stack without the kernel's */
 	{ "work",
 	  { { "app_r", "main", "work", "read", "do_syscall_64_k", "anon_pipe_read_k",
 	      "[blocked]" } } },
@@ -83,7 +84,8 @@ static const struct {
 	  { { "app_r", "main", "work", "read", "do_syscall_64_k", "[running]" } } },
 	/* a system call that is no primitive has its caller in the C library, too */
 	{ "load", { { "app_r", "load", "read", "vfs_read_k", "folio_wait_k", "io_schedule_k" } } },
-	/* text that does not say what is the kernel's; and a program that has a function of that name */
+	/* text that does not say what is the kernel's; and a program that has a function of that
+	 * name */
 	{ "work",
 	  { { "app_r", "main", "work", "read", "entry_SYSCALL_64_after_hwframe", "do_syscall_64",
 	      "vfs_read", "schedule", "[blocked]" } } },

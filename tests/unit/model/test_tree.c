@@ -343,7 +343,8 @@ static void test_prune(void **state)
 	}
 }
 
-/* What is large in one of the two stays, however small its profile; one name is not cut for another. */
+/* What is large in one of the two stays, however small its profile; one name is not cut for
+ * another. */
 static void test_prune_keeps_the_largest(void **state)
 {
 	sb_cleanup(sb_profile_freep) struct sb_profile *a = profile_new("samples");

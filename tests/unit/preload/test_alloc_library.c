@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The library to preload, compiled under other names, with a listener that writes down what it is told. The truth
- * is libm, and what the test itself has allocated.
+ * The library to preload, compiled under other names, with a listener that writes down what it is
+ * told. The truth is libm, and what the test itself has allocated.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -150,7 +150,8 @@ struct truth {
 	double bytes, bytes_variance, objects, objects_variance;
 };
 
-/* A sample of the probability p stands for 1/p: the variance of each allocation's share is (1 - p)/p. */
+/* A sample of the probability p stands for 1/p: the variance of each allocation's share is (1 -
+ * p)/p. */
 static void add_truth(struct truth *truth, size_t size)
 {
 	double chance = -expm1(-(double)size / (double)mean_bytes), doubt = (1 - chance) / chance;
@@ -354,7 +355,8 @@ static void remove_kept(void)
 	assert_true(sb_followed_remove(&followed, kept));
 }
 
-/* Another thread removes the same pointer at the same time: it is removed as often as it was added. */
+/* Another thread removes the same pointer at the same time: it is removed as often as it was
+ * added. */
 static void test_at_once(void **state)
 {
 	assert_true(sb_followed_add(&followed, kept));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Frames of interpreters among native ones: a process of known answers in the place of a real one. */
+/* Frames of interpreters among native ones: a process of known answers in the place of a real
+ * one. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,8 @@
 #include "model/profile.h"
 #include "resolve/resolve.h"
 
-/* Addresses of machine code. Code that GLUE names is glue of Python's; see user/interp/python/python.c. */
+/* Addresses of machine code. Code that GLUE names is glue of Python's; see
+ * user/interp/python/python.c. */
 enum {
 	MAIN = 0x1000,
 	SORT = 0x1001,
@@ -96,7 +98,8 @@ uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t a
 	return addr >= PL ? SB_RUNTIME_PERL : addr >= PY ? SB_RUNTIME_PYTHON : 0;
 }
 
-/* The loop of Perl by what it is called by: LIBC stands for call_sv(), GLUE_ELSEWHERE for S_docatch(). */
+/* The loop of Perl by what it is called by: LIBC stands for call_sv(), GLUE_ELSEWHERE for
+ * S_docatch(). */
 static bool has_callers;
 
 uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t runtime,
@@ -141,8 +144,8 @@ void sb_interp_name_release(struct sb_interp_name *name)
 	sb_str_release(&name->file);
 }
 
-/* One stack, leaf first, and what the walkers found: letters, leaf first; '|' ends a segment; those of
- * Perl are lower case, '.' is SB_INTERP_READY, '#' turns to V8. */
+/* One stack, leaf first, and what the walkers found: letters, leaf first; '|' ends a segment; those
+ * of Perl are lower case, '.' is SB_INTERP_READY, '#' turns to V8. */
 struct given {
 	uint64_t ip[8];
 	const char *found;
@@ -258,7 +261,8 @@ static void a_loop_just_entered_has_no_frames(void **state)
 	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_odd, 1);
 }
 
-/* A callback's frame is made by C code, before that calls the loop: of whole stacks it is the leaf's. */
+/* A callback's frame is made by C code, before that calls the loop: of whole stacks it is the
+ * leaf's. */
 static void a_loop_about_to_begin_is_not_the_roots(void **state)
 {
 	assert_merged("c;_start;A;list_sort;read;B 1", .ip = { LIBC, SORT, PY, START },
@@ -272,7 +276,8 @@ static void a_loop_about_to_begin_is_not_the_roots(void **state)
 	assert_int_equal(stats.nr_unnamed[SB_SYM_ANON], 0);
 	/* Without a loop nothing is known of where they belong. */
 	assert_merged("c;A;B;_start;read 1", .ip = { LIBC, START }, .found = "B|A|");
-	/* A coroutine's own stack, whole as it is, has the frames of its callers' loops elsewhere. */
+	/* A coroutine's own stack, whole as it is, has the frames of its callers' loops
+	 * elsewhere. */
 	assert_merged("c;A;B;read 1", .ip = { LIBC, PY, NAMELESS }, .found = "B|A|");
 }
 

@@ -567,8 +567,9 @@ static void add_kernel(struct sb_resolver *resolver, struct sb_stack_id id, bool
 	add_batch(resolver, &batch);
 }
 
-/* A program that goes on and on: stacks of it, and of the kernel, that were not met for long are forgotten, but not
- * before the BPF side has been told to and everything that it had counted has come. */
+/* A program that goes on and on: stacks of it, and of the kernel, that were not met for long are
+ * forgotten, but not before the BPF side has been told to and everything that it had counted has
+ * come. */
 static void test_idle(void **state)
 {
 	enum { NR = 400, IDLE = 20 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Waits for locks and for work, as stacks of real programs have them: leaf first, '@' before functions of a language. */
+/* Waits for locks and for work, as stacks of real programs have them: leaf first, '@' before
+ * functions of a language. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

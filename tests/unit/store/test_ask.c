@@ -405,7 +405,8 @@ static void put_marked(struct sb_store *store, const char *kind, const char *uni
 		sb_profile_free((struct sb_profile *)series[i].profile);
 }
 
-/* What is said of an answer's stacks is of those that it is made of, however it is asked and cut. */
+/* What is said of an answer's stacks is of those that it is made of, however it is asked and
+ * cut. */
 static void test_marks(void **state)
 {
 	static const struct {
@@ -532,7 +533,8 @@ static struct sb_store *fill_waits(const char *unit)
 	return store;
 }
 
-/* The same as if nothing was to be compared, and whether it is known how uneven they are: @is_known. */
+/* The same as if nothing was to be compared, and whether it is known how uneven they are:
+ * @is_known. */
 static void expect_compared(struct sb_store *store, int64_t from_s, int64_t to_s, bool is_known)
 {
 	struct sb_ask ask = { .from_s = from_s, .to_s = to_s };

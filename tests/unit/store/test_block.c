@@ -140,7 +140,8 @@ static void test_too_many(void **state)
 	sb_block_release(&block);
 }
 
-/* Names that are together more than a message may be: others' series are in it, and all of the weight. */
+/* Names that are together more than a message may be: others' series are in it, and all of the
+ * weight. */
 static void test_long_names(void **state)
 {
 	const struct sb_block_head head = { .begin_s = 1795255200, .divisor = 1 };
@@ -181,7 +182,8 @@ static size_t heap_bytes(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* Each series has a profile of its own when it is unpacked, and of programs that come and go there are many. */
+/* Each series has a profile of its own when it is unpacked, and of programs that come and go there
+ * are many. */
 static void test_memory(void **state)
 {
 	enum { NR_SERIES = 1000, NR_FRAMES = 100 };
@@ -213,7 +215,8 @@ static void test_memory(void **state)
 	sb_block_release(&block);
 }
 
-/* Of several kinds that are sampled together, a block is of one; one that no sampler said it has is refused. */
+/* Of several kinds that are sampled together, a block is of one; one that no sampler said it has is
+ * refused. */
 static void test_kinds(void **state)
 {
 	static const struct sb_block_tags mixed[] = { { NULL, 0, 0 },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Questions whose answers are cut to few nodes, against what their definition says, by lists of paths as texts. */
+/* Questions whose answers are cut to few nodes, against what their definition says, by lists of
+ * paths as texts. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +81,8 @@ static uint64_t least_of(const struct list *totals, size_t nr_max)
 	}
 }
 
-/* What is left of @from is added to @to; of what is not, the weight to @other, by the path that is left above it. */
+/* What is left of @from is added to @to; of what is not, the weight to @other, by the path that is
+ * left above it. */
 static void cut(const struct list *from, size_t nr_max, struct list *to, struct list *other)
 {
 	struct list totals = {};
@@ -184,8 +186,8 @@ static void ask(struct sb_store *store, int64_t from_s, int64_t to_s, uint32_t n
 	sb_profile_free(profile);
 }
 
-/* What is left of all files, and what their cuts left aside, cut once again: that weighs on the nodes above it, and is
- * nobody's own. */
+/* What is left of all files, and what their cuts left aside, cut once again: that weighs on the
+ * nodes above it, and is nobody's own. */
 static uint64_t cut_again(struct list *left, const struct list *others, size_t nr_max,
 			  struct list *want)
 {

@@ -383,7 +383,8 @@ static void test_flipped(void **state)
 	free(bytes);
 }
 
-/* Question after question, as the store grows: what is kept of those before is not seen in the next. */
+/* Question after question, as the store grows: what is kept of those before is not seen in the
+ * next. */
 static void test_again(void **state)
 {
 	uint64_t want[NR_STACKS], have[NR_STACKS];
@@ -714,7 +715,8 @@ static void test_look(void **state)
 		bytes[at] ^= (char)(1 << i % 8);
 	}
 	assert_true(nr_named > 20);
-	/* What a question calls damaged, a look does, too: the end of a file that nobody writes any more. */
+	/* What a question calls damaged, a look does, too: the end of a file that nobody writes any
+	 * more. */
 	write_fine(bytes, len - 7);
 	looked = (struct looked){};
 	assert_int_equal(sb_store_look(store, &look), 0);
@@ -774,7 +776,8 @@ static void append(const char *name, int64_t begin_s, uint32_t seconds, uint64_t
 	close(fd);
 }
 
-/* Three days of 10 minutes each half an hour, with late ones, are right; then one sum, and one figure, is not. */
+/* Three days of 10 minutes each half an hour, with late ones, are right; then one sum, and one
+ * figure, is not. */
 static void test_wrong_sum(void **state)
 {
 	struct sb_store_sums_check check;
@@ -800,7 +803,8 @@ static void test_wrong_sum(void **state)
 	append("1h/204001.sb", T0 + 5 * HOUR, HOUR, 7, 0);
 	append("10min/20400102.sb", T0 + DAY + 1800, 600, 5, 3);
 	check = check_sums(&wrongs);
-	/* The hour above that is not that of its 10 minutes any more, and the day not that of its hours. */
+	/* The hour above that is not that of its 10 minutes any more, and the day not that of its
+	 * hours. */
 	assert_int_equal(check.nr_wrong, 4);
 	assert_int_equal(check.nr_equal, 3 * (48 + 24 + 1) - 4);
 	assert_string_equal(wrongs.last.kind.name, "oncpu");
@@ -834,7 +838,8 @@ static void put_host(struct sb_store *store, int64_t begin_s, const char *host)
 	sb_profile_free((struct sb_profile *)series.profile);
 }
 
-/* A host whose finer blocks had expired when it was merged in is no damage of the sums that have it; another is. */
+/* A host whose finer blocks had expired when it was merged in is no damage of the sums that have
+ * it; another is. */
 static void test_merged_sum(void **state)
 {
 	struct sb_store_sums_check check;
@@ -930,7 +935,8 @@ static void test_missing_sum(void **state)
 	append("10s/20400101.sb", T0 + 12 * 600, 10, 3, 0);
 	append("10min/20400101.sb", T0 + 13 * 600, 600, 3, 0);
 	check = check_sums(&wrongs);
-	/* Those of the last block that was put, and of this one; the sum of nothing cannot be compared. */
+	/* Those of the last block that was put, and of this one; the sum of nothing cannot be
+	 * compared. */
 	assert_int_equal(check.nr_wrong, 4);
 	assert_int_equal(check.nr_left, 1);
 	/* Not of what is not over. */
@@ -1019,7 +1025,8 @@ static void test_many_kinds(void **state)
 	sb_store_close(store);
 }
 
-/* Under load a block is longer than its period: it is drawn as long as it is, and at its rate, not as a peak and a gap. */
+/* Under load a block is longer than its period: it is drawn as long as it is, and at its rate, not
+ * as a peak and a gap. */
 static void test_long_block(void **state)
 {
 	static const uint64_t want[][2] = {
@@ -1059,8 +1066,9 @@ static void test_long_block(void **state)
 #define FAR 249994166400ll
 
 /*
- * One block of millennia later costs nothing of what is between, neither to write nor to ask, and what comes after
- * it, when the clock is right again, is summed as ever: a sum for each period, and not for each block.
+ * One block of millennia later costs nothing of what is between, neither to write nor to ask, and
+ * what comes after it, when the clock is right again, is summed as ever: a sum for each period, and
+ * not for each block.
  */
 static void test_far(void **state)
 {
@@ -1089,7 +1097,8 @@ static void test_far(void **state)
 	expect(store, T0, T0 + 3 * HOUR, -1);
 	expect_timeline(store, 0, FAR + DAY);
 	assert_int_equal(sb_store_look(store, &look), 0);
-	/* 20 periods; what was summed when the clock went wrong has the rest of its blocks one by one. */
+	/* 20 periods; what was summed when the clock went wrong has the rest of its blocks one by
+	 * one. */
 	assert_in_range(nr_blocks[1], 20, 20 + 2 * 60);
 	assert_int_equal(
 		sb_store_put(store, &(struct sb_store_block){ SB_LEVEL_TIME_MAX, "a", "b" }),
@@ -1098,7 +1107,8 @@ static void test_far(void **state)
 	assert_int_equal(check_sums(&wrongs).nr_wrong, 0);
 }
 
-/* What comes for a period that was the last one to be summed, after opening: its sum has it, too. */
+/* What comes for a period that was the last one to be summed, after opening: its sum has it,
+ * too. */
 static void test_late_after_opening(void **state)
 {
 	struct wrongs wrongs;
@@ -1128,8 +1138,8 @@ static void record(struct sb_store *store, int64_t from_s, uint32_t nr)
 	}
 }
 
-/* A clock was hours ahead, was set right, and soon the recorder ended. It begins again when those hours are over: of
- * what it had come to there are sums. */
+/* A clock was hours ahead, was set right, and soon the recorder ended. It begins again when those
+ * hours are over: of what it had come to there are sums. */
 static void test_was_ahead(void **state)
 {
 	/* Within a day, and over the end of one. */
@@ -1171,7 +1181,8 @@ static int late_of(struct sb_store *store, struct sb_read_place *place)
 	return nr;
 }
 
-/* What is added for a time that is done with, also in a new file; each once, whoever kept the place as text. */
+/* What is added for a time that is done with, also in a new file; each once, whoever kept the place
+ * as text. */
 static void test_late_place(void **state)
 {
 	struct sb_read_place place = {};
@@ -1229,7 +1240,8 @@ static void test_merge(void **state)
 	assert_int_equal(remove_below(path), 0);
 }
 
-/* Stores of a recorder that ended before the first aggregate get all levels when they are opened again, also to be merged. */
+/* Stores of a recorder that ended before the first aggregate get all levels when they are opened
+ * again, also to be merged. */
 static void test_short_store(void **state)
 {
 	struct sb_store_sums_check check;

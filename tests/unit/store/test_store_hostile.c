@@ -280,7 +280,8 @@ static void write_pairs(const char *name, int64_t begin_s, uint32_t nr, uint32_t
 	sb_segment_release(&segment);
 }
 
-/* Of more values than are kept, those that are kept have their whole weight, and the rest is told. */
+/* Of more values than are kept, those that are kept have their whole weight, and the rest is
+ * told. */
 static void test_many_values(void **state)
 {
 	const struct sb_ask ask = { .from_s = T0, .to_s = T0 + 2 * DAY };

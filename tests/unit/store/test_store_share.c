@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* One user who fills a file of the store loses names; nobody else does, and all weight stays whose it is. */
+/* One user who fills a file of the store loses names; nobody else does, and all weight stays whose
+ * it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +97,8 @@ static void check_sums(struct sb_store *store)
 	assert_int_equal(check.nr_wrong, 0);
 }
 
-/* The user's weight is the user's, the service's is the service's, and only the user's has lost names. */
+/* The user's weight is the user's, the service's is the service's, and only the user's has lost
+ * names. */
 static void expect_fair(struct sb_store *store, uint64_t user, uint64_t car)
 {
 	struct sb_store_answer answer;
@@ -198,7 +200,8 @@ static void test_tags(void **state)
 	free(text);
 }
 
-/* A name that is too long for a store is cut, which is marked and counted, and not within a character. */
+/* A name that is too long for a store is cut, which is marked and counted, and not within a
+ * character. */
 static void test_long_names(void **state)
 {
 	struct sb_profile *profile, *answered;

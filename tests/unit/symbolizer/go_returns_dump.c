@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Prints of each function of a Go program: its address, and where it begins and returns, as offsets in the
- * file; or why it cannot be probed. For go_returns.py. */
+/* Prints of each function of a Go program: its address, and where it begins and returns, as offsets
+ * in the file; or why it cannot be probed. For go_returns.py. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

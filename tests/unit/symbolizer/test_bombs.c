@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Files that are small on the disk and cost much to read: tables of abbreviations, of stubs and of symbols. Each is
- * refused by the budget that it is read with, of memory and of work, before it has taken more; read with a large one, it
- * is taken, so that it was the budget that refused it.
+ * Files that are small on the disk and cost much to read: tables of abbreviations, of stubs and of
+ * symbols. Each is refused by the budget that it is read with, of memory and of work, before it has
+ * taken more; read with a large one, it is taken, so that it was the budget that refused it.
  */
 #include <elf.h>
 #include <errno.h>
@@ -39,7 +39,8 @@
 #define NR_ATTRS     400
 #define NR_STUBS     200000
 #define NR_SYMBOLS   100000
-/* Of .debug_info: one that is inflated at once, and one that is inflated in pieces (dwarf_image.c). */
+/* Of .debug_info: one that is inflated at once, and one that is inflated in pieces
+ * (dwarf_image.c). */
 #define WHOLE_BYTES  1000
 #define PIECES_BYTES (17u << 20)
 
@@ -114,7 +115,8 @@ static int finish(void)
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 
-/* Time stands still: a bucket of work fills again while a slow machine, or valgrind, takes its time. */
+/* Time stands still: a bucket of work fills again while a slow machine, or valgrind, takes its
+ * time. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	*ts = (struct timespec){ .tv_sec = 1000 };
@@ -175,7 +177,8 @@ static size_t put_uleb(uint8_t *at, uint32_t val)
 	return nr;
 }
 
-/* One unit without anything, whose DIE is of the last abbreviation; the others are of functions with many attributes. */
+/* One unit without anything, whose DIE is of the last abbreviation; the others are of functions
+ * with many attributes. */
 static void test_abbrevs(void **state)
 {
 	/* DW_AT_name and DW_AT_decl_line: no two of them are merged. */
@@ -320,7 +323,8 @@ static void test_xz(void **state)
 	expect_refusal(read_xz, -EFBIG);
 }
 
-/* A packed .debug_info of @len bytes, whose header says @said, and of which one byte is wrong if @is_damaged. */
+/* A packed .debug_info of @len bytes, whose header says @said, and of which one byte is wrong if
+ * @is_damaged. */
 static int read_packed(size_t len, size_t said, bool is_damaged)
 {
 	const Elf64_Chdr chdr = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = said };

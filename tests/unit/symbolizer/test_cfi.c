@@ -296,8 +296,8 @@ static void test_stack_switch(void **state)
 static void test_other_instructions(void **state)
 {
 	put_plain_cie(&eh);
-	/* advance_loc1, 2, 4, MIPS_advance_loc8; def_cfa_sf, def_cfa_offset_sf; args_size; registers
-	 * of no interest: r12 saved, in a register, undefined, by expressions */
+	/* advance_loc1, 2, 4, MIPS_advance_loc8; def_cfa_sf, def_cfa_offset_sf; args_size;
+	 * registers of no interest: r12 saved, in a register, undefined, by expressions */
 	FDE(&eh, AT(0), 0x800, 0x8c, 2, 0x02, 0x10, 0x12, 7, 0x7e, 0x03, 0x10, 0x01, 0x13, 0x7d,
 	    0x2e, 0x88, 1, 0x04, 0x00, 0x01, 0, 0, 0x0e, 32, 0x07, 12, 0x09, 12, 5, 0x10, 12, 2,
 	    0x76, 0, 0x16, 12, 2, 0x76, 0, 0x08, 12, 0x06, 12, 0xcc, 0x1d, 0, 1, 0, 0, 0, 0, 0, 0,
@@ -486,7 +486,8 @@ static void test_signal(void **state)
 	assert_int_equal(info.nr_bad, 0);
 }
 
-/* Behind the system call of clone() the new thread begins, but CFI hold for its maker there, or end. */
+/* Behind the system call of clone() the new thread begins, but CFI hold for its maker there, or
+ * end. */
 static void test_clone(void **state)
 {
 	/* syscall; test %rax, %rax; jl; je 1f; ret; 1: glibc's clone3() */
@@ -494,7 +495,8 @@ static void test_clone(void **state)
 		0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x18, 0x74, 0x01, 0xc3
 	};
 
-	/* CFI end at the call; hold behind it; the branch leads elsewhere; no call; nobody's root */
+	/* CFI end at the call; hold behind it; the branch leads elsewhere; no call; nobody's
+	 * root */
 	memcpy(img.text + 0x16, call, sizeof(call));
 	memcpy(img.text + 0x56, call, sizeof(call));
 	memcpy(img.text + 0x95, call, sizeof(call));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tables of the Go linker of each layout, assembled byte by byte: where functions are, their names, unwind rules. */
+/* Tables of the Go linker of each layout, assembled byte by byte: where functions are, their names,
+ * unwind rules. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,8 @@ enum layout { GO_1_2, GO_1_16, GO_1_18, GO_1_20, NR_LAYOUTS };
 
 static const uint32_t magics[] = { 0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1 };
 
-/* How far below the return address the stack pointer is, and for how many bytes; up to a 0 of these. */
+/* How far below the return address the stack pointer is, and for how many bytes; up to a 0 of
+ * these. */
 struct piece {
 	int32_t depth;
 	uint32_t nr_bytes;
@@ -105,7 +107,8 @@ static void put_functions(enum layout layout, uint64_t addr, size_t list_bytes, 
 	put_uint(list, 0, 4);
 }
 
-/* Names, pairs, list and functions, in this order, behind a head of 8 words; as of Go 1.2: list first. */
+/* Names, pairs, list and functions, in this order, behind a head of 8 words; as of Go 1.2: list
+ * first. */
 static void make_table(enum layout layout, uint64_t text_said)
 {
 	static struct bytes list;
@@ -270,8 +273,8 @@ static void test_budget(void **state)
 	sb_elf_free(elf);
 }
 
-/* Of programs that may lie anywhere: the loader writes it, or the runtime knows, or it is where the section begins;
- * and the table lies somewhere in other data. */
+/* Of programs that may lie anywhere: the loader writes it, or the runtime knows, or it is where the
+ * section begins; and the table lies somewhere in other data. */
 static void test_text(void **state)
 {
 	static const uint8_t other[64];

@@ -119,7 +119,8 @@ static void test_whole(void **state)
 	close(fd);
 }
 
-/* Cut short at @at bytes when the headers are read: nothing is a signal, everything has a reason. */
+/* Cut short at @at bytes when the headers are read: nothing is a signal, everything has a
+ * reason. */
 static void check_cut_before_lookup(const char *data, size_t len, size_t at)
 {
 	int fd = memfd_of(data, len);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Overlays of our own mount table: found while they are mounted, not after, and the table of thousands of mounts is read
- * again only when it has changed. In a mount namespace of its own.
+ * Overlays of our own mount table: found while they are mounted, not after, and the table of
+ * thousands of mounts is read again only when it has changed. In a mount namespace of its own.
  */
 #include <errno.h>
 #include <sched.h>
@@ -87,7 +87,8 @@ static void test_changes(void **state)
 	sb_reader_mounts_release(&mounts);
 }
 
-/* A mount that another process of our namespace makes is a change, too; what another namespace has is none of ours. */
+/* A mount that another process of our namespace makes is a change, too; what another namespace has
+ * is none of ours. */
 static void test_others(void **state)
 {
 	struct sb_reader_mounts mounts = {};

@@ -261,7 +261,8 @@ static void drop_all_but_code(struct code *code)
 	code->nr = nr;
 }
 
-/* However it is asked for, code is what the text says, and so is what lies behind anonymous code. */
+/* However it is asked for, code is what the text says, and so is what lies behind anonymous
+ * code. */
 static void test_code(void **state)
 {
 	static struct code text, code;

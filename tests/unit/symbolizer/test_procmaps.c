@@ -225,7 +225,8 @@ static void test_seed_without_memory(void **state)
 	assert_true(gen->is_complete && gen->lost_ns == 50);
 }
 
-/* Of a process that is read again and again, only what changed is added, and what it has unmapped goes. */
+/* Of a process that is read again and again, only what changed is added, and what it has unmapped
+ * goes. */
 static void test_seed_again(void **state)
 {
 	const struct sb_procmaps_new maps[] = {
@@ -268,7 +269,8 @@ static void test_bound_is_left(void **state)
 	for (i = 0; i <= SB_PROCMAPS_MAPPINGS_MAX; i++)
 		map(10 + i, 1, 0x10000000 - 0x2000ull * i, 0x1000, i);
 	gen = reseed(40000, maps, 1);
-	/* Of what lies above the last one nothing was said: the file could have been too long to be read. */
+	/* Of what lies above the last one nothing was said: the file could have been too long to be
+	 * read. */
 	assert_true(sb_procgen_has_hole(gen));
 	assert_int_equal(pm.nr_mappings, SB_PROCMAPS_MAPPINGS_MAX);
 	sb_procmaps_forget(&pm, 50000);
@@ -291,7 +293,8 @@ static double seconds_to_map(int64_t step)
 	return (double)(clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/* A program that maps downward, as the kernel gives out addresses, costs about as much as one that maps upward. */
+/* A program that maps downward, as the kernel gives out addresses, costs about as much as one that
+ * maps upward. */
 static void test_descending(void **state)
 {
 	double up = 0, down = 0;

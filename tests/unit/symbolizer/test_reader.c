@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Readers of foreign memory and files: what they read is what is there; one that crashes, hangs or lies costs its
- * caller an error, and never more. The reader does its worst in the place of an access, by order of the test.
+ * Readers of foreign memory and files: what they read is what is there; one that crashes, hangs or
+ * lies costs its caller an error, and never more. The reader does its worst in the place of an
+ * access, by order of the test.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +109,8 @@ void *__wrap_realloc(void *old, size_t size)
 	return shared && shared->is_short ? NULL : __real_realloc(old, size);
 }
 
-/* With a low RLIMIT_NOFILE, when other processes of the user have sent descriptors that nobody received yet. */
+/* With a low RLIMIT_NOFILE, when other processes of the user have sent descriptors that nobody
+ * received yet. */
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	if (shared && shared->is_crowded && message->msg_controllen) {
@@ -577,7 +579,8 @@ static void test_held(void **state)
 	close(fd);
 }
 
-/* A file of FUSE has no known owner, nor has its copy. A file that is only called as copies are is its owner's. */
+/* A file of FUSE has no known owner, nor has its copy. A file that is only called as copies are is
+ * its owner's. */
 static void test_copy_owner(void **state)
 {
 	int fd = memfd_create("stackbpf-copy", MFD_CLOEXEC), copy_fd;
@@ -632,7 +635,8 @@ static void test_perf_map_owner(void **state)
 	unlink(path);
 }
 
-/* A copy is made by us, perhaps by root, who has no bounds; and the original's server may say that root owns it. */
+/* A copy is made by us, perhaps by root, who has no bounds; and the original's server may say that
+ * root owns it. */
 static void test_copy_payer(void **state)
 {
 	sb_cleanup(sb_closep) int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -187,7 +187,8 @@ static size_t count_fds(void)
 	return nr;
 }
 
-/* Each program is a file of its own, as where programs are built: nothing is left of those that ended. */
+/* Each program is a file of its own, as where programs are built: nothing is left of those that
+ * ended. */
 static void test_files_come_and_go(void **state)
 {
 	const size_t nr_before = count_fds();
@@ -534,7 +535,8 @@ static void expect_soon(uint32_t tgid, uint64_t time_ns, uint64_t addr, const ch
 	expect(tgid, time_ns, addr, name);
 }
 
-/* Records of mappings were skipped: what lies there still has its name, what came and went has none. */
+/* Records of mappings were skipped: what lies there still has its name, what came and went has
+ * none. */
 static void test_skipped(void **state)
 {
 	uint32_t self = (uint32_t)getpid();
@@ -769,7 +771,8 @@ static void test_seed_unknown(void **state)
 	assert_true(requests() > before);
 }
 
-/* Of a process that has ended, /proc has no mappings until its parent has waited: its names stay. */
+/* Of a process that has ended, /proc has no mappings until its parent has waited: its names
+ * stay. */
 static void test_seed_zombie(void **state)
 {
 	const pid_t pid = fork();

@@ -557,7 +557,8 @@ static void test_fp_chain(void **state)
 	expect(SB_STACK_COMPLETE, JIT + 48, code(2, 4) | SB_IP_BY_FP, code(0, 4));
 }
 
-/* A walker whose frames are of 16 bytes each; in granule 3 it has seen what stands there, and leaves it to the rule. */
+/* A walker whose frames are of 16 bytes each; in granule 3 it has seen what stands there, and
+ * leaves it to the rule. */
 static int hook_step(void *arg, struct sb_walk *walk, bool *ret_has_frames)
 {
 	uint32_t *nr_asked = arg;
@@ -577,7 +578,8 @@ static void test_hook(void **state)
 	hook = (struct sb_sym_hook){
 		.begin = code(3, 0), .end = code(4, 0), .step = hook_step, .arg = &nr_asked
 	};
-	/* Code without a rule, wherever it is; the hook's own; code with a rule, about which it is not asked. */
+	/* Code without a rule, wherever it is; the hook's own; code with a rule, about which it is
+	 * not asked. */
 	from.pc = JIT + 16;
 	rule(2, SB_UW_CFA_SP, 8, SB_UW_FP_SAME, 0);
 	rule(3, SB_UW_CFA_SP, 8, SB_UW_FP_SAME, 0);
@@ -596,8 +598,8 @@ static void test_hook(void **state)
 }
 
 /*
- * Generated code that keeps no frame pointer: rbp is that of a frame further out, and a word below it is a return
- * address. One that is data, or lies in code that nothing was called from, is none.
+ * Generated code that keeps no frame pointer: rbp is that of a frame further out, and a word below
+ * it is a return address. One that is data, or lies in code that nothing was called from, is none.
  */
 static void test_hidden_callers(void **state)
 {

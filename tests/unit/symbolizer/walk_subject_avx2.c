@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Vectors of 32 bytes on the stack: the compiler aligns rsp, and finds its caller by r10 and rbp. */
+/* Vectors of 32 bytes on the stack: the compiler aligns rsp, and finds its caller by r10 and
+ * rbp. */
 #include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>

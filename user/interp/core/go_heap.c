@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A bucket is {next, allnext, typ, hash, size, nstk}, then nstk return addresses, then four sets of
- * {allocs, frees, alloc_bytes, free_bytes}; since Go 1.27, of {allocs, frees}. The first set is what
- * runtime/pprof writes: sums as of the end of a mark phase, with the frees of the sweep that
+ * {allocs, frees, alloc_bytes, free_bytes}; since Go 1.27, of {allocs, frees}. The first set is
+ * what runtime/pprof writes: sums as of the end of a mark phase, with the frees of the sweep that
  * followed. The others are of collections that go on. That this is so is proved by each bucket: its
  * hash is one of its stack and size. Whether sets have bytes is told by most of the buckets: bytes
- * are objects times the size. Without bytes, the next set stands in their place, where this does not
- * hold unless all are 0; and a bucket is made when it gets its first object.
+ * are objects times the size. Without bytes, the next set stands in their place, where this does
+ * not hold unless all are 0; and a bucket is made when it gets its first object.
  *
  * The list is linked by `allnext`, newest first. A bucket stays where it is for as long as the
  * program runs, and none of its words changes but the sums.

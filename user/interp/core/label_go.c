@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Where programs of Go keep the labels of their goroutines (runtime/pprof). On x86-64 the linker puts
- * the thread-local pointer to the runtime's `g` directly below the thread pointer, unless a linker of
- * C has arranged the thread-local block (cmd/link/internal/ld/lib.go, settls() in sys_linux_amd64.s).
- * On arm64 the `g` is in x28 while Go code runs; a program with C in it keeps it in a thread-local
- * variable, too, for the time when C code runs (runtime/tls_arm64.s). Where a `g` has its labels is read
- * from the machine code of the function that sets them, because that changes from release to release.
+ * Where programs of Go keep the labels of their goroutines (runtime/pprof). On x86-64 the linker
+ * puts the thread-local pointer to the runtime's `g` directly below the thread pointer, unless a
+ * linker of C has arranged the thread-local block (cmd/link/internal/ld/lib.go, settls() in
+ * sys_linux_amd64.s). On arm64 the `g` is in x28 while Go code runs; a program with C in it keeps
+ * it in a thread-local variable, too, for the time when C code runs (runtime/tls_arm64.s). Where a
+ * `g` has its labels is read from the machine code of the function that sets them, because that
+ * changes from release to release.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,8 +31,8 @@
 #define VERSION_MAX   64
 /* Since this release labels are a sorted list. */
 #define LIST_SINCE    24
-/* m.curg of runtime2.go on 64-bit machines. In the later release a `gobuf`, which is before it, has lost
- * a member. A wrong place would be noticed: what is there has to know its thread. */
+/* m.curg of runtime2.go on 64-bit machines. In the later release a `gobuf`, which is before it, has
+ * lost a member. A wrong place would be noticed: what is there has to know its thread. */
 #define CURG_BEFORE   192
 #define CURG_SINCE    25
 #define CURG	      184
@@ -81,8 +82,8 @@ static int find_in_table(struct sb_image *image, const char *name, uint64_t *ret
 	return err ? err : -ENOENT;
 }
 
-/* Return: whether this is MOVQ AX, offset(register) with an offset of 32 bits: REX, opcode, operands.
- * Register 4 in the last byte would say that another byte follows. */
+/* Return: whether this is MOVQ AX, offset(register) with an offset of 32 bits: REX, opcode,
+ * operands. Register 4 in the last byte would say that another byte follows. */
 static bool is_store(const uint8_t *code, size_t nr_bytes, uint32_t *ret_offset)
 {
 	if (nr_bytes < 3 + sizeof(*ret_offset) || (code[0] != 0x48 && code[0] != 0x49) ||
@@ -104,8 +105,8 @@ static bool is_store_of_arm64(const uint8_t *code, size_t nr_bytes, uint32_t *re
 	return true;
 }
 
-/* Return: where the function stores its argument, which is in AX or R0, in the `g`; 0: it does not, or
- * in several places. */
+/* Return: where the function stores its argument, which is in AX or R0, in the `g`; 0: it does not,
+ * or in several places. */
 static uint32_t offset_in_code(const uint8_t *code, size_t nr_bytes, bool is_arm64)
 {
 	uint32_t offset = 0, found;
@@ -148,7 +149,8 @@ static const Elf64_Phdr *header_of(const struct sb_elf *elf, uint32_t type)
 	return NULL;
 }
 
-/* Find where the pointer to the `g` is, relative to the thread pointer. Return: whether it is there. */
+/* Find where the pointer to the `g` is, relative to the thread pointer. Return: whether it is
+ * there. */
 static bool find_g(struct sb_image *image, uint64_t *ret_offset)
 {
 	const struct sb_elf *elf = sb_image_elf(image);
@@ -164,8 +166,8 @@ static bool find_g(struct sb_image *image, uint64_t *ret_offset)
 	return true;
 }
 
-/* The same for arm64. Return: 0: there is no variable, or it is not known where. Of the two that Go has, the
- * first one is it. */
+/* The same for arm64. Return: 0: there is no variable, or it is not known where. Of the two that Go
+ * has, the first one is it. */
 static uint64_t find_g_of_arm64(struct sb_image *image)
 {
 	const struct sb_elf *elf = sb_image_elf(image);

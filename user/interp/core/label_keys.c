@@ -47,7 +47,8 @@ bool sb_label_is_context(const char *path, size_t len)
 	return false;
 }
 
-/* Return: whether there is a next field that has bytes. @from becomes bad where it makes no sense. */
+/* Return: whether there is a next field that has bytes. @from becomes bad where it makes no
+ * sense. */
 static bool next_field(struct sb_cursor *from, uint64_t *ret_number, struct sb_cursor *ret_value)
 {
 	uint64_t tag, len;

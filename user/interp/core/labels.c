@@ -146,7 +146,8 @@ static uint64_t hash_of(const char *name)
 	return sb_label_key_hash((const __u64 *)key);
 }
 
-/* Return: SB_LABEL_TRACE_ID or SB_LABEL_SPAN_ID, if that is what the label @name stands for; or 0. */
+/* Return: SB_LABEL_TRACE_ID or SB_LABEL_SPAN_ID, if that is what the label @name stands for; or
+ * 0. */
 static uint32_t id_of(const char *name)
 {
 	return sb_streq(name, "trace_id")  ? SB_LABEL_TRACE_ID

@@ -10,9 +10,9 @@
 
 /* Functions inlined into one another at one place. */
 #define INLINED_MAX 64u
-/* A frame that cannot be read may be one that was just being made or freed: it is tried again with new stacks that
- * have it. Many come at one moment, and a process that waits for a CPU stays as it is: so the first time after 1 ms,
- * then after 2, 4, ... */
+/* A frame that cannot be read may be one that was just being made or freed: it is tried again with
+ * new stacks that have it. Many come at one moment, and a process that waits for a CPU stays as it
+ * is: so the first time after 1 ms, then after 2, 4, ... */
 #define TRIES_MAX   16u
 /* Of one process: a generator of code must not fill our memory. */
 #define NAMES_MAX   1000000u

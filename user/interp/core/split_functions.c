@@ -29,7 +29,8 @@ static bool is_within(const struct sb_range *range, uint64_t addr)
 	return addr > range->begin && addr < range->end;
 }
 
-/* Call @fn for each jump in @range, until it returns something else than 0, which is returned; -ENOMEM. */
+/* Call @fn for each jump in @range, until it returns something else than 0, which is returned;
+ * -ENOMEM. */
 static int each_jump(struct sb_image *image, const struct sb_range *range,
 		     int (*fn)(void *arg, const struct sb_insn *insn), void *arg)
 {

@@ -170,8 +170,8 @@ static int leave(struct follower *f, const struct sb_insn *insn, enum sb_stub_ex
 
 /*
  * The function that a TLS descriptor begins with gets the descriptor in x0, and changes nothing but
- * x0: ELF for the Arm 64-bit Architecture, section "Thread Local Storage". On x86-64 such calls have
- * their argument elsewhere, and are not followed.
+ * x0: ELF for the Arm 64-bit Architecture, section "Thread Local Storage". On x86-64 such calls
+ * have their argument elsewhere, and are not followed.
  */
 static bool is_descriptor(const struct follower *f)
 {

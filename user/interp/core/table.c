@@ -30,7 +30,8 @@ const char *sb_interp_runtime_name(size_t i)
 	return i + 1 < sizeof(sb_runtimes) / sizeof(sb_runtimes[0]) ? sb_runtimes[i]->name : NULL;
 }
 
-/* fnmatch(3) takes long to see that the first characters differ, and most globs are the beginning of a name. */
+/* fnmatch(3) takes long to see that the first characters differ, and most globs are the beginning
+ * of a name. */
 static bool is_match(const char *glob, const char *name)
 {
 	while (*glob && *glob == *name && *glob != '*') {

@@ -112,7 +112,8 @@ int sb_threads_tsd(const struct sb_process_maps *maps, struct sb_interp_tsd *ret
 }
 #else
 /* struct pthread of glibc 2.4 to 2.42, x86-64: nptl/descr.h. pthread_getspecific() of all of them
- * has these numbers in its code; from 2.34 on libc.so exports them as _thread_db_pthread_specific. */
+ * has these numbers in its code; from 2.34 on libc.so exports them as
+ * _thread_db_pthread_specific. */
 static const struct sb_interp_tsd glibc = { .first_block = 0x310, .blocks = 0x510 };
 /* struct pthread.tsd of musl 1.1 to 1.2, x86-64: src/internal/pthread_impl.h. */
 static const struct sb_interp_tsd musl = { .is_musl = 1, .blocks = 0x80 };

@@ -18,7 +18,8 @@
 #define RELEASE_BYTES_MAX 31u
 /* What the walker reads of a blob at once. */
 #define HEAD_BYTES	  (sizeof(((struct sb_interp_walk *)0)->at))
-/* Where an interpreter frame before JDK 9 has its bytecode pointer: struct sb_hotspot_conf.bcp_word. */
+/* Where an interpreter frame before JDK 9 has its bytecode pointer: struct
+ * sb_hotspot_conf.bcp_word. */
 #ifdef SB_MACHINE_ARM64
 #define OLD_BCP_WORD 2
 #else
@@ -223,8 +224,8 @@ static int make_conf(struct sb_runtime *rt, const struct sb_hotspot *hs)
 	return 0;
 }
 
-/* The root of all classes, and its methods, have names that are known; so has the interpreter's blob,
- * and it is found by its address. */
+/* The root of all classes, and its methods, have names that are known; so has the interpreter's
+ * blob, and it is found by its address. */
 static int test_names(struct sb_runtime *rt, const struct sb_hotspot_layout *l,
 		      struct sb_runtime_text *text)
 {

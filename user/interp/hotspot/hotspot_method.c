@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Names and lines of methods: Method -> ConstMethod -> ConstantPool -> Symbol. Sources: src/hotspot
- * of the JDK: share/oops/constMethod.hpp, share/code/compressedStream.hpp, share/utilities/unsigned5.hpp.
+ * of the JDK: share/oops/constMethod.hpp, share/code/compressedStream.hpp,
+ * share/utilities/unsigned5.hpp.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -111,8 +112,8 @@ static int pool_symbol(struct sb_runtime *rt, uint64_t pool, uint32_t idx, struc
 }
 
 /*
- * Classes are written with slashes. Hidden ones have "+0x" and an address behind their name, and those
- * of lambdas a number, by the order in which they were made: that differs from run to run.
+ * Classes are written with slashes. Hidden ones have "+0x" and an address behind their name, and
+ * those of lambdas a number, by the order in which they were made: that differs from run to run.
  */
 static void write_class(struct sb_str *str)
 {

@@ -133,9 +133,9 @@ static int search_pc(struct sb_runtime *rt, const struct nmethod *nm, int32_t of
 }
 
 /*
- * The scope at @offset. A return address has a descriptor of its own. What was interrupted is on the way
- * to the next one, but for what comes behind a poll, up to the jump back: that is still of its loop.
- * Return: 0, or -ENODATA.
+ * The scope at @offset. A return address has a descriptor of its own. What was interrupted is on
+ * the way to the next one, but for what comes behind a poll, up to the jump back: that is still of
+ * its loop. Return: 0, or -ENODATA.
  */
 static int find_pc(struct sb_runtime *rt, const struct nmethod *nm, int32_t offset, bool is_exact,
 		   uint32_t *ret_scope)

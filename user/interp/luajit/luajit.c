@@ -240,8 +240,8 @@ static int find_loop(struct sb_runtime *rt)
 	return 0;
 }
 
-/* add $GG_G2DISP,%r14: what makes the register of global_State, in each of the entries; the bytes may
- * be found elsewhere. Without it generated code is still found, by a search of the stack. */
+/* add $GG_G2DISP,%r14: what makes the register of global_State, in each of the entries; the bytes
+ * may be found elsewhere. Without it generated code is still found, by a search of the stack. */
 static uint32_t find_dispatch(struct sb_runtime *rt, uint64_t begin, uint64_t end)
 {
 	sb_cleanup(sb_freep) uint8_t *code = malloc(end - begin);

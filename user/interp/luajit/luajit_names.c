@@ -28,8 +28,8 @@ enum {
 	BC_CALLT = 68,
 	BC_ITERC = 69,
 	BC_ITERN = 70,
-	/* The first that a function may begin with. Since 2026 there are others before, BNOT to BSAR:
-	 * what it is must prove itself. */
+	/* The first that a function may begin with. Since 2026 there are others before, BNOT to
+	 * BSAR: what it is must prove itself. */
 	BC_FUNCF = 89,
 	BC_MAX = 128,
 };
@@ -155,7 +155,8 @@ static int add_upvalue(struct sb_runtime *rt, uint64_t proto, uint32_t number, s
 	return err ? err : sb_memory_cstr(rt->memory, names, SB_LUA_NAME_BYTES_MAX, str);
 }
 
-/* The local variable in @slot at instruction @at. The names are in the order in which they begin. */
+/* The local variable in @slot at instruction @at. The names are in the order in which they
+ * begin. */
 static int find_local(struct sb_cursor cur, uint32_t at, uint32_t slot, struct sb_str *name)
 {
 	const char *local;

@@ -108,7 +108,8 @@ struct traces {
 	uint32_t free, nr;
 };
 
-/* The trace among @traces that holds @pc: @number, if it is known as a whole, or one that ends in its bits. */
+/* The trace among @traces that holds @pc: @number, if it is known as a whole, or one that ends in
+ * its bits. */
 static int trace_among(struct sb_runtime *rt, const struct traces *traces, uint32_t number,
 		       uint64_t pc, bool is_low, struct trace *trace)
 {
@@ -127,9 +128,9 @@ static bool may_be_traces(const struct traces *traces, uint32_t number)
 }
 
 /*
- * Where the array of traces is: it moves from version to version, but whatever leads to a trace that
- * holds the place proves itself. All is read at once, up to the end of a page, beyond which there may be
- * nothing: word by word it would be 256 calls for each frame that is not found.
+ * Where the array of traces is: it moves from version to version, but whatever leads to a trace
+ * that holds the place proves itself. All is read at once, up to the end of a page, beyond which
+ * there may be nothing: word by word it would be 256 calls for each frame that is not found.
  */
 static int find_traces(struct sb_runtime *rt, uint64_t global, uint32_t number, uint64_t pc,
 		       struct trace *trace)
@@ -172,9 +173,9 @@ static int find_trace(struct sb_runtime *rt, uint64_t global, uint32_t number, u
 }
 
 /*
- * Are these snapshots as we know them? Builds before March of 2021 have none that know their code, and
- * lay them out differently. The pieces of the map follow one another: entries, and one word (two with
- * GC64) or more for the links.
+ * Are these snapshots as we know them? Builds before March of 2021 have none that know their code,
+ * and lay them out differently. The pieces of the map follow one another: entries, and one word
+ * (two with GC64) or more for the links.
  */
 static bool are_snaps(const struct sb_runtime *rt, const struct trace *trace,
 		      const struct snap *snaps)
@@ -255,7 +256,8 @@ static int read_links_64(struct sb_runtime *rt, const struct trace *trace, const
 		uint32_t slot = entry[i] >> 24;
 		size_t below = i;
 
-		/* Above the innermost frame there may be the beginning of one that is being made. */
+		/* Above the innermost frame there may be the beginning of one that is being
+		 * made. */
 		if (!(entry[i] & SNAP_FRAME) || slot < 2 || slot > (last & 0xff) + 1)
 			continue;
 		err = read_constant(rt, trace, entry[i], &links->link[links->nr]);

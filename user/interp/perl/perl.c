@@ -272,8 +272,8 @@ int sb_perl_entertry(struct sb_runtime *rt, uint64_t *ret_addr)
 }
 
 static const char *const anchors[] = { "Perl_runops_standard", "Perl_runops_debug", NULL };
-/* What a call goes through, from Perl to C and back. The operations stay: Perl_pp_sort, Perl_pp_match,
- * Perl_pp_require say why there are frames above them. */
+/* What a call goes through, from Perl to C and back. The operations stay: Perl_pp_sort,
+ * Perl_pp_match, Perl_pp_require say why there are frames above them. */
 static const char *const glue[] = {
 	"Perl_runops_*",
 	"perl_run",

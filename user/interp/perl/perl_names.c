@@ -161,8 +161,8 @@ static int describe_cv(const struct sb_runtime *rt, uint64_t cv, struct sb_str *
 	return err ? err : add_hek(rt, hek, 0, name);
 }
 
-/* The place, if the statement is still the one that was seen, and still is when its file was read: an eval "" ends,
- * and its text goes, while the program runs on. */
+/* The place, if the statement is still the one that was seen, and still is when its file was read:
+ * an eval "" ends, and its text goes, while the program runs on. */
 static int describe_cop(const struct sb_runtime *rt, const struct sb_interp_frame *frame,
 			struct sb_runtime_text *text)
 {

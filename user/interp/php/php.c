@@ -16,8 +16,8 @@
 /* Of a name: two milliseconds. */
 #define TRIES		8
 #define REST_NS		250000
-/* Of a process: ten milliseconds in a second. Others wait for the lock meanwhile, and a process can make up names
- * that are never readable. */
+/* Of a process: ten milliseconds in a second. Others wait for the lock meanwhile, and a process can
+ * make up names that are never readable. */
 #define RESTS_A_SECOND	40u
 #define NAME_BYTES_MAX	1024u
 #define FILE_BYTES_MAX	4096u
@@ -33,7 +33,8 @@
 #define SELF_TESTS	16
 #define SELF_TEST_STEPS 64
 
-/* Printable characters in UTF-8, which what others have written into a freed string hardly ever is. */
+/* Printable characters in UTF-8, which what others have written into a freed string hardly ever
+ * is. */
 static bool is_utf8(const char *s, size_t len)
 {
 	size_t i = 0, nr_more;
@@ -51,7 +52,8 @@ static bool is_utf8(const char *s, size_t len)
 	return true;
 }
 
-/* A path is bytes of any encoding. Words that are pointers or small numbers have bytes that are 0. */
+/* A path is bytes of any encoding. Words that are pointers or small numbers have bytes that are
+ * 0. */
 static bool has_no_controls(const char *s, size_t len)
 {
 	size_t i;
@@ -63,9 +65,10 @@ static bool has_no_controls(const char *s, size_t len)
 }
 
 /*
- * Whether a string has this hash. zend_inline_hash_func() adds up values of type char. Those of bytes above 127 are
- * negative on x86, unless PHP was built with -funsigned-char, and positive on arm64. Both sums are computed, because
- * nothing in the process says which it is, and a foreign string hits either by chance once in 2^62 times.
+ * Whether a string has this hash. zend_inline_hash_func() adds up values of type char. Those of
+ * bytes above 127 are negative on x86, unless PHP was built with -funsigned-char, and positive on
+ * arm64. Both sums are computed, because nothing in the process says which it is, and a foreign
+ * string hits either by chance once in 2^62 times.
  */
 static bool has_hash(const char *s, size_t len, uint64_t hash)
 {
@@ -80,8 +83,8 @@ static bool has_hash(const char *s, size_t len, uint64_t hash)
 }
 
 /*
- * The characters of a zend_string, at most @max. One that was freed begins with a pointer, and others
- * write into it; a string that was used as a key says what its hash is.
+ * The characters of a zend_string, at most @max. One that was freed begins with a pointer, and
+ * others write into it; a string that was used as a key says what its hash is.
  */
 static int read_string(struct sb_runtime *rt, uint64_t addr, char *buf, size_t max, size_t *ret_len,
 		       bool *ret_is_proved)
@@ -239,8 +242,8 @@ static bool may_rest(struct sb_runtime *rt)
 }
 
 /*
- * Code that is made and freed again and again, as closures and what eval() compiles, mostly lies at one
- * place: what is free at this moment is there again in the next.
+ * Code that is made and freed again and again, as closures and what eval() compiles, mostly lies at
+ * one place: what is free at this moment is there again in the next.
  */
 int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text)

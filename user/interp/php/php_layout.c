@@ -185,8 +185,8 @@ static int find_offsets(struct sb_runtime *rt, const struct build *build, struct
 }
 
 /*
- * Without threads: executor_globals. What a program that embeds PHP refers to may be a copy of its own
- * (R_X86_64_COPY), so a library is asked through its GOT.
+ * Without threads: executor_globals. What a program that embeds PHP refers to may be a copy of its
+ * own (R_X86_64_COPY), so a library is asked through its GOT.
  */
 static int find_globals(struct sb_runtime *rt, const struct build *build, struct sb_php_conf *conf)
 {

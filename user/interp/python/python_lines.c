@@ -26,7 +26,8 @@ static uint32_t line_of_lnotab(uint32_t version, struct sb_cursor c, uint32_t li
 	return line;
 }
 
-/* 3.10: pairs of {bytes of code, lines}, and the line changes before those bytes; -128: there is none. */
+/* 3.10: pairs of {bytes of code, lines}, and the line changes before those bytes; -128: there is
+ * none. */
 static uint32_t line_of_pairs(struct sb_cursor c, uint32_t line, uint64_t position)
 {
 	uint64_t offset = position ? 2 * (position - 1) : 0, end = 0;

@@ -106,8 +106,8 @@ static int add_line(const struct sb_memory *memory, const struct sb_python_layou
 	return 0;
 }
 
-/* A type is what it is by its address. A program that was linked to a library at a fixed address may
- * have its own copy of the type: then by its name. */
+/* A type is what it is by its address. A program that was linked to a library at a fixed address
+ * may have its own copy of the type: then by its name. */
 static int check_type(const struct sb_memory *memory, const struct sb_python_layout *layout,
 		      uint64_t addr)
 {
@@ -133,8 +133,8 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 
 	if (!err)
 		err = sb_memory_read(memory, words, sizeof(words), addr + layout->name - 8u);
-	/* Another object may have been made at the address. 0: the kernel could not read these words, because
-	 * their page was not in memory. */
+	/* Another object may have been made at the address. 0: the kernel could not read these
+	 * words, because their page was not in memory. */
 	if (!err && check && sb_python_check(words[0], words[1], words[2]) != check)
 		err = -EBADMSG;
 	if (!err)

@@ -175,7 +175,8 @@ static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 }
 
 static const char *const anchors[] = { "rb_vm_exec", "vm_exec", NULL };
-/* vm_exec.c, vm_insnhelper.c, vm_eval.c, vm.c, eval.c, thread.c, cont.c: from one method to the next. */
+/* vm_exec.c, vm_insnhelper.c, vm_eval.c, vm.c, eval.c, thread.c, cont.c: from one method to the
+ * next. */
 static const char *const glue[] = { "vm_exec_core*",
 				    "vm_call*",
 				    "vm_sendish*",

@@ -224,9 +224,9 @@ static bool is_pthread(const struct sb_runtime *rt, const struct sb_interp_tsd *
 	return true;
 }
 #else
-/* A pthread_t of glibc and musl is the thread pointer, and what is there begins with its own address:
- * x86-64's psABI wants that. {self, vector, self} of glibc, {self, vector, ...} of musl; the head of
- * an empty list is {self, self}. */
+/* A pthread_t of glibc and musl is the thread pointer, and what is there begins with its own
+ * address: x86-64's psABI wants that. {self, vector, self} of glibc, {self, vector, ...} of musl;
+ * the head of an empty list is {self, self}. */
 static bool is_pthread(const struct sb_runtime *rt, const struct sb_interp_tsd *tsd, uint64_t val,
 		       uint64_t *ret_pointer)
 {
@@ -385,8 +385,9 @@ static void add_callers(struct sb_runtime *rt, uint64_t loop)
 }
 
 /*
- * Compiled code is the addresses of the instructions in vm_exec_core() (vm.inc, direct threading), and
- * the function that calls it is on the native stack once for each frame with FINISH: rb_vm_exec().
+ * Compiled code is the addresses of the instructions in vm_exec_core() (vm.inc, direct threading),
+ * and the function that calls it is on the native stack once for each frame with FINISH:
+ * rb_vm_exec().
  */
 void sb_ruby_find_loop(struct sb_runtime *rt, uint64_t insn)
 {

@@ -40,7 +40,8 @@
 #define CLASSEXT_ATTACHED 96
 #define CLASSEXT_PATH	  120
 
-/* symbol.h: IDs of operators are their serial numbers; in others, these are above the scope bits. */
+/* symbol.h: IDs of operators are their serial numbers; in others, these are above the scope
+ * bits. */
 #define OPERATOR_ID_MAX	  255
 #define ID_SCOPE_SHIFT	  4
 #define ID_ENTRY_UNIT	  512
@@ -187,8 +188,8 @@ static uint64_t class_attached(const struct sb_memory *memory, const struct sb_r
 	return class_ivar(memory, ruby, class, "__attached__");
 }
 
-/* Classes that are built in have no path in 2.5 and 2.6 until it is asked for, but an ID, in a Symbol;
- * they are not in other classes. */
+/* Classes that are built in have no path in 2.5 and 2.6 until it is asked for, but an ID, in a
+ * Symbol; they are not in other classes. */
 static int add_class_id(const struct sb_memory *memory, const struct sb_ruby *ruby, uint64_t class,
 			struct sb_str *str)
 {
@@ -321,8 +322,8 @@ static uint64_t named_body(const struct sb_memory *memory, const struct sb_ruby_
 	return body;
 }
 
-/* The label is "bar", "block in bar", "rescue in bar": the class goes before the last word, which is
- * the base label. */
+/* The label is "bar", "block in bar", "rescue in bar": the class goes before the last word, which
+ * is the base label. */
 static int add_label(const struct sb_memory *memory, const struct sb_ruby *ruby, uint64_t body,
 		     uint64_t method, struct sb_str *name)
 {

@@ -61,8 +61,8 @@ static bool is_loaded_here(struct sb_runtime *rt, const struct sb_v8_file *file)
 	return !sb_memory_u32(rt->memory, file->marker, &value) && value == 1;
 }
 
-/* Whether a word leads to a function, whose parts are what they should be. Return: 1; 0: it does not
- * lead to a function; -1: to one that is otherwise. */
+/* Whether a word leads to a function, whose parts are what they should be. Return: 1; 0: it does
+ * not lead to a function; -1: to one that is otherwise. */
 static int try_function(struct sb_v8 *v8, uint64_t word)
 {
 	const struct sb_v8_layout *at = &v8->at;
@@ -252,8 +252,8 @@ static int64_t offset_in_baseline(struct sb_v8 *v8, const struct sb_v8_code *cod
 }
 
 /*
- * Function @i of those that were inlined at @pc, 0 being the innermost. Return: 0; -ENODATA: there are
- * not so many, and @ret is the function of the frame itself.
+ * Function @i of those that were inlined at @pc, 0 being the innermost. Return: 0; -ENODATA: there
+ * are not so many, and @ret is the function of the frame itself.
  */
 static int find_in_code(struct sb_v8 *v8, uint64_t shared, uint64_t pc, size_t i, struct named *ret)
 {
@@ -339,7 +339,8 @@ static int describe_inlined(struct sb_runtime *rt, const struct sb_interp_frame 
 	return err ? err : say(rt, &named, text);
 }
 
-/* Builtins that only lead from one function into another, and what V8 goes through on the way in. */
+/* Builtins that only lead from one function into another, and what V8 goes through on the way
+ * in. */
 static const char *const glue[] = {
 	"Builtins_*Handler",
 	"Builtins_InterpreterEntryTrampoline*",

@@ -333,8 +333,8 @@ static int script_of(const struct sb_v8 *v8, uint64_t shared, uint64_t *ret_scri
 	uint64_t object;
 	int err = sb_v8_pointer(v8, shared + (uint64_t)at->shared_script, &object);
 
-	/* A DebugInfo stands before the script while a debugger is attached; its second field is the
-	 * function, the fourth the script. */
+	/* A DebugInfo stands before the script while a debugger is attached; its second field is
+	 * the function, the fourth the script. */
 	if (!err && sb_v8_type_of(v8, object) != at->type_script)
 		err = -EBADMSG;
 	if (err)
