@@ -384,7 +384,7 @@ enum sb_scratch_slot {
 
 /*
  * Places of proc_changes[], in which user space counts, at the process's ID modulo this, when it
- * has changed what a map says about a process: core/known.bpf.c.
+ * has changed what a map says about a process: core/proc_cache.bpf.c.
  */
 #define SB_PROC_CHANGES 1024
 

@@ -30,7 +30,7 @@ struct sb_trace_arg {
 enum {
 	SB_EVENT_BEGINS = 1u << 0,
 	SB_EVENT_ENDS = 1u << 1,
-	SB_EVENT_LATER = 1u << 2, /* of a tracepoint: another program takes the stacks */
+	SB_EVENT_SPLIT = 1u << 2, /* of a tracepoint: another program takes the stacks */
 	/* Pairs belong to their process, and only what is open at the end is accounted: memory that
 	 * is held. At a call that begins one, the pair begins where the call returns. */
 	SB_EVENT_HELD = 1u << 3,

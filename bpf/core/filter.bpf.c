@@ -3,7 +3,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/core/sb_filter.bpf.h"
-#include "bpf/core/sb_known.bpf.h"
+#include "bpf/core/sb_proc_cache.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_util.bpf.h"
 
@@ -189,14 +189,14 @@ __hidden int sb_filter_exec(__u32 tgid)
 
 	if (rule) {
 		*rule &= ~SB_RULE_AT_EXEC;
-		sb_known_changed(tgid);
+		sb_proc_cache_changed(tgid);
 	}
 	return 0;
 }
 
 static int forget_rule(__u32 tgid)
 {
-	return bpf_map_delete_elem(&target_tgids, &tgid) ? 0 : sb_known_changed(tgid);
+	return bpf_map_delete_elem(&target_tgids, &tgid) ? 0 : sb_proc_cache_changed(tgid);
 }
 
 __hidden int sb_filter_gone(__u32 tgid)
@@ -216,5 +216,5 @@ __hidden int sb_filter_fork(__u32 parent_tgid, __u32 child_tgid)
 		return forget_rule(child_tgid);
 	if (bpf_map_update_elem(&target_tgids, &child_tgid, &rule, BPF_ANY))
 		sb_stat_add(SB_STAT_FORK_FULL, 1);
-	return sb_known_changed(child_tgid);
+	return sb_proc_cache_changed(child_tgid);
 }

@@ -7,7 +7,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/core/sb_interp.bpf.h"
-#include "bpf/core/sb_known.bpf.h"
+#include "bpf/core/sb_proc_cache.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
 
 const volatile bool cfg_interp = false;
@@ -259,10 +259,10 @@ static void begin_walks(struct sb_scratch *s)
 static const struct sb_interp_proc *find_proc_confs(const struct sb_scratch *s, __u32 slot)
 {
 	const struct sb_sample_key *key = &s->capture.key;
-	struct sb_known *known = sb_known_of(slot, s);
+	struct sb_proc_cache *known = sb_proc_cache_of(slot, s);
 	struct sb_interp_proc *proc;
 
-	if (known && (known->has & SB_KNOWN_INTERP))
+	if (known && (known->has & SB_PROC_CACHE_INTERP))
 		return &known->interp;
 	proc = bpf_map_lookup_elem(&interp_procs, &key->tgid);
 	if (!proc ||
@@ -270,7 +270,7 @@ static const struct sb_interp_proc *find_proc_confs(const struct sb_scratch *s, 
 		return NULL;
 	if (known) {
 		known->interp = *proc;
-		known->has |= SB_KNOWN_INTERP;
+		known->has |= SB_PROC_CACHE_INTERP;
 	}
 	return proc;
 }

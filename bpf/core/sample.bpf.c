@@ -4,8 +4,8 @@
 
 #include "bpf/core/sb_filter.bpf.h"
 #include "bpf/core/sb_interp.bpf.h"
-#include "bpf/core/sb_known.bpf.h"
 #include "bpf/core/sb_label.bpf.h"
+#include "bpf/core/sb_proc_cache.bpf.h"
 #include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_span.bpf.h"
@@ -73,18 +73,18 @@ int sb_event_nudge(void);
 static void announce(const struct sb_scratch *s, __u32 slot)
 {
 	const struct sb_sample_key *key = &s->capture.key;
-	struct sb_known *known;
+	struct sb_proc_cache *known;
 	__u64 *start_ns;
 
 	if (!key->tgid || key->start_ns >= cfg_started_boot_ns)
 		return;
-	known = sb_known_of(slot, s);
-	if (known && (known->has & SB_KNOWN_ANNOUNCED))
+	known = sb_proc_cache_of(slot, s);
+	if (known && (known->has & SB_PROC_CACHE_ANNOUNCED))
 		return;
 	start_ns = bpf_map_lookup_elem(&procs_announced, &key->tgid);
 	if (start_ns && *start_ns == key->start_ns) {
 		if (known)
-			known->has |= SB_KNOWN_ANNOUNCED;
+			known->has |= SB_PROC_CACHE_ANNOUNCED;
 		return;
 	}
 	/* Where the ring is full, the next sample tries again. */
@@ -220,13 +220,13 @@ __hidden __u64 sb_begin_ns(void)
 	return begin_ns;
 }
 
-static __u32 pid_rules(struct sb_known *known, __u64 pid_tgid)
+static __u32 pid_rules(struct sb_proc_cache *known, __u64 pid_tgid)
 {
 	if (!known)
 		return sb_filter_pid_rules(pid_tgid >> 32, (__u32)pid_tgid);
-	if (!(known->has & SB_KNOWN_RULES)) {
+	if (!(known->has & SB_PROC_CACHE_RULES)) {
 		known->rules = sb_filter_pid_rules(pid_tgid >> 32, (__u32)pid_tgid);
-		known->has |= SB_KNOWN_RULES;
+		known->has |= SB_PROC_CACHE_RULES;
 	}
 	return known->rules;
 }
@@ -258,7 +258,7 @@ __hidden int sb_begin_at(__u32 slot, __u32 how, __u64 now_ns, struct sb_capture 
 	const struct task_struct *task = bpf_get_current_task_btf();
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct sb_scratch *s = sb_scratch_get(slot);
-	struct sb_known *known;
+	struct sb_proc_cache *known;
 	char *comm;
 
 	/* The idle task, where the event could not leave it out; as a waker it is one, and what
@@ -269,7 +269,7 @@ __hidden int sb_begin_at(__u32 slot, __u32 how, __u64 now_ns, struct sb_capture 
 		return -ENOENT;
 	comm = s->capture.key.comm;
 	bpf_get_current_comm(comm, sizeof(s->capture.key.comm));
-	known = sb_known_begin(slot, task);
+	known = sb_proc_cache_begin(slot, task);
 	if (!(how & SB_BEGIN_ANYBODY) && !sb_filter_accepts(pid_rules(known, pid_tgid), comm)) {
 		sb_stat_add(SB_STAT_FILTERED, 1);
 		return -ENOENT;
@@ -400,7 +400,8 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	ret->raw.trampoline = s->map.returns.trampoline;
 	ret->nr_switches = task->nvcsw + task->nivcsw;
 	ret->raw.stack_addr = sb_regs_sp(&s->regs) - SB_RED_ZONE_BYTES;
-	ret->raw.nr_stack_bytes = sb_raw_reach(task, sb_regs_sp(&s->regs), ret->raw.thread_pointer);
+	ret->raw.nr_stack_bytes =
+		sb_rawstack_reach(task, sb_regs_sp(&s->regs), ret->raw.thread_pointer);
 	sb_regs_by_dwarf(&s->regs, ret->raw.regs);
 	return 0;
 }

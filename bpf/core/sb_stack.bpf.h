@@ -59,7 +59,7 @@ struct sb_walk_map {
 	__u32 is_cut_off;	   /* a table was missing, and the stack could not be shipped raw */
 	__u32 is_raw;		   /* the stack was shipped raw */
 	__u32 is_known;		   /* not walked: the result is that of an earlier walk */
-	__u32 is_last_on;	   /* it is compared with the last one: core/sb_last.bpf.h */
+	__u32 is_last_walk_on;	   /* it is compared with the last one: core/sb_last_walk.bpf.h */
 	__u32 reserved;
 	struct sb_uw_rule rule; /* of the current address */
 	__u64 exec_vm;		/* mm->exec_vm of the process now */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For core: walking user stacks, one step at a time. Implemented in core/unwind.bpf.c, memo.bpf.c
- * and raw.bpf.c; runs in BPF programs, for the current task.
+ * and rawstack.bpf.c; runs in BPF programs, for the current task.
  *
  * @slot: enum sb_scratch_slot of the calling program. State is in its struct sb_scratch ("the
  * record"), whose key, time (capture.now_ns) and user registers are set before; for a slot that
@@ -93,7 +93,7 @@ extern const volatile __u32 cfg_ustack_depth_max;
  * the ring (SB_STAT_RAW_LIMIT, SB_STAT_RAW_FULL); -ENOENT: programs of this slot take no pieces, or
  * there is no such slot. stack.id is unchanged on error.
  */
-int sb_raw_capture(__u32 slot);
+int sb_rawstack_capture(__u32 slot);
 /*
  * Return: how many bytes from SB_RED_ZONE_BYTES below @sp the stack of @task can have, at most
  * SB_RAW_BYTES_MAX. It ends below what the kernel put there at exec, or, of another thread than the
@@ -101,7 +101,7 @@ int sb_raw_capture(__u32 slot);
  * that are not below @sp. This is a bound; nothing of the stack is read. The task has an address
  * space, and need not be the current one. @thread_pointer: 0: not known.
  */
-__u32 sb_raw_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer);
+__u32 sb_rawstack_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer);
 
 /* Copy the general registers, without the pc, in the order of their DWARF numbers. @ret:
  * SB_UNWIND_REGS words, all of which are set */

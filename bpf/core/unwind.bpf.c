@@ -9,8 +9,8 @@
  * they take only numbers, and the state is in the record.
  */
 #include "bpf/core/sb_interp.bpf.h"
-#include "bpf/core/sb_known.bpf.h"
-#include "bpf/core/sb_last.bpf.h"
+#include "bpf/core/sb_last_walk.bpf.h"
+#include "bpf/core/sb_proc_cache.bpf.h"
 #include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_stack.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
@@ -306,7 +306,7 @@ __hidden int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len)
 		return 0;
 	proc->nr_confirmed = 0;
 	proc->exec_vm = SB_UW_EXEC_VM_STALE;
-	return sb_known_changed(tgid);
+	return sb_proc_cache_changed(tgid);
 }
 
 /* Return: whether what is known of the process is doubted (again), which ends some time. */
@@ -319,10 +319,10 @@ static bool is_doubtful(const struct sb_uw_proc *proc)
 static void find_proc(struct sb_scratch *s, __u32 slot)
 {
 	const struct sb_sample_key *key = &s->capture.key;
-	struct sb_known *known = sb_known_of(slot, s);
+	struct sb_proc_cache *known = sb_proc_cache_of(slot, s);
 	struct sb_uw_proc *proc;
 
-	if (known && (known->has & SB_KNOWN_LIST) && known->exec_vm == s->map.exec_vm) {
+	if (known && (known->has & SB_PROC_CACHE_LIST) && known->exec_vm == s->map.exec_vm) {
 		s->map.segs_word = s->stack.list = known->segs_word;
 		s->map.nr_segs = known->nr_segs;
 		return;
@@ -345,7 +345,7 @@ static void find_proc(struct sb_scratch *s, __u32 slot)
 		known->segs_word = s->map.segs_word;
 		known->nr_segs = s->map.nr_segs;
 		known->exec_vm = s->map.exec_vm;
-		known->has |= SB_KNOWN_LIST;
+		known->has |= SB_PROC_CACHE_LIST;
 	}
 }
 
@@ -376,7 +376,7 @@ static enum sb_step table_missing(struct sb_scratch *s, __u32 slot, __u32 need)
 	sb_unwind_need(s, need, sb_walk_key(&s->walk));
 	if (has_hooked(s))
 		return end(s, SB_STACK_NO_TABLE);
-	if (!sb_raw_capture(slot)) {
+	if (!sb_rawstack_capture(slot)) {
 		s->map.is_raw = 1;
 		return end(s, SB_STACK_NO_TABLE);
 	}
@@ -431,7 +431,7 @@ static struct found_rule *rule_place(const struct sb_scratch *s, __u32 slot, __u
 	__u32 which = mixed / RULES_AT_ONCE % (RULES_PLACES / RULES_AT_ONCE);
 	struct found_rules *rules;
 
-	if (!cfg_last || slot != SB_SCRATCH_TIMER)
+	if (!cfg_last_walk || slot != SB_SCRATCH_TIMER)
 		return NULL;
 	rules = bpf_map_lookup_elem(&uw_rules, &which);
 	sb_opaque(mixed);
@@ -874,7 +874,7 @@ static void begin(struct sb_scratch *s)
 	s->map.nr_segs = 0;
 	s->map.nr_by_fp = s->map.is_cut_off = s->map.is_raw = s->map.is_known = 0;
 	s->map.modes = cfg_unwind;
-	s->map.is_last_on = 0;
+	s->map.is_last_walk_on = 0;
 }
 
 /* The leaf is often in the mapping where the last walk found one. As in uw_rules, what was found in
@@ -902,7 +902,7 @@ static bool is_worth_a_look(struct sb_scratch *s, __u32 slot)
 	if (!is_list_doubtful(s) || has_hooked(s))
 		return false;
 	sb_unwind_need(s, SB_UW_NEED_PROC, sb_walk_key(&s->walk));
-	return !sb_raw_capture(slot);
+	return !sb_rawstack_capture(slot);
 }
 
 static void finish(struct sb_scratch *s, __u32 slot)
@@ -938,8 +938,8 @@ __noinline int sb_unwind_begin(__u32 slot)
 		return SB_STEP_GO_ON;
 	find_proc(s, slot);
 	keep_seg(s);
-	if (cfg_last)
-		sb_last_begin(slot);
+	if (cfg_last_walk)
+		sb_last_walk_begin(slot);
 	if (s->interp.has_hook || !sb_memo_is_on(slot) || !sb_memo_find(slot))
 		return SB_STEP_GO_ON;
 	s->map.is_known = 1;
@@ -951,9 +951,9 @@ __noinline int sb_unwind_round(__u32 slot)
 	struct sb_scratch *s = sb_scratch_get(slot);
 	__u32 i;
 
-	if (cfg_last && s && s->map.is_last_on) {
+	if (cfg_last_walk && s && s->map.is_last_walk_on) {
 		for (i = 0; i < SB_UNWIND_ROUND; i++)
-			if (sb_last_after(slot, sb_unwind_step(slot)) != SB_STEP_GO_ON)
+			if (sb_last_walk_after(slot, sb_unwind_step(slot)) != SB_STEP_GO_ON)
 				return SB_STEP_END;
 		return SB_STEP_GO_ON;
 	}
@@ -969,7 +969,7 @@ __noinline int sb_unwind_end(__u32 slot)
 
 	if (s && !s->map.is_raw)
 		finish(s, slot);
-	if (cfg_last && s && !s->map.is_raw && s->map.is_last_on)
-		sb_last_keep(slot);
+	if (cfg_last_walk && s && !s->map.is_raw && s->map.is_last_walk_on)
+		sb_last_walk_keep(slot);
 	return 0;
 }

@@ -370,7 +370,7 @@ static __always_inline void begin_now(void *ctx, struct beginning *beginning)
  * The kernel skips programs at tracepoints and functions of its own while another one runs on the
  * CPU (bpf_prog_active of kernel/trace/bpf_trace.c), and an interrupt that ends a pair often comes
  * soon after others have begun. So the stacks, which take most of the time of a beginning, are left
- * to latency_later at the same tracepoint if there is one: programs at raw tracepoints are skipped
+ * to latency_stacks at the same tracepoint if there is one: programs at raw tracepoints are skipped
  * only while they run themselves. The kernel calls it right after this one, which was attached
  * first.
  */
@@ -395,7 +395,7 @@ static __always_inline void take_kernel_event(void *ctx)
 	beginning->nr = 0;
 	beginning->tid = (__u32)bpf_get_current_pid_tgid();
 	note_pair(&event, beginning, SB_SCRATCH_BEGIN);
-	if (!(event.place->roles & SB_EVENT_LATER))
+	if (!(event.place->roles & SB_EVENT_SPLIT))
 		begin_now(ctx, beginning);
 	else if (beginning->nr)
 		/* Until its stacks are taken: whatever comes in between, it is counted. */
@@ -417,7 +417,7 @@ int latency_kernel(struct pt_regs *ctx)
 }
 
 SEC("?raw_tracepoint")
-int latency_later(void *ctx)
+int latency_stacks(void *ctx)
 {
 	struct beginning *beginning = beginning_of(SB_SCRATCH_BEGIN);
 

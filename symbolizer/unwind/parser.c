@@ -73,7 +73,7 @@ int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_pars
 	for (i = 0; i < SB_PARSER_WHO_MAX && !err; i++)
 		err = open_seat(&parser->seats[i]);
 	if (!err)
-		err = sb_peer_new(sb_parser_keep, parser, &parser->keeper);
+		err = sb_peer_new(sb_parser_supervise, parser, &parser->supervisor);
 	if (err)
 		return err;
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
@@ -94,7 +94,7 @@ void sb_parser_free(struct sb_parser *parser)
 		if (parser->seats[i].area.at)
 			munmap(parser->seats[i].area.at, parser->seats[i].area.len);
 	}
-	sb_peer_release(&parser->keeper);
+	sb_peer_release(&parser->supervisor);
 	sb_parser_kept_release(&parser->kept);
 	free(parser);
 }
@@ -105,7 +105,7 @@ int sb_parser_settle(struct sb_parser *parser)
 	int err;
 
 	if (!parser->is_settled) {
-		err = sb_peer_receive(parser->keeper.fd, &said, sizeof(said), NULL, 0);
+		err = sb_peer_receive(parser->supervisor.fd, &said, sizeof(said), NULL, 0);
 		parser->settle_err = err ? err : said.err;
 		parser->is_settled = true;
 	}

@@ -5,17 +5,17 @@
  * (sb_cfi_restore()). docs/privileges.md explains what this protects from.
  *
  *	caller	a thread that asks, on a seat of its own
- *	keeper	forked when the program starts; starts workers, kills those that take too long, and
+ *	supervisor	forked when the program starts; starts workers, kills those that take too long, and
  *		parses nothing
  *	worker	parses for one seat, and only files of one owner on one file system; for those of
- *		another owner the keeper starts another worker. It can read what it was handed,
+ *		another owner the supervisor starts another worker. It can read what it was handed,
  *		write the answer, and exit.
  *
- * Keeper and workers end when the caller's process ends, in whatever way it does.
+ * Supervisor and workers end when the caller's process ends, in whatever way it does.
  *
  * Order: sb_parser_new() and sb_parser_settle(); requests by sb_parser_seat(); sb_parser_stats()
  * and sb_parser_free(). A seat can be used again after any error: the next request gets a new
- * worker if it needs one, and only when the keeper is gone all of them fail with -ECHILD. No
+ * worker if it needs one, and only when the supervisor is gone all of them fail with -ECHILD. No
  * pointer is NULL unless a contract says so, and what is passed is used during the call only.
  */
 #ifndef SB_PARSER_H
@@ -42,29 +42,30 @@ enum sb_parser_who {
 
 struct sb_parser_opts {
 	/*
-	 * Called in the keeper, and then also in each worker, to drop the privileges that it does
-	 * not need. A negative return value ends that process. NULL: keep all privileges.
+	 * Called in the supervisor, and then also in each worker, to drop the privileges that it
+	 * does not need. A negative return value ends that process. NULL: keep all privileges.
 	 */
-	int (*confine_keeper)(void);
+	int (*confine_supervisor)(void);
 	int (*confine_worker)(void);
 	uint64_t patience_ns; /* 0: SB_PARSER_PATIENCE_NS */
 };
 
 /*
- * Fork the keeper. The caller ends *ret_parser with sb_parser_free().
+ * Fork the supervisor. The caller ends *ret_parser with sb_parser_free().
  * Thread: the main one, before there are others. Return: 0; -ENOMEM; or a negative errno of making
  * memory, sockets and the process; *ret_parser is untouched then.
  */
 int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_parser);
-/* End the keeper and the workers, wait for them, and free all seats, which no thread may use any
- * more. Thread: any, of the process that made @parser. Accepts NULL. */
+/* End the supervisor and the workers, wait for them, and free all seats, which no thread may use
+ * any more. Thread: any, of the process that made @parser. Accepts NULL. */
 void sb_parser_free(struct sb_parser *parser);
 
 /*
- * Wait until the keeper has dropped its privileges. Return: 0; what confine_keeper() returned, if
- * negative, or another negative errno of the start of the keeper and its first worker; -ECHILD when
- * the keeper has died; others of recvmsg(2). After an error the keeper is gone or about to end.
- * Later calls return the same at once. It need not be called before a seat is used. Thread: one.
+ * Wait until the supervisor has dropped its privileges. Return: 0; what confine_supervisor()
+ * returned, if negative, or another negative errno of the start of the supervisor and its first
+ * worker; -ECHILD when the supervisor has died; others of recvmsg(2). After an error the supervisor
+ * is gone or about to end. Later calls return the same at once. It need not be called before a seat
+ * is used. Thread: one.
  */
 int sb_parser_settle(struct sb_parser *parser);
 
@@ -82,7 +83,7 @@ struct sb_parser_seat *sb_parser_seat(struct sb_parser *parser, enum sb_parser_w
  * on error.
  * Return: 0; -ENODATA: no CFI; -ENOTSUP: a machine without rules, 32-bit, not linked, or (for
  * sb_parser_cfi()) not ours; -EBADMSG: nothing in it is usable; -EFBIG: a bound, or the budget of
- * @elf; others of pread(2); -ECHILD (the worker crashed, or the keeper is gone), -ETIMEDOUT,
+ * @elf; others of pread(2); -ECHILD (the worker crashed, or the supervisor is gone), -ETIMEDOUT,
  * -EPROTO (the answer is invalid), which are counted. -ENOMEM and -EMFILE are not the file's fault.
  * Thread: any; threads that share a seat wait for each other.
  */
@@ -95,7 +96,7 @@ struct sb_parser_stats {
 	uint64_t nr_answers; /* that were valid */
 	uint64_t nr_crashed, nr_timeouts, nr_forged;
 	uint64_t nr_workers; /* workers that were started */
-	uint64_t cpu_ns;     /* of the keeper and the workers, up to the last answer */
+	uint64_t cpu_ns;     /* of the supervisor and the workers, up to the last answer */
 };
 /* Get the counters of all seats. Thread: any. @parser NULL: all are 0. */
 void sb_parser_stats(const struct sb_parser *parser, struct sb_parser_stats *ret_stats);

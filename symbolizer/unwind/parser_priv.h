@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The protocol between the caller (parser.c), the keeper, a process that starts and ends the
+ * The protocol between the caller (parser.c), the supervisor, a process that starts and ends the
  * workers, and a worker, a process that parses files (both in parser_process.c). A seat is a part
  * of the program that asks; it has a worker of its own. A request is a struct sb_parser_request,
- * and one struct sb_parser_answer follows it, unless the keeper ends. Thread: in the caller's
- * process any, one at a time for each seat by its lock; keeper and workers have one.
+ * and one struct sb_parser_answer follows it, unless the supervisor ends. Thread: in the caller's
+ * process any, one at a time for each seat by its lock; supervisor and workers have one.
  */
 #ifndef SB_PARSER_PRIV_H
 #define SB_PARSER_PRIV_H
@@ -39,7 +39,7 @@ struct sb_parser_request {
 struct sb_parser_answer {
 	int32_t err;
 	uint32_t len; /* if @err is 0: length of the answer, at the beginning of the area */
-	/* Filled in by the keeper, which ignores what a worker writes here. */
+	/* Filled in by the supervisor, which ignores what a worker writes here. */
 	uint64_t cpu_ns;
 	uint64_t nr_workers; /* workers started for this request */
 };
@@ -79,14 +79,14 @@ struct sb_parser_kept {
 
 struct sb_parser {
 	struct sb_parser_opts opts;
-	struct sb_peer keeper; /* its first message is the result of confine_keeper() */
+	struct sb_peer supervisor; /* its first message is the result of confine_supervisor() */
 	bool is_settled;
 	int settle_err;
 	struct sb_parser_kept kept;
 	struct sb_parser_seat {
 		struct sb_parser_kept *kept; /* of the parser: borrowed */
 		int fd;			     /* the caller's end */
-		int peer_fd;		     /* the keeper's end; only until it is forked */
+		int peer_fd;		     /* the supervisor's end; only until it is forked */
 		struct sb_parser_area area;
 		pthread_mutex_t lock; /* held from a request to its answer */
 		uint64_t nr_images;
@@ -96,11 +96,11 @@ struct sb_parser {
 };
 
 /*
- * The main function of the keeper, in its own process; returns when the caller has closed its end
- * of the socket @fd, or if it cannot start, as its first message says. @arg: a copy of struct
+ * The main function of the supervisor, in its own process; returns when the caller has closed its
+ * end of the socket @fd, or if it cannot start, as its first message says. @arg: a copy of struct
  * sb_parser, from the fork
  */
-void sb_parser_keep(void *arg, int fd);
+void sb_parser_supervise(void *arg, int fd);
 
 /* parser_kept.c; thread: any */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The keeper and the workers: see parser.h. Each has one thread. */
+/* The supervisor and the workers: see parser.h. Each has one thread. */
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
@@ -32,7 +32,7 @@
 SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
 SB_DEFINE_CLEANUP(struct sb_cfi, sb_cfi_free)
 
-/* The keeper's state of one seat. */
+/* The supervisor's state of one seat. */
 struct bench {
 	const struct sb_parser_opts *opts;
 	struct sb_parser_area area;
@@ -154,9 +154,9 @@ static void work(void *arg, int fd)
 		;
 }
 
-/* The keeper. */
+/* The supervisor. */
 
-struct keeper {
+struct supervisor {
 	int fd; /* closed by us at our end */
 	struct bench benches[SB_PARSER_WHO_MAX];
 	uint64_t own_cpu_ns;
@@ -185,19 +185,19 @@ static int start_worker(struct bench *bench)
 	return err;
 }
 
-static void answer(struct keeper *keeper, struct bench *bench, int err, uint32_t len)
+static void answer(struct supervisor *supervisor, struct bench *bench, int err, uint32_t len)
 {
 	uint64_t cpu_ns = sb_process_time_ns(bench->worker.pid), own_ns = sb_cpu_time_ns();
 	const struct sb_parser_answer answer = {
 		.err = err,
 		.len = len,
-		.cpu_ns = own_ns - keeper->own_cpu_ns +
+		.cpu_ns = own_ns - supervisor->own_cpu_ns +
 			  (cpu_ns > bench->worker_cpu_ns ? cpu_ns - bench->worker_cpu_ns : 0),
 		.nr_workers = bench->nr_workers,
 	};
 
 	bench->worker_cpu_ns = cpu_ns;
-	keeper->own_cpu_ns = own_ns;
+	supervisor->own_cpu_ns = own_ns;
 	bench->nr_workers = 0;
 	bench->is_busy = false;
 	/* If the caller has ended, it needs no answer. */
@@ -233,7 +233,7 @@ static int ask_worker(struct bench *bench, const struct sb_parser_request *reque
 }
 
 /* Return: 0; -ECHILD: the caller has ended. */
-static int take_request(struct keeper *keeper, struct bench *bench)
+static int take_request(struct supervisor *supervisor, struct bench *bench)
 {
 	int fds[SB_PEER_FDS_MAX], nr_fds, i, err;
 	struct sb_parser_request request;
@@ -247,117 +247,119 @@ static int take_request(struct keeper *keeper, struct bench *bench)
 	bench->deadline_ns = sb_now_ns() + bench->opts->patience_ns;
 	bench->is_busy = true;
 	if (err)
-		answer(keeper, bench, err, 0);
+		answer(supervisor, bench, err, 0);
 	return 0;
 }
 
 /* Pass the worker's answer on; the caller checks it. */
-static void take_answer(struct keeper *keeper, struct bench *bench)
+static void take_answer(struct supervisor *supervisor, struct bench *bench)
 {
 	struct sb_parser_answer said;
 	int err = sb_peer_receive(bench->worker.fd, &said, sizeof(said), NULL, 0);
 
 	if (!err && said.err <= 0) {
-		answer(keeper, bench, said.err, said.len);
+		answer(supervisor, bench, said.err, said.len);
 		return;
 	}
-	answer(keeper, bench, err ? err : -EPROTO, 0);
+	answer(supervisor, bench, err ? err : -EPROTO, 0);
 	end_worker(bench);
 }
 
-static int look_at(struct keeper *keeper, struct bench *bench, bool is_readable)
+static int look_at(struct supervisor *supervisor, struct bench *bench, bool is_readable)
 {
 	if (is_readable && !bench->is_busy)
-		return take_request(keeper, bench);
+		return take_request(supervisor, bench);
 	if (is_readable) {
-		take_answer(keeper, bench);
+		take_answer(supervisor, bench);
 	} else if (bench->is_busy && sb_now_ns() >= bench->deadline_ns) {
-		answer(keeper, bench, -ETIMEDOUT, 0);
+		answer(supervisor, bench, -ETIMEDOUT, 0);
 		end_worker(bench);
 	}
 	return 0;
 }
 
 /* Return: ms until the first deadline, or -1. */
-static int timeout_ms(const struct keeper *keeper)
+static int timeout_ms(const struct supervisor *supervisor)
 {
 	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX;
 	size_t i;
 
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
-		if (keeper->benches[i].is_busy && keeper->benches[i].deadline_ns < next_ns)
-			next_ns = keeper->benches[i].deadline_ns;
+		if (supervisor->benches[i].is_busy && supervisor->benches[i].deadline_ns < next_ns)
+			next_ns = supervisor->benches[i].deadline_ns;
 	if (next_ns == UINT64_MAX)
 		return -1;
 	return next_ns <= now_ns ? 0 : (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1;
 }
 
-static void keep_all(struct keeper *keeper)
+static void supervise_all(struct supervisor *supervisor)
 {
 	struct pollfd polls[SB_PARSER_WHO_MAX + 1];
 	size_t i;
 
 	for (;;) {
 		for (i = 0; i < SB_PARSER_WHO_MAX; i++) {
-			const struct bench *bench = &keeper->benches[i];
+			const struct bench *bench = &supervisor->benches[i];
 
 			polls[i] = (struct pollfd){
 				.fd = bench->is_busy ? bench->worker.fd : bench->fd,
 				.events = POLLIN,
 			};
 		}
-		polls[i] = (struct pollfd){ .fd = keeper->fd, .events = POLLIN };
-		if (poll(polls, SB_PARSER_WHO_MAX + 1, timeout_ms(keeper)) < 0 && errno != EINTR)
+		polls[i] = (struct pollfd){ .fd = supervisor->fd, .events = POLLIN };
+		if (poll(polls, SB_PARSER_WHO_MAX + 1, timeout_ms(supervisor)) < 0 &&
+		    errno != EINTR)
 			return;
 		if (polls[SB_PARSER_WHO_MAX].revents)
 			return;
 		for (i = 0; i < SB_PARSER_WHO_MAX; i++)
-			if (look_at(keeper, &keeper->benches[i], polls[i].revents))
+			if (look_at(supervisor, &supervisor->benches[i], polls[i].revents))
 				return;
 	}
 }
 
-static int begin(struct keeper *keeper, const struct sb_parser *parser)
+static int begin(struct supervisor *supervisor, const struct sb_parser *parser)
 {
 	int fds[SB_PARSER_WHO_MAX + 1], err;
 	size_t i;
 
-	(void)prctl(PR_SET_NAME, "stackbpf-keeper");
+	(void)prctl(PR_SET_NAME, "stackbpf-superv");
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
 		fds[i] = parser->seats[i].peer_fd;
-	fds[i] = keeper->fd;
+	fds[i] = supervisor->fd;
 	err = sb_peer_leave_terminal();
 	if (!err)
 		err = sb_peer_keep_fds(fds, SB_PARSER_WHO_MAX + 1);
 	if (err)
 		return err;
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
-		keeper->benches[i] = (struct bench){
+		supervisor->benches[i] = (struct bench){
 			.opts = &parser->opts,
 			.area = parser->seats[i].area,
 			.fd = fds[i],
 		};
-	keeper->fd = fds[i];
+	supervisor->fd = fds[i];
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
 		if (madvise(parser->seats[i].area.at, parser->seats[i].area.len, MADV_DONTFORK))
 			return -errno;
-	return parser->opts.confine_keeper ? parser->opts.confine_keeper() : 0;
+	return parser->opts.confine_supervisor ? parser->opts.confine_supervisor() : 0;
 }
 
-void sb_parser_keep(void *arg, int fd)
+void sb_parser_supervise(void *arg, int fd)
 {
 	const struct sb_parser *parser = arg;
-	struct keeper keeper = { .fd = fd };
+	struct supervisor supervisor = { .fd = fd };
 	struct sb_parser_answer said = {};
 	size_t i;
 
-	said.err = begin(&keeper, parser);
+	said.err = begin(&supervisor, parser);
 	if (!said.err)
-		said.err = start_worker(&keeper.benches[SB_PARSER_TABLES]); /* it is asked soon */
-	if (sb_peer_send(keeper.fd, &said, sizeof(said), NULL, 0) || said.err)
+		said.err =
+			start_worker(&supervisor.benches[SB_PARSER_TABLES]); /* it is asked soon */
+	if (sb_peer_send(supervisor.fd, &said, sizeof(said), NULL, 0) || said.err)
 		return;
-	keep_all(&keeper);
+	supervise_all(&supervisor);
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
-		end_worker(&keeper.benches[i]);
+		end_worker(&supervisor.benches[i]);
 }

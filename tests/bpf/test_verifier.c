@@ -60,7 +60,7 @@ static void set_all(struct sampler_bpf *skel)
 	/* And each view: with walks of all kinds. */
 	skel->rodata->cfg_unwind = SB_UNWIND_CFI | SB_UNWIND_FP;
 	skel->rodata->cfg_memo = true;
-	skel->rodata->cfg_last = true;
+	skel->rodata->cfg_last_walk = true;
 	skel->rodata->cfg_interp = true;
 	skel->rodata->cfg_interp_lines = true;
 	skel->rodata->cfg_labels = true;

@@ -286,7 +286,7 @@ static bool input_take(const uint8_t *data, size_t size)
 	cfg_unwind = head.how & (HOW_CFI | HOW_FP);
 	cfg_interp = head.how & HOW_INTERP;
 	cfg_interp_lines = head.how & HOW_LINES;
-	cfg_memo = cfg_last = head.how & HOW_MEMO;
+	cfg_memo = cfg_last_walk = head.how & HOW_MEMO;
 	cfg_ustack_depth_max = head.depth == 255 ? SB_USTACK_DEPTH_MAX : 1u + head.depth;
 	return true;
 }

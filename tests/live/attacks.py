@@ -260,7 +260,7 @@ def recorder(tmp, prefix, what, uid):
         for name, pids in names.items():
             is_hidden(f'{what}: {name}', pids)
         refuses(f'{what}: the process that starts the others', process.pid)
-        users = [status(names[name][0])['Uid'][0] for name in ('stackbpf-sample', 'stackbpf-keeper')]
+        users = [status(names[name][0])['Uid'][0] for name in ('stackbpf-sample', 'stackbpf-superv')]
         check(uid or len({*users, '0'}) == 3, f'{what}: the sampler and the parsers have users of their own: {users}')
     server(prefix, what, tmp, store)
 

@@ -22,7 +22,7 @@ OWN_USERS = 0x70000000  # users of one process each: workers/privileges.h
 SAMPLED, EMPTY = 0, 3
 TRIES, ENOUGH = 5, 20
 WAITING = {'7', '47'} if os.uname().machine == 'x86_64' else {'73', '212'}  # poll(), ppoll(), recvmsg()
-NAMES = ('stackbpf-keeper', 'stackbpf-parse')
+NAMES = ('stackbpf-superv', 'stackbpf-parse')
 HAS_SECCOMP = 'libseccomp' in subprocess.run([BINARY, '--version'], stdout=subprocess.PIPE, text=True,
                                              check=True).stdout
 FLAGS = ('-O2', '-fomit-frame-pointer', '-fno-optimize-sibling-calls')

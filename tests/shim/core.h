@@ -16,13 +16,13 @@
 #define const
 #include "core/filter.bpf.c"
 #include "core/interp.bpf.c"
-#include "core/known.bpf.c"
 #include "core/label.bpf.c"
-#include "core/last.bpf.c"
+#include "core/last_walk.bpf.c"
 #include "core/memo.bpf.c"
 #include "core/object.bpf.c"
 #include "core/proc.bpf.c"
-#include "core/raw.bpf.c"
+#include "core/proc_cache.bpf.c"
+#include "core/rawstack.bpf.c"
 #include "core/sample.bpf.c"
 #include "core/span.bpf.c"
 #include "core/stack.bpf.c"
@@ -51,7 +51,7 @@ static inline void shim_core_maps(uint32_t ring_bytes)
 	SHIM_MAP(raw_records);
 	SHIM_MAP(raw_full_ns);
 	SHIM_MAP(stacks_seen);
-	SHIM_MAP(threads_known);
+	SHIM_MAP(proc_caches);
 	shim_map_add((struct shim_map_def){ &memos, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t),
 					    sizeof(struct memo), NR_PLACES });
 	shim_map_add((struct shim_map_def){ &last_walks, BPF_MAP_TYPE_PERCPU_ARRAY,

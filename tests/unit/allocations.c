@@ -22,7 +22,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "bpf/abi/sb_abi_io.h"
-#include "capture/intake.h"
+#include "capture/batch_builder.h"
 #include "capture/interpwatch_priv.h"
 #include "capture/rawstack.h"
 #include "capture/uwprocs.h"
@@ -382,7 +382,7 @@ static int raw_stacks(void)
 
 #define NR_RECORDS 60u
 
-static int ship(struct sb_intake *intake, uint32_t i, bool is_stack)
+static int ship(struct sb_batch_builder *builder, uint32_t i, bool is_stack)
 {
 	struct {
 		union {
@@ -405,7 +405,7 @@ static int ship(struct sb_intake *intake, uint32_t i, bool is_stack)
 		record.object = (struct sb_event_object){ .hdr = { .kind = SB_EVENT_OBJECT },
 							  .id = i,
 							  .nr_bytes = nr * 8 };
-	return sb_intake_record(intake, &record, sizeof(record));
+	return sb_batch_builder_record(builder, &record, sizeof(record));
 }
 
 static bool is_shifted(const struct sb_batch *batch)
@@ -427,20 +427,20 @@ static bool is_shifted(const struct sb_batch *batch)
 
 static int shipped(void)
 {
-	struct sb_intake intake = {};
+	struct sb_batch_builder builder = {};
 	struct sb_batch batch;
 	size_t nr_lost = 0;
 	int err = 0;
 	uint32_t i;
 
 	for (i = 0; i < NR_RECORDS && (!err || err == -ENOMEM); i++) {
-		err = ship(&intake, i, i % 3);
+		err = ship(&builder, i, i % 3);
 		nr_lost += err == -ENOMEM;
 	}
-	sb_intake_batch(&intake, &batch);
+	sb_batch_builder_batch(&builder, &batch);
 	if (is_shifted(&batch) || batch.nr_stacks + batch.nr_objects + nr_lost != NR_RECORDS)
 		err = -EILSEQ;
-	sb_intake_release(&intake);
+	sb_batch_builder_release(&builder);
 	return err ? err : nr_lost ? -ENOMEM : 0;
 }
 

@@ -13,7 +13,7 @@
 
 #include "base/time.h"
 #include "base/vec.h"
-#include "capture/intake.h"
+#include "capture/batch_builder.h"
 #include "capture/resident.h"
 #include "views/skel.h"
 
@@ -29,11 +29,11 @@ struct sb_drain {
 	int generations[NR_GENERATIONS];
 	struct sb_fault_batch *batches; /* of the map of this name; NULL: no view has them */
 	uint32_t nr_batches;
-	struct sb_intake taken; /* by the last sb_drain_run(): its caller's */
-	uint64_t taken_ns;	/* all faults before have been taken */
-	pthread_mutex_t lock;	/* of all that follows */
-	struct sb_intake next;	/* for the next one */
-	uint64_t next_ns;	/* as taken_ns */
+	struct sb_batch_builder taken; /* by the last sb_drain_run(): its caller's */
+	uint64_t taken_ns;	       /* all faults before have been taken */
+	pthread_mutex_t lock;	       /* of all that follows */
+	struct sb_batch_builder next;  /* for the next one */
+	uint64_t next_ns;	       /* as taken_ns */
 	unsigned int current;
 	bool is_unread; /* the generation that is not current was not read to its end */
 	int early_err;	/* of a sb_drain_collect(), which the next sb_drain_run() returns */
@@ -45,7 +45,7 @@ struct sb_drain {
 
 int sb_drain_add(void *arg, const struct sb_batch_stack *stack)
 {
-	return sb_intake_add(&((struct sb_drain *)arg)->taken, stack);
+	return sb_batch_builder_add(&((struct sb_drain *)arg)->taken, stack);
 }
 
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack)
@@ -54,7 +54,7 @@ int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack)
 	int err;
 
 	pthread_mutex_lock(&drain->lock);
-	err = sb_intake_add(&drain->next, stack);
+	err = sb_batch_builder_add(&drain->next, stack);
 	pthread_mutex_unlock(&drain->lock);
 	return err;
 }
@@ -81,7 +81,7 @@ static void lose(struct sb_drain *drain, const void *record)
 static int on_event(void *arg, void *data, size_t len)
 {
 	struct sb_drain *drain = arg;
-	int err = sb_intake_record(&drain->next, data, len);
+	int err = sb_batch_builder_record(&drain->next, data, len);
 
 	if (err != -ENOMEM)
 		return err;
@@ -183,8 +183,8 @@ void sb_drain_free(struct sb_drain *drain)
 			close(drain->generations[i]);
 	free(drain->read_keys);
 	free(drain->read_counts);
-	sb_intake_release(&drain->taken);
-	sb_intake_release(&drain->next);
+	sb_batch_builder_release(&drain->taken);
+	sb_batch_builder_release(&drain->next);
 	pthread_mutex_destroy(&drain->lock);
 	free(drain);
 }
@@ -239,7 +239,7 @@ static int take_batch(struct sb_drain *drain, struct sb_fault_batch *batch)
 	for (i = 0; __atomic_exchange_n(&batch->is_busy, 1, __ATOMIC_ACQ_REL); i++)
 		if (i == BATCH_TRIES)
 			return 0; /* the next drain has it */
-	err = sb_intake_add_faults(&drain->next, batch->event.at, batch->nr);
+	err = sb_batch_builder_add_faults(&drain->next, batch->event.at, batch->nr);
 	if (!err)
 		batch->nr = 0;
 	__atomic_store_n(&batch->is_busy, 0, __ATOMIC_RELEASE);
@@ -288,7 +288,7 @@ int sb_drain_collect(struct sb_drain *drain)
 	int err = -EAGAIN;
 
 	pthread_mutex_lock(&drain->lock);
-	if (sb_intake_bytes(&drain->next) < SB_DRAIN_EARLY_BYTES_MAX) {
+	if (sb_batch_builder_bytes(&drain->next) < SB_DRAIN_EARLY_BYTES_MAX) {
 		err = collect(drain);
 		/* After -ENOMEM everything that was not read is still in the maps. */
 		if (err && err != -ENOMEM)
@@ -303,10 +303,10 @@ int sb_drain_collect(struct sb_drain *drain)
 
 int sb_drain_run(struct sb_drain *drain)
 {
-	struct sb_intake last = drain->taken;
+	struct sb_batch_builder last = drain->taken;
 	int err;
 
-	sb_intake_clear(&last);
+	sb_batch_builder_clear(&last);
 	pthread_mutex_lock(&drain->lock);
 	err = drain->early_err ?: collect(drain);
 	drain->early_err = 0;
@@ -343,7 +343,7 @@ const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr)
 
 int sb_drain_resident(struct sb_drain *drain, struct sb_resident *resident)
 {
-	struct sb_intake *taken = &drain->taken;
+	struct sb_batch_builder *taken = &drain->taken;
 	const struct sb_batch_count *counts;
 	size_t i, nr;
 	int err = sb_resident_add_owners(resident, taken->owners.at, taken->owners.nr);
@@ -364,7 +364,7 @@ int sb_drain_add_count(struct sb_drain *drain, const struct sb_batch_count *coun
 
 uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view)
 {
-	const struct sb_intake *taken = &drain->taken;
+	const struct sb_batch_builder *taken = &drain->taken;
 	uint64_t weight = 0;
 	size_t i;
 
@@ -376,7 +376,7 @@ uint64_t sb_drain_weight(const struct sb_drain *drain, uint32_t view)
 
 void sb_drain_keep(struct sb_drain *drain, uint32_t view)
 {
-	struct sb_intake *taken = &drain->taken;
+	struct sb_batch_builder *taken = &drain->taken;
 	size_t i, nr = 0;
 
 	for (i = 0; i < taken->counts.nr; i++)
@@ -387,5 +387,5 @@ void sb_drain_keep(struct sb_drain *drain, uint32_t view)
 
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch)
 {
-	sb_intake_batch(&drain->taken, ret_batch);
+	sb_batch_builder_batch(&drain->taken, ret_batch);
 }

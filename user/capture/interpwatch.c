@@ -20,12 +20,13 @@
 
 static void keep_news(struct sb_interpwatch *watch, const struct sb_sideband *event)
 {
-	const struct sb_news news = { event->tgid, event->kind, event->time_ns };
+	const struct sb_process_event queued = { event->tgid, event->kind, event->time_ns };
 
-	if (sb_newsbox_follows(&watch->news, news.tgid))
-		sb_newsbox_put(&watch->news, &news,
-			       news.kind == SB_SIDEBAND_MMAP &&
-				       !sb_interp_seems_plain(watch->interp, event->map.path));
+	if (sb_sideband_queue_follows(&watch->queue, queued.tgid))
+		sb_sideband_queue_put(
+			&watch->queue, &queued,
+			queued.kind == SB_SIDEBAND_MMAP &&
+				!sb_interp_seems_plain(watch->interp, event->map.path));
 }
 
 void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband *event)
@@ -36,7 +37,7 @@ void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband 
 		sb_server_wake(&watch->server);
 	} else if (event)
 		keep_news(watch, event);
-	else if (sb_newsbox_is_due(&watch->news, sb_now_ns()))
+	else if (sb_sideband_queue_is_due(&watch->queue, sb_now_ns()))
 		sb_server_wake(&watch->server);
 }
 
@@ -64,7 +65,7 @@ int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_k
 
 void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid)
 {
-	sb_newsbox_follow(&watch->news, tgid);
+	sb_sideband_queue_follow(&watch->queue, tgid);
 }
 
 void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key *space,
@@ -106,7 +107,7 @@ struct sb_ration *sb_interpwatch_ration(struct sb_interpwatch *watch)
 void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_stats *ret_stats)
 {
 	ret_stats->nr_refused = __atomic_load_n(&watch->stats.nr_refused, __ATOMIC_RELAXED) +
-				sb_newsbox_nr_lost(&watch->news);
+				sb_sideband_queue_nr_lost(&watch->queue);
 	ret_stats->nr_lost = __atomic_load_n(&watch->stats.nr_lost, __ATOMIC_RELAXED);
 	ret_stats->nr_labels_lost = __atomic_load_n(&watch->stats.nr_labels_lost, __ATOMIC_RELAXED);
 }
@@ -137,7 +138,7 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 
 	if (!watch)
 		return -ENOMEM;
-	err = sb_newsbox_init(&watch->news);
+	err = sb_sideband_queue_init(&watch->queue);
 	watch->skel = skel;
 	watch->processes = processes;
 	watch->interp = interp;
@@ -189,7 +190,7 @@ void sb_interpwatch_free(struct sb_interpwatch *watch)
 	sb_vec_release(&watch->words);
 	release_labels(&watch->labels);
 	release_labels(&watch->taken_labels);
-	sb_newsbox_release(&watch->news);
+	sb_sideband_queue_release(&watch->queue);
 	pthread_mutex_destroy(&watch->ring_lock);
 	pthread_cond_destroy(&watch->is_looked_at);
 	free(watch);

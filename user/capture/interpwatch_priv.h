@@ -14,8 +14,8 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "capture/interpwatch.h"
-#include "capture/news.h"
 #include "capture/server.h"
+#include "capture/sideband_queue.h"
 
 /* A process that the walkers know, in the slot of its address space. */
 struct proc_walkers {
@@ -92,7 +92,7 @@ struct sb_interpwatch {
 	size_t nr_named;	    /* of waiting: those before are named, or being named */
 	struct labels taken_labels; /* the drain's: what it was given last */
 
-	struct sb_newsbox news; /* of procs */
+	struct sb_sideband_queue queue; /* of procs */
 	struct sb_interpwatch_stats stats;
 };
 

@@ -165,7 +165,7 @@ static void drop_proc(struct sb_interpwatch *watch, struct proc_walkers *proc)
 	sb_skel_changed(watch->skel, key_of(proc)->tgid);
 	give_confs_back(watch, proc);
 	sb_interp_ended(watch->interp, key_of(proc));
-	sb_newsbox_unfollow(&watch->news, key_of(proc)->tgid);
+	sb_sideband_queue_unfollow(&watch->queue, key_of(proc)->tgid);
 	*missed_ns(watch, key_of(proc)->tgid) = sb_now_ns();
 	sb_interpwatch_leave_slot(watch, proc);
 	watch->procs.at[proc->at] = last;
@@ -237,7 +237,8 @@ static void look(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64
 /* Return: whether what @tgid has mapped since @since_ns was told, or will be. */
 static bool is_told_since(struct sb_interpwatch *watch, uint32_t tgid, uint64_t since_ns)
 {
-	return sb_newsbox_follows(&watch->news, tgid) && since_ns > *missed_ns(watch, tgid) &&
+	return sb_sideband_queue_follows(&watch->queue, tgid) &&
+	       since_ns > *missed_ns(watch, tgid) &&
 	       since_ns > __atomic_load_n(&watch->lost_ns, __ATOMIC_RELAXED);
 }
 
@@ -263,7 +264,7 @@ static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *
 		if (!proc)
 			return;
 		/* Before the look, so that changes that come during it are not missed. */
-		sb_newsbox_follow(&watch->news, key->tgid);
+		sb_sideband_queue_follow(&watch->queue, key->tgid);
 	}
 	/* The mappings may have been read before those changes that wait for a look. */
 	if (proc->is_changed && since_ns < proc->changed_ns)
@@ -387,28 +388,29 @@ static void note_change(struct proc_walkers *proc, uint64_t time_ns)
 		proc->changed_ns = time_ns;
 }
 
-static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news)
+static void serve_piece(struct sb_interpwatch *watch, const struct sb_process_event *event)
 {
-	struct proc_walkers *proc = find_proc(watch, news->tgid);
-	uint64_t *missed = missed_ns(watch, news->tgid);
+	struct proc_walkers *proc = find_proc(watch, event->tgid);
+	uint64_t *missed = missed_ns(watch, event->tgid);
 
 	/* The unwinder has it followed, and is about to ask for it. */
 	if (!proc) {
-		*missed = *missed < news->time_ns ? news->time_ns : *missed;
+		*missed = *missed < event->time_ns ? event->time_ns : *missed;
 		return;
 	}
 	/* The next program has another key, by which it will be asked for; so will threads that
 	 * continue. */
-	if (news->kind == SB_SIDEBAND_EXEC ||
-	    (news->kind == SB_SIDEBAND_EXIT && has_nothing(proc))) {
-		if (proc->read_ns < news->time_ns)
+	if (event->kind == SB_SIDEBAND_EXEC ||
+	    (event->kind == SB_SIDEBAND_EXIT && has_nothing(proc))) {
+		if (proc->read_ns < event->time_ns)
 			drop_proc(watch, proc);
 		return;
 	}
-	note_change(proc, news->time_ns);
-	if (news->kind == SB_SIDEBAND_EXIT) {
+	note_change(proc, event->time_ns);
+	if (event->kind == SB_SIDEBAND_EXIT) {
 		proc->is_changed = true;
-		proc->look_ns = news->time_ns; /* at once: it is gone, but for threads that go on */
+		proc->look_ns =
+			event->time_ns; /* at once: it is gone, but for threads that go on */
 	} else if (!proc->is_changed) {
 		proc->is_changed = true;
 		rest(proc);
@@ -417,7 +419,7 @@ static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news
 
 static void serve_news(struct sb_interpwatch *watch)
 {
-	sb_news_list list = sb_newsbox_take(&watch->news, sb_now_ns());
+	sb_process_events list = sb_sideband_queue_take(&watch->queue, sb_now_ns());
 	size_t i;
 
 	for (i = 0; i < list.nr; i++)

@@ -61,7 +61,7 @@ static int add_up_space(struct sb_resident *resident, uint32_t number)
 {
 	struct space *space = &resident->spaces.at[number];
 	struct adding adding = { resident, number };
-	struct sb_addup addup = {
+	struct sb_page_account account = {
 		.pages = &resident->pages,
 		.before = &space->before,
 		.space = number,
@@ -76,10 +76,10 @@ static int add_up_space(struct sb_resident *resident, uint32_t number)
 	int err = 0;
 
 	for (i = 0; i < space->runs.nr && !err; i++)
-		err = sb_addup_run(&addup, &space->runs.at[i]);
+		err = sb_page_account_run(&account, &space->runs.at[i]);
 	if (!err)
-		err = sb_addup_finish(&addup);
-	space->sums = addup.sums;
+		err = sb_page_account_finish(&account);
+	space->sums = account.sums;
 	return err;
 }
 

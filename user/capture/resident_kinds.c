@@ -102,14 +102,14 @@ static int mark_run(const struct sb_resident *resident, const struct areas *area
 		if (!is_read && run->kind & SB_PAGE_PRESENT && !(run->kind & SB_PAGE_ZERO))
 			*unsorted += until - at;
 		kind = run->kind & SB_PAGE_FILE ? area.of_file : area.of_none;
-		err = sb_vec_push(
-			&marked->at,
-			((struct sb_page_run){
-				.start = at,
-				.nr = (uint32_t)((until - at) / page_bytes),
-				.kind = run->kind |
-					(resident->opts.kinds >> kind & 1 ? 0 : SB_ADDUP_PASS),
-			}));
+		err = sb_vec_push(&marked->at,
+				  ((struct sb_page_run){
+					  .start = at,
+					  .nr = (uint32_t)((until - at) / page_bytes),
+					  .kind = run->kind | (resident->opts.kinds >> kind & 1
+								       ? 0
+								       : SB_PAGE_ACCOUNT_PASS),
+				  }));
 	}
 	return err;
 }

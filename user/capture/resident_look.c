@@ -112,7 +112,7 @@ static bool note_block(void *arg, struct sb_page *page)
 	struct known *known = arg;
 
 	if (page->space == known->space && !known->err)
-		known->err = sb_vec_push(&known->blocks, page->number / SB_ADDUP_PAGES);
+		known->err = sb_vec_push(&known->blocks, page->number / SB_PAGE_ACCOUNT_PAGES);
 	return true;
 }
 
@@ -132,8 +132,8 @@ static int find_known(struct sb_resident *resident, uint32_t i, struct known *kn
 	sb_pagetab_sweep(&resident->pages, note_block, known);
 	for (at = 0; at < before->blocks.nr && !known->err; at++)
 		if (before->blocks.at[at].bits)
-			known->err = sb_vec_push(&known->blocks,
-						 before->blocks.at[at].first / SB_ADDUP_PAGES);
+			known->err = sb_vec_push(&known->blocks, before->blocks.at[at].first /
+									 SB_PAGE_ACCOUNT_PAGES);
 	if (known->blocks.nr)
 		qsort(known->blocks.at, known->blocks.nr, sizeof(*known->blocks.at), compare_u64);
 	return known->err;
@@ -151,8 +151,8 @@ static int read_blocks(struct sb_resident *resident, struct space *space,
 		if (known->blocks.at[i] == last)
 			continue;
 		last = known->blocks.at[i];
-		start = last * SB_ADDUP_PAGES << resident->page_shift;
-		end = start + ((uint64_t)SB_ADDUP_PAGES << resident->page_shift);
+		start = last * SB_PAGE_ACCOUNT_PAGES << resident->page_shift;
+		end = start + ((uint64_t)SB_PAGE_ACCOUNT_PAGES << resident->page_shift);
 		start = start > mapping->start ? start : mapping->start;
 		end = end < mapping->end ? end : mapping->end;
 		if (start < end)

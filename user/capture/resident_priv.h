@@ -7,7 +7,7 @@
 #define SB_CAPTURE_RESIDENT_PRIV_H
 
 #include "base/index.h"
-#include "capture/addup.h"
+#include "capture/page_account.h"
 #include "capture/resident.h"
 
 /* Who brought pages: a sample key. */
@@ -108,9 +108,9 @@ bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uin
  * ended. Return: 0, also if they cannot be read; -ENOMEM: some of them are not known. */
 int sb_resident_meet(struct sb_resident *resident, uint32_t space);
 /* resident_kinds.c: after a look, mark the pages of the space's runs that are of other kinds than
- * those asked for (SB_ADDUP_PASS); runs are split for that. Return: 0; -E2BIG: there are too many
- * runs; -ENOMEM; or a negative errno of reading /proc/PID/maps. After an error the runs are as they
- * were. */
+ * those asked for (SB_PAGE_ACCOUNT_PASS); runs are split for that. Return: 0; -E2BIG: there are too
+ * many runs; -ENOMEM; or a negative errno of reading /proc/PID/maps. After an error the runs are as
+ * they were. */
 int sb_resident_mark_kinds(struct sb_resident *resident, uint32_t space);
 
 /* The bound of sb_resident.nr_runs: 64 MiB. Processes beyond are left out. */

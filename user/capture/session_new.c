@@ -45,14 +45,14 @@
 #define TICKS_SPARE	      2u
 /* NR_PLACES of memo.bpf.c: 300 KB for each CPU. */
 #define MEMOS_PER_SLOT	      128u
-/* Threads whose last walk is remembered for each CPU: core/last.bpf.c. */
+/* Threads whose last walk is remembered for each CPU: core/last_walk.bpf.c. */
 #define LAST_WALKS	      32u
 /* RULES_PLACES / RULES_AT_ONCE of core/unwind.bpf.c: 16 KB for each CPU. */
 #define FOUND_RULES	      8u
 /* Programs that a run can go without: see sb_view_do_without(). The object is opened again for each
  * one. */
 #define NR_WITHOUT_MAX	      4u
-/* The ring `events`: room for raw stacks of each CPU (raw.bpf.c) when a run begins. */
+/* The ring `events`: room for raw stacks of each CPU (rawstack.bpf.c) when a run begins. */
 #define EVENTS_BYTES_PER_CPU  (2u << 20)
 #define EVENTS_BYTES_MIN      (4u << 20)
 #define EVENTS_BYTES_MAX      (64u << 20)
@@ -210,7 +210,7 @@ static int prepare_last_walks(struct sb_session *session)
 	bool has_timer = slots_of(&session->opts.views) & (1u << SB_SCRATCH_TIMER);
 	int err;
 
-	session->skel->rodata->cfg_last = has_timer;
+	session->skel->rodata->cfg_last_walk = has_timer;
 	err = bpf_map__set_max_entries(session->skel->maps.uw_rules, has_timer ? FOUND_RULES : 1);
 	if (err)
 		return err;

@@ -16,8 +16,8 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "bpf/abi/sb_abi_unwind.h"
-#include "capture/news.h"
 #include "capture/server.h"
+#include "capture/sideband_queue.h"
 #include "capture/thread.h"
 #include "capture/uwpool.h"
 #include "capture/uwprocs.h"
@@ -51,7 +51,7 @@ struct sb_unwinder {
 	struct sb_uwprocs *procs;
 	struct sb_uwtouch *touch;
 	struct sb_server server;
-	struct sb_newsbox news; /* of processes whose lists are published, or about to be */
+	struct sb_sideband_queue queue; /* of processes whose lists are published, or about to be */
 
 	/* Used by the thread only. */
 	need_list needs, first_needs;		     /* first_tgid's are the latter */
@@ -125,7 +125,7 @@ static void unpublish(void *arg, uint32_t tgid)
 	/* A key that is not in the map is no error. */
 	bpf_map_delete_elem(bpf_map__fd(unwinder->skel->maps.uw_procs), &tgid);
 	sb_skel_changed(unwinder->skel, tgid);
-	sb_newsbox_unfollow(&unwinder->news, tgid);
+	sb_sideband_queue_unfollow(&unwinder->queue, tgid);
 }
 
 /* Requests. */
@@ -180,14 +180,14 @@ static void serve_proc(struct sb_unwinder *unwinder, const struct sb_uw_need_eve
 	int err;
 
 	/* Before its mappings are read, so that changes that come during it are not missed. */
-	sb_newsbox_follow(&unwinder->news, need->tgid);
+	sb_sideband_queue_follow(&unwinder->queue, need->tgid);
 	err = sb_uwprocs_need(unwinder->procs, need);
 	if (err == -EAGAIN)
 		reread(unwinder, need->tgid);
 	else if (err)
 		sb_debug("no mappings of process %u: %s", need->tgid, strerror(-err));
 	if (!sb_uwprocs_has(unwinder->procs, need->tgid))
-		sb_newsbox_unfollow(&unwinder->news, need->tgid);
+		sb_sideband_queue_unfollow(&unwinder->queue, need->tgid);
 	else if (sb_uwprocs_bin_at(unwinder->procs, need->tgid, need->addr, &bin.bin))
 		need_bin(unwinder, &bin);
 }
@@ -327,26 +327,26 @@ static bool has_run_ended(const struct sb_unwinder *unwinder)
 
 /* Drop the list of a program that has ended. The BPF side asks for the next one, or for threads
  * that continue. */
-static void forget_old(struct sb_unwinder *unwinder, const struct sb_news *news)
+static void forget_old(struct sb_unwinder *unwinder, const struct sb_process_event *event)
 {
-	if (!sb_uwprocs_is_read_since(unwinder->procs, news->tgid, news->time_ns))
-		sb_uwprocs_forget(unwinder->procs, news->tgid);
+	if (!sb_uwprocs_is_read_since(unwinder->procs, event->tgid, event->time_ns))
+		sb_uwprocs_forget(unwinder->procs, event->tgid);
 }
 
 static void serve_news(struct sb_unwinder *unwinder)
 {
-	sb_news_list list = sb_newsbox_take(&unwinder->news, sb_now_ns());
+	sb_process_events list = sb_sideband_queue_take(&unwinder->queue, sb_now_ns());
 	size_t i;
 
 	for (i = 0; i < list.nr; i++)
 		if (list.at[i].kind != SB_SIDEBAND_MMAP)
 			forget_old(unwinder, &list.at[i]);
 	for (i = 0; i < list.nr && !sb_server_is_ending(&unwinder->server); i++) {
-		const struct sb_news *news = &list.at[i];
+		const struct sb_process_event *event = &list.at[i];
 
-		if (news->kind == SB_SIDEBAND_MMAP &&
-		    !sb_uwprocs_is_read_since(unwinder->procs, news->tgid, news->time_ns))
-			reread(unwinder, news->tgid);
+		if (event->kind == SB_SIDEBAND_MMAP &&
+		    !sb_uwprocs_is_read_since(unwinder->procs, event->tgid, event->time_ns))
+			reread(unwinder, event->tgid);
 	}
 	sb_vec_release(&list);
 }
@@ -434,7 +434,7 @@ static void note_stats(struct sb_unwinder *unwinder)
 		.build_ns = tables.build_ns,
 		.nr_processes = procs.nr_processes,
 		.nr_refused = procs.nr_refused + tables.nr_refused + unwinder->nr_refused +
-			      sb_newsbox_nr_lost(&unwinder->news),
+			      sb_sideband_queue_nr_lost(&unwinder->queue),
 		.nr_needs = unwinder->nr_needs,
 	};
 	pthread_mutex_unlock(&unwinder->lock);
@@ -561,7 +561,7 @@ int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 	unwinder->parser = parser;
 	pthread_mutex_init(&unwinder->lock, NULL);
 	sb_cond_init(&unwinder->is_served);
-	err = sb_newsbox_init(&unwinder->news);
+	err = sb_sideband_queue_init(&unwinder->queue);
 	if (!err)
 		err = make_pool(unwinder,
 				pool_bytes_max ? pool_bytes_max : SB_UNWINDER_POOL_BYTES_DEFAULT);
@@ -618,7 +618,7 @@ void sb_unwinder_free(struct sb_unwinder *unwinder)
 	sb_vec_release(&unwinder->first_needs);
 	sb_vec_release(&unwinder->bins_needed);
 	sb_vec_release(&unwinder->rereadings);
-	sb_newsbox_release(&unwinder->news);
+	sb_sideband_queue_release(&unwinder->queue);
 	sb_vec_release(&unwinder->expected_tgids);
 	for (i = 0; i < unwinder->expected_files.nr; i++)
 		sb_closep(&unwinder->expected_files.at[i].fd);
@@ -675,11 +675,11 @@ void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *unt
 void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *event)
 {
 	if (event)
-		sb_newsbox_put(&unwinder->news,
-			       &(struct sb_news){ event->tgid, event->kind, event->time_ns },
-			       event->kind == SB_SIDEBAND_MMAP &&
-				       goes_first(unwinder, event->tgid));
-	else if (sb_newsbox_is_due(&unwinder->news, sb_now_ns()))
+		sb_sideband_queue_put(
+			&unwinder->queue,
+			&(struct sb_process_event){ event->tgid, event->kind, event->time_ns },
+			event->kind == SB_SIDEBAND_MMAP && goes_first(unwinder, event->tgid));
+	else if (sb_sideband_queue_is_due(&unwinder->queue, sb_now_ns()))
 		sb_server_wake(&unwinder->server);
 }
 

@@ -5,8 +5,8 @@
  * caches that the function uses, so that a signature tells what a function can change. resolve.c
  * takes a batch apart into samples, and adds the frames of each one to the profile as one stack.
  * assembly.c appends frames, stack.c resolves one stack, merge.c puts interpreter frames into it,
- * beyond.c adds what a sample has beyond its stacks. Internal to resolve; not thread-safe. No
- * argument is NULL unless a function says so.
+ * sample_context.c adds what a sample has beyond its stacks. Internal to resolve; not thread-safe.
+ * No argument is NULL unless a function says so.
  * Functions that return an int return 0, -ENOMEM, or -E2BIG when the profile is full. After an
  * error the whole batch is given up: frames pushed before remain, figures that were counted stay,
  * and the assembly can only be released.

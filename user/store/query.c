@@ -2,14 +2,14 @@
 /*
  * Queries: add the blocks of a time range to a profile, as stacks. Two ways: fold_rows() adds each
  * row with its whole stack. With nr_nodes_max, gather_tree() takes only the heaviest nodes of each
- * file into the atlas, and draw_tree() makes stacks of the heaviest of these, so that most frames
- * are never named.
+ * file into the merged tree, and add_heaviest() makes stacks of the heaviest of these, so that most
+ * frames are never named.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/cut.h"
+#include "store/prune.h"
 #include "store/search.h"
 
 struct folding {
@@ -175,14 +175,14 @@ static void weigh_rows(struct folding *folding, uint64_t *self)
 }
 
 /*
- * Take the nodes that are heavy in this file into the atlas: twice as many as are drawn in the end,
- * because a node can be heavier in the other files than in this one.
+ * Take the nodes that are heavy in this file into the merged tree: twice as many as are drawn in
+ * the end, because a node can be heavier in the other files than in this one.
  */
 static int gather_tree(struct folding *folding, struct sb_store *store)
 {
 	struct sb_kept_file *kept = folding->kept;
 	const struct sb_branches *branches = &kept->branches;
-	struct sb_cut cut = {};
+	struct sb_prune prune = {};
 	uint64_t rest;
 	uint32_t node;
 	size_t i;
@@ -191,44 +191,44 @@ static int gather_tree(struct folding *folding, struct sb_store *store)
 	if (!err)
 		err = need_weights(store, branches->node.nr);
 	if (!err)
-		err = sb_atlas_fit(&store->atlas, &kept->map, folding->dict);
+		err = sb_merged_tree_fit(&store->merged, &kept->map, folding->dict);
 	if (err)
 		return err;
 	weigh_rows(folding, store->self.at);
 	memcpy(store->total.at, store->self.at, branches->node.nr * sizeof(store->self.at[0]));
-	cut.nr = branches->node.nr;
-	cut.parent = branches->parent.at;
-	cut.nr_nodes = branches->nr_nodes.at;
-	cut.total = store->total.at;
-	sb_cut(&cut, 2 * (size_t)folding->query->nr_nodes_max);
-	for (i = 0; i < cut.nr && !err; i++) {
-		rest = cut.total[i];
+	prune.nr = branches->node.nr;
+	prune.parent = branches->parent.at;
+	prune.nr_nodes = branches->nr_nodes.at;
+	prune.total = store->total.at;
+	sb_prune(&prune, 2 * (size_t)folding->query->nr_nodes_max);
+	for (i = 0; i < prune.nr && !err; i++) {
+		rest = prune.total[i];
 		if (!rest)
 			continue;
-		err = sb_atlas_node(&store->atlas, &kept->map, folding->dict, branches->node.at[i],
-				    &node);
+		err = sb_merged_tree_node(&store->merged, &kept->map, folding->dict,
+					  branches->node.at[i], &node);
 		if (err == -EBADMSG) {
 			folding->answer->lost_weight += rest;
 			folding->answer->weight -= rest;
 			err = 0;
 		} else if (!err) {
-			sb_atlas_add(&store->atlas, node, store->self.at[i],
-				     rest - store->self.at[i]);
+			sb_merged_tree_add(&store->merged, node, store->self.at[i],
+					   rest - store->self.at[i]);
 		}
 	}
 	return err;
 }
 
-static int draw_tree(struct folding *folding, struct sb_store *store)
+static int add_heaviest(struct folding *folding, struct sb_store *store)
 {
 	struct sb_store_answer *answer = folding->answer;
-	struct sb_drawn drawn;
-	int err = sb_draw(&store->drawing, &store->atlas, folding->query->nr_nodes_max,
-			  folding->profile, &drawn);
+	struct sb_heaviest_rest left;
+	int err = sb_heaviest_add(&store->heaviest, &store->merged, folding->query->nr_nodes_max,
+				  folding->profile, &left);
 
-	answer->cut_weight += drawn.cut_weight;
-	answer->lost_weight += drawn.lost_weight;
-	answer->weight -= drawn.lost_weight;
+	answer->cut_weight += left.cut_weight;
+	answer->lost_weight += left.lost_weight;
+	answer->weight -= left.lost_weight;
 	return err;
 }
 
@@ -294,10 +294,10 @@ static int fold_all(struct sb_search *search, const struct sb_store_query *query
 		err = fold_part(&folding, search->store);
 	}
 	if (!err && is_tree(query))
-		err = draw_tree(&folding, search->store);
+		err = add_heaviest(&folding, search->store);
 	if (err)
-		sb_store_forget_atlas(search->store);
-	sb_atlas_clear(&search->store->atlas);
+		sb_store_forget_merged_tree(search->store);
+	sb_merged_tree_clear(&search->store->merged);
 	search->answer->all_weight += search->answer->lost_weight;
 	sb_vec_release(&folding.stack);
 	return err;

@@ -20,7 +20,7 @@ static void free_kept_file(struct sb_kept_file *kept)
 	if (kept->is_there)
 		sb_segment_release(&kept->segment);
 	sb_resum_release(&kept->resum);
-	sb_atlas_map_release(&kept->map);
+	sb_merged_tree_map_release(&kept->map);
 	sb_branches_release(&kept->branches);
 	sb_missing_release(&kept->marks);
 	free(kept);
@@ -37,13 +37,13 @@ static size_t bytes_of(const struct sb_kept_file *kept)
 	       kept->segment.raw.cap;
 }
 
-void sb_store_forget_atlas(struct sb_store *store)
+void sb_store_forget_merged_tree(struct sb_store *store)
 {
 	size_t i;
 
 	for (i = 0; i < store->kept_files.nr; i++)
-		sb_atlas_map_release(&store->kept_files.at[i]->map);
-	sb_atlas_release(&store->atlas);
+		sb_merged_tree_map_release(&store->kept_files.at[i]->map);
+	sb_merged_tree_release(&store->merged);
 }
 
 /* Evict the sums of the oldest query, in all files, until the rest fits. */
@@ -85,8 +85,8 @@ static void evict(struct sb_store *store)
 		store->kept_files.at[oldest] = store->kept_files.at[--store->kept_files.nr];
 	}
 	/* It also has what was in files that were evicted. */
-	if (sb_atlas_bytes(&store->atlas) > SB_ATLAS_BYTES_MAX)
-		sb_store_forget_atlas(store);
+	if (sb_merged_tree_bytes(&store->merged) > SB_MERGED_TREE_BYTES_MAX)
+		sb_store_forget_merged_tree(store);
 }
 
 void sb_store_forget_parts(struct sb_store *store)
@@ -96,10 +96,10 @@ void sb_store_forget_parts(struct sb_store *store)
 	for (i = 0; i < store->kept_files.nr; i++)
 		free_kept_file(store->kept_files.at[i]);
 	sb_vec_release(&store->kept_files);
-	sb_atlas_release(&store->atlas);
+	sb_merged_tree_release(&store->merged);
 	sb_vec_release(&store->self);
 	sb_vec_release(&store->total);
-	sb_drawing_release(&store->drawing);
+	sb_heaviest_scratch_release(&store->heaviest);
 	sb_unpacked_release(&store->unpacked);
 }
 
@@ -133,7 +133,7 @@ static int refresh_kept_file(struct sb_store *store, struct sb_kept_file *kept)
 	if (kept->is_there)
 		sb_segment_release(&kept->segment);
 	kept->is_there = false;
-	sb_atlas_map_release(&kept->map);
+	sb_merged_tree_map_release(&kept->map);
 	sb_branches_release(&kept->branches);
 	sb_missing_release(&kept->marks);
 	sb_resum_forget(&kept->resum);

@@ -92,11 +92,12 @@ int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, c
 int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s);
 
 /*
- * Empty the atlas and all maps of kept files that refer to it, so that the next query fills it
- * again. Needed when the atlas has grown beyond SB_ATLAS_BYTES_MAX, and after an error in it or in
- * a map. No index of the atlas is valid afterwards, so not while a query uses it.
+ * Empty the merged tree and all maps of kept files that refer to it, so that the next query fills
+ * it again. Needed when the merged tree has grown beyond SB_MERGED_TREE_BYTES_MAX, and after an
+ * error in it or in a map. No index of the merged tree is valid afterwards, so not while a query
+ * uses it.
  */
-void sb_store_forget_atlas(struct sb_store *store);
+void sb_store_forget_merged_tree(struct sb_store *store);
 /* Close all kept files and free what queries keep: part of sb_store_close(). */
 void sb_store_forget_parts(struct sb_store *store);
 

@@ -11,9 +11,9 @@
 #ifndef SB_STORE_STORE_PRIV_H
 #define SB_STORE_STORE_PRIV_H
 
-#include "store/atlas.h"
 #include "store/branches.h"
-#include "store/draw.h"
+#include "store/heaviest.h"
+#include "store/merged_tree.h"
 #include "store/missing.h"
 #include "store/store.h"
 #include "store/sums.h"
@@ -31,7 +31,7 @@ struct sb_kept_file {
 	uint64_t dev, ino;
 	struct sb_segment segment;
 	uint64_t used; /* number of the last query that needed it */
-	struct sb_atlas_map map;
+	struct sb_merged_tree_map map;
 	struct sb_branches branches; /* only for queries with nr_nodes_max */
 	struct sb_missing marks;
 	struct sb_resum resum;
@@ -42,11 +42,11 @@ struct sb_store {
 	struct sb_store_opts opts;
 	/* Reading. */
 	SB_VEC(struct sb_kept_file *) kept_files;
-	struct sb_atlas atlas; /* the maps of kept files refer to it */
+	struct sb_merged_tree merged; /* the maps of kept files refer to it */
 	struct sb_unpacked unpacked;
 	/* Scratch, kept between queries: allocating it anew takes as long as using it. */
 	SB_VEC(uint64_t) self, total; /* by branch point */
-	struct sb_drawing drawing;
+	struct sb_heaviest_scratch heaviest;
 	uint64_t nr_queries;
 	bool has_told_kinds; /* sb_store_tell_kinds() */
 	/* Writing. */

@@ -85,7 +85,7 @@ int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	skel->rodata->cfg_latency_keeps_ended = opts->has_command;
 	err = err ?: bpf_map__set_max_entries(skel->maps.latency_calls, SB_HELD_MAX);
 	err = err ?: sb_places_make_room(skel, probes);
-	err = err ?: sb_later_prepare(skel, probes);
+	err = err ?: sb_tracepoint_pairs_prepare(skel, probes);
 	for (i = 0; i < SB_ARRAY_SIZE(jobs) && !err; i++)
 		err = sb_attach_prepare(jobs[i]);
 	return err;
@@ -108,7 +108,7 @@ int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 	int err = sb_places_write(skel, opts->probes, reason);
 
 	err = err ?: sb_attach(&events, links, reason);
-	err = err ?: sb_later_attach(skel, opts->probes, links, reason);
+	err = err ?: sb_tracepoint_pairs_attach(skel, opts->probes, links, reason);
 	err = err ?: sb_attach(&returns, links, reason);
 	memcpy(begins.is_left_out, returns.is_left_out, sizeof(begins.is_left_out));
 	begins.why = returns.why;
@@ -127,12 +127,12 @@ bool sb_held_attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
 	return prog == skel->progs.latency_user || prog == skel->progs.latency_begin ||
 	       prog == skel->progs.latency_end || prog == skel->progs.latency_tracepoint ||
-	       prog == skel->progs.latency_later;
+	       prog == skel->progs.latency_stacks;
 }
 
 bool sb_held_nests(const struct sampler_bpf *skel, const struct bpf_program *prog)
 {
-	return prog == skel->progs.latency_later;
+	return prog == skel->progs.latency_stacks;
 }
 
 struct bpf_program *sb_held_settle(struct sampler_bpf *skel)

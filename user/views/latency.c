@@ -53,7 +53,7 @@ static struct sb_programs ends_of(const struct sampler_bpf *skel)
 static int prepare_pairs(struct sampler_bpf *skel)
 {
 	const struct sb_programs programs = programs_of(skel);
-	int err = sb_later_prepare(skel, probes);
+	int err = sb_tracepoint_pairs_prepare(skel, probes);
 
 	return err ? err : sb_places_prepare(skel, probes, &programs);
 }
@@ -106,7 +106,7 @@ static int attach_pairs(struct sampler_bpf *skel, sb_vec_link *links, struct sb_
 	struct sb_attaching job = { .probes = probes, .programs = programs_of(skel) };
 	int err = sb_places_attach(skel, &job, links, reason);
 
-	return err ? err : sb_later_attach(skel, probes, links, reason);
+	return err ? err : sb_tracepoint_pairs_attach(skel, probes, links, reason);
 }
 
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
@@ -120,14 +120,14 @@ static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
 	const struct sb_programs of[] = { programs_of(skel), begins_of(skel), ends_of(skel) };
 
-	return prog == skel->progs.latency_later || sb_programs_have(&of[0], prog) ||
+	return prog == skel->progs.latency_stacks || sb_programs_have(&of[0], prog) ||
 	       sb_programs_have(&of[1], prog) || sb_programs_have(&of[2], prog);
 }
 
 /* Where this one is skipped, latency_tracepoint was there before, and has counted it. */
 static bool nests(const struct sampler_bpf *skel, const struct bpf_program *prog)
 {
-	return prog == skel->progs.latency_later;
+	return prog == skel->progs.latency_stacks;
 }
 
 static struct bpf_program *settle(struct sampler_bpf *skel)

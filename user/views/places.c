@@ -95,12 +95,11 @@ static int write_place(const struct sampler_bpf *skel, uint32_t idx,
 	return bpf_map_update_elem(fd, &idx, place, BPF_ANY) ? -errno : 0;
 }
 
-int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
-			 uint32_t idx)
+int sb_places_split(const struct sampler_bpf *skel, const struct sb_probes *probes, uint32_t idx)
 {
 	struct sb_trace_place place = place_of(probes, &probes->places.at[idx]);
 
-	place.roles |= SB_EVENT_LATER;
+	place.roles |= SB_EVENT_SPLIT;
 	return write_place(skel, idx, &place);
 }
 

@@ -275,21 +275,20 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 		      const struct sb_programs *programs);
 
 /* After sb_places_write(), which would undo it: say to the BPF side, by its map of places, that
- * another program, which is attached now, takes the stacks at the place @idx (SB_EVENT_LATER), so
+ * another program, which is attached now, takes the stacks at the place @idx (SB_EVENT_SPLIT), so
  * that the first one leaves them to it. Return: 0; or a negative errno of bpf(2): the first one
  * still takes them. */
-int sb_places_take_later(const struct sampler_bpf *skel, const struct sb_probes *probes,
-			 uint32_t idx);
+int sb_places_split(const struct sampler_bpf *skel, const struct sb_probes *probes, uint32_t idx);
 
-/* later.c: have latency_later take the stacks where pairs begin at tracepoints. For
+/* tracepoint_pairs.c: have latency_stacks take the stacks where pairs begin at tracepoints. For
  * sb_view.prepare(). Return: 0 or a negative errno. */
-int sb_later_prepare(struct sampler_bpf *skel, const struct sb_probes *probes);
+int sb_tracepoint_pairs_prepare(struct sampler_bpf *skel, const struct sb_probes *probes);
 /* For sb_view.attach(), after sb_places_write(), and after latency_tracepoint was attached to the
  * places, so that it is called first. If the kernel refuses a place, latency_tracepoint goes on to
  * take the stacks there, and more ends may be lost, which is counted. Return: 0; or a negative
  * errno with @reason. */
-int sb_later_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
-		    sb_vec_link *links, struct sb_reason *reason);
+int sb_tracepoint_pairs_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
+			       sb_vec_link *links, struct sb_reason *reason);
 
 /* For sb_view.attach(): tell the BPF side what each place is. Return: 0; or a negative errno with
  * @reason. */

@@ -275,7 +275,7 @@ int sb_privileges_to_start(void)
 	return sb_sandbox_starter();
 }
 
-static int confine_keeper(void)
+static int confine_supervisor(void)
 {
 	struct sb_owner own = sb_privileges_own_user();
 	int err = sb_privileges_to_write(&own);
@@ -284,7 +284,7 @@ static int confine_keeper(void)
 	(void)setpgid(0, 0);
 	if (!err)
 		err = sb_landlock(SB_LANDLOCK_NONE, NULL, false);
-	return err ? err : sb_sandbox_keeper();
+	return err ? err : sb_sandbox_supervisor();
 }
 
 int sb_privileges_to_signal(int pidfd)
@@ -313,7 +313,7 @@ int sb_privileges_to_load(void)
 }
 
 const struct sb_parser_opts sb_privileges_of_parsers = {
-	.confine_keeper = confine_keeper,
+	.confine_supervisor = confine_supervisor,
 	.confine_worker = sb_sandbox_worker,
 };
 

@@ -583,7 +583,7 @@ int sb_sandbox_thread(void)
 
 static struct filter worker_filter;
 
-int sb_sandbox_keeper(void)
+int sb_sandbox_supervisor(void)
 {
 	int err = compile(WORKER, &worker_filter);
 

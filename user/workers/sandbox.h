@@ -19,9 +19,9 @@ struct sb_privileges_opts;
  * NULL, only used during the call */
 int sb_sandbox_session(const struct sb_privileges_opts *opts);
 int sb_sandbox_thread(void);
-/* Processes that parse files (symbolizer/unwind/parser.h). The keeper, which forks the workers,
- * also compiles their filter, so keeper() comes before worker(). */
-int sb_sandbox_keeper(void);
+/* Processes that parse files (symbolizer/unwind/parser.h). The supervisor, which forks the workers,
+ * also compiles their filter, so supervisor() comes before worker(). */
+int sb_sandbox_supervisor(void);
 int sb_sandbox_worker(void);
 /*
  * Processes that read foreign memory and files (symbolizer/process/reader.h). The spawner, which

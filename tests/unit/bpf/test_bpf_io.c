@@ -84,7 +84,7 @@ static int setup(void **state)
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
 	SHIM_MAP(procs_announced);
-	SHIM_MAP(threads_known);
+	SHIM_MAP(proc_caches);
 	shim_map_add((struct shim_map_def){ &objects_seen, BPF_MAP_TYPE_HASH, 8, 4, 100 });
 	shim_map_add((struct shim_map_def){ &io_descriptions, BPF_MAP_TYPE_PERCPU_ARRAY, 4,
 					    sizeof(struct io_description), SB_SCRATCH_MAX });

@@ -67,7 +67,7 @@ static int setup(void **state)
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
 	SHIM_MAP(procs_announced);
-	SHIM_MAP(threads_known);
+	SHIM_MAP(proc_caches);
 	SHIM_MAP(latency_calls);
 	SHIM_MAP(latency_newest);
 	SHIM_MAP(latency_contexts);
@@ -185,7 +185,7 @@ static void event_at(uint64_t now_ns, uint32_t roles, uint32_t key)
 static void later_at(uint64_t now_ns)
 {
 	shim.now_ns = now_ns;
-	latency_later(NULL);
+	latency_stacks(NULL);
 }
 
 static uint64_t stat_of(uint32_t stat)
@@ -486,7 +486,7 @@ static void test_pair_in_a_row(void **state)
 static void test_pair_later(void **state)
 {
 	be(0);
-	event_at(1000, SB_EVENT_BEGINS | SB_EVENT_LATER, 7);
+	event_at(1000, SB_EVENT_BEGINS | SB_EVENT_SPLIT, 7);
 	assert_int_equal(shim_map_nr(&latency_calls), 0);
 	later_at(2000);
 	later_at(2500); /* at an event that was not noted */
@@ -503,11 +503,11 @@ static void test_pair_interrupted(void **state)
 
 	be(0);
 	event_at(1000, SB_EVENT_BEGINS, 7);
-	event_at(2000, SB_EVENT_BEGINS | SB_EVENT_LATER, 8);
+	event_at(2000, SB_EVENT_BEGINS | SB_EVENT_SPLIT, 8);
 	beginning->is_taking = 1;
 	event_at(3000, SB_EVENT_ENDS, 7);
 	assert_int_equal(weight_of(0), 2000);
-	event_at(4000, SB_EVENT_BEGINS | SB_EVENT_LATER, 9);
+	event_at(4000, SB_EVENT_BEGINS | SB_EVENT_SPLIT, 9);
 	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 2);
 	later_at(4000);
 	assert_int_equal(shim_map_nr(&latency_calls), 0);
@@ -523,14 +523,14 @@ static void test_pair_interrupted(void **state)
 static void test_pair_without_later(void **state)
 {
 	be(0);
-	event_at(1000, SB_EVENT_BEGINS | SB_EVENT_LATER, 7);
-	event_at(2000, SB_EVENT_BEGINS | SB_EVENT_LATER, 8);
+	event_at(1000, SB_EVENT_BEGINS | SB_EVENT_SPLIT, 7);
+	event_at(2000, SB_EVENT_BEGINS | SB_EVENT_SPLIT, 8);
 	later_at(3000);
 	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 1);
 	event_at(4000, SB_EVENT_ENDS, 8);
 	assert_int_equal(weight_of(0), 1000);
 	/* Also when none comes behind it. */
-	event_at(5000, SB_EVENT_BEGINS | SB_EVENT_LATER, 9);
+	event_at(5000, SB_EVENT_BEGINS | SB_EVENT_SPLIT, 9);
 	assert_int_equal(stat_of(SB_STAT_TRACE_BUSY), 2);
 	expect_nothing_open();
 }

@@ -28,7 +28,7 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
 	SHIM_MAP(procs_announced);
-	SHIM_MAP(threads_known);
+	SHIM_MAP(proc_caches);
 	SHIM_MAP(raw_records);
 	SHIM_MAP(raw_full_ns);
 	SHIM_RING(events, ring_bytes);

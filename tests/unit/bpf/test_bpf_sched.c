@@ -36,7 +36,7 @@ static int setup(void **state)
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
 	SHIM_MAP(procs_announced);
-	SHIM_MAP(threads_known);
+	SHIM_MAP(proc_caches);
 	SHIM_MAP(objects_seen);
 	SHIM_MAP(raw_records);
 	SHIM_MAP(raw_full_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/unwind.bpf.c and core/raw.bpf.c, compiled for the host: what the walk does when tables are
- * there, are missing, or are out of date; and what it asks for.
+ * core/unwind.bpf.c and core/rawstack.bpf.c, compiled for the host: what the walk does when tables
+ * are there, are missing, or are out of date; and what it asks for.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -313,7 +313,7 @@ static void test_reach(void **state)
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		mm.start_stack = cases[i].root;
-		assert_int_equal(sb_raw_reach(&task, sp, cases[i].thread_pointer),
+		assert_int_equal(sb_rawstack_reach(&task, sp, cases[i].thread_pointer),
 				 cases[i].nr_bytes);
 	}
 }

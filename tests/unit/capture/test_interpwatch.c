@@ -214,7 +214,7 @@ static int setup_looks(void **state)
 	looked_since_ns = 0;
 	/* Looks because of records are not due before the test ends. */
 	watch.ration.reserved_ns[0] = sb_now_ns() + 3600 * SB_NS_PER_SEC;
-	if (sb_newsbox_init(&watch.news))
+	if (sb_sideband_queue_init(&watch.queue))
 		return -1;
 	return sb_processes_new(NULL, &watch.processes);
 }
@@ -227,7 +227,7 @@ static int teardown_looks(void **state)
 	}
 	sb_vec_release(&watch.procs);
 	sb_vec_release(&watch.free_confs);
-	sb_newsbox_release(&watch.news);
+	sb_sideband_queue_release(&watch.queue);
 	sb_processes_free(watch.processes);
 	return teardown(state);
 }
@@ -241,7 +241,8 @@ static void serve(void)
 /* A record comes, and is served. */
 static void tell(enum sb_sideband_kind kind, uint64_t time_ns)
 {
-	sb_newsbox_put(&watch.news, &(struct sb_news){ TGID, kind, time_ns }, true);
+	sb_sideband_queue_put(&watch.queue, &(struct sb_process_event){ TGID, kind, time_ns },
+			      true);
 	serve();
 }
 
@@ -332,10 +333,10 @@ static void test_end_of_the_last_program(void **state)
 		sb_interpwatch_follow(&watch, TGID);
 		tell(SB_SIDEBAND_EXEC, sb_now_ns());
 		assert_int_equal(watch.procs.nr, 0);
-		assert_false(sb_newsbox_follows(&watch.news, TGID));
+		assert_false(sb_sideband_queue_follows(&watch.queue, TGID));
 		answer(&next_space, UINT64_MAX - 1, is_plain[i]);
 		assert_true(nr_looks == 1 && looked_since_ns == UINT64_MAX);
-		assert_true(sb_newsbox_follows(&watch.news, TGID));
+		assert_true(sb_sideband_queue_follows(&watch.queue, TGID));
 		tell(SB_SIDEBAND_EXIT, UINT64_MAX);
 		assert_int_equal(watch.procs.nr, 0);
 	}

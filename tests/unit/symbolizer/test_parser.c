@@ -394,13 +394,13 @@ static void test_flood(void **state)
 	assert_true(stats_of(parser).nr_workers > 1);
 }
 
-/* Without a keeper there is an error for each, and no end of ours. */
+/* Without a supervisor there is an error for each, and no end of ours. */
 static void test_killed(void **state)
 {
 	sb_cleanup(sb_parser_freep) struct sb_parser *parser = start();
 	sb_cleanup(sb_elf_freep) struct sb_elf *elf = self();
 
-	assert_int_equal(kill(parser->keeper.pid, SIGKILL), 0);
+	assert_int_equal(kill(parser->supervisor.pid, SIGKILL), 0);
 	assert_int_equal(ask(parser, elf), -ECHILD);
 	assert_int_equal(ask(parser, elf), -ECHILD);
 	assert_int_equal(stats_of(parser).nr_crashed, 2);
@@ -413,7 +413,7 @@ static int refuse(void)
 
 static void test_not_confined(void **state)
 {
-	const struct sb_parser_opts opts = { .confine_keeper = refuse };
+	const struct sb_parser_opts opts = { .confine_supervisor = refuse };
 	const struct sb_parser_opts worker_opts = { .confine_worker = refuse };
 	sb_cleanup(sb_elf_freep) struct sb_elf *elf = NULL;
 	struct sb_parser *parser = NULL;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "capture/addup.h"
+#include "capture/page_account.h"
 
 #define OWNERS	   8
 #define PAGE_SHIFT 12
@@ -15,7 +15,7 @@
 struct fixture {
 	struct sb_pagetab pages;
 	struct sb_pageset before;
-	struct sb_addup addup;
+	struct sb_page_account account;
 	uint64_t held[OWNERS], swapped[OWNERS], gained[OWNERS];
 };
 
@@ -45,7 +45,7 @@ static void begin(struct fixture *f)
 	memset(f->held, 0, sizeof(f->held));
 	memset(f->swapped, 0, sizeof(f->swapped));
 	memset(f->gained, 0, sizeof(f->gained));
-	f->addup = (struct sb_addup){
+	f->account = (struct sb_page_account){
 		.pages = &f->pages,
 		.before = &f->before,
 		.space = 1,
@@ -69,18 +69,18 @@ static void fault(struct fixture *f, uint64_t number, uint32_t owner, uint32_t s
 
 static void run(struct fixture *f, uint64_t number, uint32_t nr, uint32_t kind)
 {
-	const struct sb_page_run of = { number << f->addup.page_shift, nr, kind };
+	const struct sb_page_run of = { number << f->account.page_shift, nr, kind };
 
-	assert_int_equal(sb_addup_run(&f->addup, &of), 0);
+	assert_int_equal(sb_page_account_run(&f->account, &of), 0);
 }
 
 static const struct sb_sums *finish(struct fixture *f)
 {
-	const struct sb_sums *sums = &f->addup.sums;
+	const struct sb_sums *sums = &f->account.sums;
 	uint64_t held = 0;
 	size_t i;
 
-	assert_int_equal(sb_addup_finish(&f->addup), 0);
+	assert_int_equal(sb_page_account_finish(&f->account), 0);
 	for (i = 0; i < OWNERS; i++)
 		held += f->held[i];
 	assert_int_equal(held, sums->held);
@@ -149,7 +149,7 @@ static void test_before_goes(void **state)
 	begin(f);
 	run(f, 70, 2, SB_PAGE_PRESENT);
 	assert_int_equal(finish(f)->before, 1);
-	assert_int_equal(f->addup.sums.unaccounted, 1);
+	assert_int_equal(f->account.sums.unaccounted, 1);
 }
 
 /* A fault in a file brings its neighbours within 16 pages, and none beyond. */
@@ -165,8 +165,8 @@ static void test_fault_around(void **state)
 	assert_int_equal(finish(f)->held, 16 + 2);
 	assert_int_equal(f->held[1], 8 + 2);
 	assert_int_equal(f->held[2], 8);
-	assert_int_equal(f->addup.sums.along, 14 + 2);
-	assert_int_equal(f->addup.sums.unaccounted, 1);
+	assert_int_equal(f->account.sums.along, 14 + 2);
+	assert_int_equal(f->account.sums.unaccounted, 1);
 }
 
 /* The kernel maps a large folio of a file as a whole: it lies around the fault, without gaps. */
@@ -178,12 +178,12 @@ static void test_folio(void **state)
 	fault(f, 300, 2, 0);
 	run(f, 100, 100, SB_PAGE_PRESENT | SB_PAGE_FILE);
 	run(f, 220, 30, SB_PAGE_PRESENT | SB_PAGE_FILE);
-	run(f, 250, 30, SB_PAGE_PRESENT | SB_ADDUP_PASS);
+	run(f, 250, 30, SB_PAGE_PRESENT | SB_PAGE_ACCOUNT_PASS);
 	run(f, 280, 40, SB_PAGE_PRESENT | SB_PAGE_FILE);
 	assert_int_equal(finish(f)->held, 140);
 	assert_int_equal(f->held[1], 100);
 	assert_int_equal(f->held[2], 40);
-	assert_int_equal(f->addup.sums.unaccounted, 30);
+	assert_int_equal(f->account.sums.unaccounted, 30);
 }
 
 static void test_huge(void **state)
@@ -199,7 +199,7 @@ static void test_huge(void **state)
 	run(f, 1536, 512, SB_PAGE_PRESENT | SB_PAGE_HUGE);
 	assert_int_equal(finish(f)->held, 512 + 511 - 12);
 	assert_int_equal(f->held[1], 512);
-	assert_int_equal(f->addup.sums.unaccounted, 512);
+	assert_int_equal(f->account.sums.unaccounted, 512);
 	/* The page of the second fault is gone: another one stands for it from now on. */
 	assert_true(sb_pagetab_find(&f->pages, 1, 512 + 9, false, &page));
 	assert_int_equal(page.owner, 2);
@@ -215,7 +215,7 @@ static void test_zeros(void **state)
 	fault(f, 7, 1, 0);
 	run(f, 7, 3, SB_PAGE_PRESENT | SB_PAGE_ZERO);
 	assert_int_equal(finish(f)->resident, 0);
-	assert_int_equal(f->addup.sums.held, 0);
+	assert_int_equal(f->account.sums.held, 0);
 }
 
 /* One window in four is followed: the others say nothing. */
@@ -224,14 +224,14 @@ static void test_sampled(void **state)
 	struct fixture *f = *state;
 	uint32_t i;
 
-	f->addup.shift = 2;
+	f->account.shift = 2;
 	for (i = 0; i < 16; i++)
 		fault(f, 64 + i, 1, 2);
 	run(f, 64, 64, SB_PAGE_PRESENT);
 	run(f, 128 + 1024, 64, SB_PAGE_PRESENT);
 	assert_int_equal(finish(f)->held, 64);
-	assert_int_equal(f->addup.sums.along, 0);
-	assert_int_equal(f->addup.sums.unaccounted, 64);
+	assert_int_equal(f->account.sums.along, 0);
+	assert_int_equal(f->account.sums.unaccounted, 64);
 }
 
 /* A huge page, or a folio of a file, can have come by a fault in a window that is not followed. */
@@ -239,14 +239,14 @@ static void test_sampled_along(void **state)
 {
 	struct fixture *f = *state;
 
-	f->addup.shift = 2;
+	f->account.shift = 2;
 	fault(f, 64, 1, 2);
 	run(f, 0, 512, SB_PAGE_PRESENT | SB_PAGE_HUGE);
 	run(f, 512, 512, SB_PAGE_PRESENT | SB_PAGE_HUGE);
 	run(f, 1024 + 8, 32, SB_PAGE_PRESENT | SB_PAGE_FILE);
 	run(f, 1024 + 128, 16, SB_PAGE_PRESENT | SB_PAGE_FILE);
 	assert_int_equal(finish(f)->held, 512 * 4);
-	assert_int_equal(f->addup.sums.unaccounted, 16 * 4);
+	assert_int_equal(f->account.sums.unaccounted, 16 * 4);
 }
 
 /* A window has 64 KiB, however large a page is: a page of a file behind a gap came with the fault
@@ -261,14 +261,14 @@ static void test_large_pages(void **state)
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(f);
-		f->addup.page_shift = cases[i].page_shift;
+		f->account.page_shift = cases[i].page_shift;
 		fault(f, 512 * i, 1, 0);
 		run(f, 512 * i, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
 		run(f, 512 * i + 2, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
 		run(f, 512 * i + 6, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
 		run(f, 512 * i + 14, 1, SB_PAGE_PRESENT | SB_PAGE_FILE);
 		assert_int_equal(finish(f)->along, cases[i].nr_along);
-		assert_int_equal(f->addup.sums.unaccounted, 3 - cases[i].nr_along);
+		assert_int_equal(f->account.sums.unaccounted, 3 - cases[i].nr_along);
 	}
 }
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Adds up the pages of one address space: those that are in memory now were there before, were
- * brought by a fault that was seen, or came without one. See addup.c for the pages that come
+ * brought by a fault that was seen, or came without one. See page_account.c for the pages that come
  * together with that of a fault: they are told by their place, not by their mapping, so pages that
  * came without a fault, or with one of another mapping, can be added to a fault beside them.
  *
- * Order: the caller sets the members of struct sb_addup down to `arg`, zeroes the rest, calls
- * sb_addup_run() for each run of pages, then sb_addup_finish(), and reads `sums`. After -ENOMEM the
- * sums are incomplete, and stay so; `pages` and `before` can be used on. Callbacks run during the
- * calls, and must not change `pages` and `before`.
+ * Order: the caller sets the members of struct sb_page_account down to `arg`, zeroes the rest,
+ * calls sb_page_account_run() for each run of pages, then sb_page_account_finish(), and reads
+ * `sums`. After -ENOMEM the sums are incomplete, and stay so; `pages` and `before` can be used on.
+ * Callbacks run during the calls, and must not change `pages` and `before`.
  *
  * Internal to capture. Thread: any, one at a time for each object. Only members that a comment says
  * so of may be NULL.
  */
-#ifndef SB_CAPTURE_ADDUP_H
-#define SB_CAPTURE_ADDUP_H
+#ifndef SB_CAPTURE_PAGE_ACCOUNT_H
+#define SB_CAPTURE_PAGE_ACCOUNT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,9 +25,9 @@
 
 /* Pages of a huge page of x86-64, and arm64 with pages of 4 KiB; a power of two. With larger pages
  * a huge page has more of them, and counts as several. */
-#define SB_ADDUP_PAGES 512u
+#define SB_PAGE_ACCOUNT_PAGES 512u
 /* A bit of sb_page_run.kind beside SB_PAGE_*: the pages are marked as seen, but not added up. */
-#define SB_ADDUP_PASS  (1u << 7)
+#define SB_PAGE_ACCOUNT_PASS  (1u << 7)
 
 /* Numbers of pages. Those of faults are estimates when not all windows of pages are followed. */
 struct sb_sums {
@@ -39,7 +39,7 @@ struct sb_sums {
 	uint64_t swapped;     /* brought by a fault, and in swap now */
 };
 
-struct sb_addup {
+struct sb_page_account {
 	struct sb_pagetab *pages;  /* pages that are found are marked as seen */
 	struct sb_pageset *before; /* pages that are gone are removed */
 	uint32_t space;		   /* struct sb_page */
@@ -57,15 +57,16 @@ struct sb_addup {
 	/* Of the pages from @first on, SB_PAGE_* or 0. Begin with zeros. */
 	uint64_t first;
 	bool has_any;
-	uint8_t kind[SB_ADDUP_PAGES];
+	uint8_t kind[SB_PAGE_ACCOUNT_PAGES];
 };
 
 /* Add the pages of @run (start: an address in bytes; nr: pages; kind: SB_PAGE_*), which is not
- * kept, lowest address first, without overlaps; SB_ADDUP_PASS may be set in its kind. Return: 0 or
+ * kept, lowest address first, without overlaps; SB_PAGE_ACCOUNT_PASS may be set in its kind.
+ * Return: 0 or
  * -ENOMEM. */
-int sb_addup_run(struct sb_addup *addup, const struct sb_page_run *run);
+int sb_page_account_run(struct sb_page_account *account, const struct sb_page_run *run);
 /* The last run was added: bring the sums up to date. Nothing is to be released; zero the struct to
  * add up again. Return: 0 or -ENOMEM. */
-int sb_addup_finish(struct sb_addup *addup);
+int sb_page_account_finish(struct sb_page_account *account);
 
 #endif

@@ -74,7 +74,7 @@ static __always_inline struct raw_record *record_of(__u32 slot)
  * Append the piece up to the end of its page, or up to @root. Global, so that the verifier examines
  * it once and not for each piece. Return: 0; or a negative errno: there is none.
  */
-__noinline int sb_raw_piece(__u32 slot, __u64 root)
+__noinline int sb_rawstack_piece(__u32 slot, __u64 root)
 {
 	struct raw_record *record = record_of(slot);
 	__u32 at, len;
@@ -117,13 +117,13 @@ static void read_stack(struct raw_record *record, __u32 slot, __u64 sp)
 	record->event.stack_addr = addr;
 	record->event.nr_stack_bytes = 0;
 	for (i = 0; i < NR_PIECES; i++)
-		if (sb_raw_piece(slot, root))
+		if (sb_rawstack_piece(slot, root))
 			break;
 }
 
 #if defined(__TARGET_ARCH_x86)
 /* Restore the next older return. Return: 0; or a negative errno: there is none. */
-__noinline int sb_raw_return(__u32 slot)
+__noinline int sb_rawstack_return(__u32 slot)
 {
 	struct raw_record *record = record_of(slot);
 	struct sb_scratch *s = sb_scratch_get(slot);
@@ -157,7 +157,7 @@ static void restore_returns(struct sb_scratch *s, __u32 slot)
 		return;
 	sb_returns_begin(s, bpf_get_current_task_btf());
 	for (i = 0; i < RETURNS_MAX; i++)
-		if (sb_raw_return(slot))
+		if (sb_rawstack_return(slot))
 			break;
 	s->map.returns = before;
 #endif
@@ -176,7 +176,7 @@ static int ship_raw(struct raw_record *record)
 	return sb_event_ship(record, nr_bytes);
 }
 
-__noinline int sb_raw_capture(__u32 slot)
+__noinline int sb_rawstack_capture(__u32 slot)
 {
 	struct raw_record *record = record_of(slot);
 	struct sb_scratch *s = sb_scratch_get(slot);
@@ -219,7 +219,7 @@ __noinline int sb_raw_capture(__u32 slot)
 	return 0;
 }
 
-/* See sb_raw_reach(). @end: where the stack may end */
+/* See sb_rawstack_reach(). @end: where the stack may end */
 static __u64 bytes_up_to(__u64 sp, __u64 end)
 {
 	__u64 nr = end - sp + SB_RED_ZONE_BYTES + ROOT_BYTES;
@@ -227,7 +227,7 @@ static __u64 bytes_up_to(__u64 sp, __u64 end)
 	return end >= sp && nr < SB_RAW_BYTES_MAX ? nr : SB_RAW_BYTES_MAX;
 }
 
-__hidden __u32 sb_raw_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer)
+__hidden __u32 sb_rawstack_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer)
 {
 	__u64 all = bytes_up_to(sp, BPF_CORE_READ(task, mm, start_stack));
 	__u64 own = bytes_up_to(sp, thread_pointer);

@@ -26,7 +26,7 @@
  * another. Threads that share a place overwrite each other's walk; a walk of another thread, or
  * of one whose ID was used before, is told by its address space and by the comparisons.
  */
-#include "bpf/core/sb_last.bpf.h"
+#include "bpf/core/sb_last_walk.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
 
 #define LAST_FRAMES	  128u /* a power of two. Of deeper stacks, the frames next to the root */
@@ -49,7 +49,7 @@
 /* Of piece_at: it could not be read. No address of a process is near it. */
 #define NO_PIECE	  (1ull << 63)
 
-const volatile bool cfg_last = false;
+const volatile bool cfg_last_walk = false;
 
 /* A frame, and the words from which the step to its caller gets the registers there. */
 struct last_frame {
@@ -155,7 +155,7 @@ static void note_frame(struct sb_scratch *s, struct this_walk *this)
 	this->is_inner = !s->walk.flags;
 }
 
-__noinline int sb_last_begin(__u32 slot)
+__noinline int sb_last_walk_begin(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct this_walk *this = this_walk();
@@ -164,8 +164,8 @@ __noinline int sb_last_begin(__u32 slot)
 
 	if (!s)
 		return 0;
-	s->map.is_last_on = 0;
-	if (!cfg_last || !this || slot != SB_SCRATCH_TIMER || s->interp.has_hook ||
+	s->map.is_last_walk_on = 0;
+	if (!cfg_last_walk || !this || slot != SB_SCRATCH_TIMER || s->interp.has_hook ||
 	    !s->map.nr_segs || s->map.returns.trampoline)
 		return 0;
 	key = &s->capture.key;
@@ -176,7 +176,7 @@ __noinline int sb_last_begin(__u32 slot)
 	last = last_walk(this);
 	if (!last)
 		return 0;
-	s->map.is_last_on = 1;
+	s->map.is_last_walk_on = 1;
 	if (last->tgid == key->tgid && last->start_ns == key->start_ns &&
 	    last->exec_id == key->exec_id && last->segs_word == s->map.segs_word &&
 	    last->epoch == this->epoch)
@@ -266,7 +266,7 @@ static bool is_word(__u64 at, __u64 val)
 }
 
 /* Whether the step from frame number @i would read what it read; the words are read one by one. */
-__noinline int sb_last_is_same(__u64 i)
+__noinline int sb_last_walk_is_same(__u64 i)
 {
 	struct this_walk *this = this_walk();
 	struct last_walk *last = this ? last_walk(this) : NULL;
@@ -302,7 +302,7 @@ static bool push_ip(struct sb_scratch *s, __u64 ip)
  * Pass frames that stand as they stood, from nr_left - 1 on. Return: SB_STEP_GO_ON: all of them
  * do, and there are more; SB_STEP_END: up to the root; SB_STEP_FP_CHAIN: nr_left - 1 does not.
  */
-__noinline int sb_last_pass(__u32 slot)
+__noinline int sb_last_walk_pass(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct this_walk *this = this_walk();
@@ -323,7 +323,7 @@ __noinline int sb_last_pass(__u32 slot)
 		caller = frame_at(last, at - 1);
 		differ = differs(this, frame, caller, &missing);
 		if (missing)
-			differ = !sb_last_is_same(at);
+			differ = !sb_last_walk_is_same(at);
 		if (differ || !push_ip(s, caller->ip))
 			goto stop;
 		frame = caller;
@@ -334,7 +334,7 @@ __noinline int sb_last_pass(__u32 slot)
 	this->nr_left = at + 1;
 	if (at)
 		return SB_STEP_GO_ON;
-	return sb_last_is_same(0) ? SB_STEP_END : SB_STEP_FP_CHAIN;
+	return sb_last_walk_is_same(0) ? SB_STEP_END : SB_STEP_FP_CHAIN;
 stop:
 	this->nr_left = at + 1;
 	return SB_STEP_FP_CHAIN;
@@ -344,7 +344,7 @@ stop:
  * Add the frames of the last walk from @nr - 1 down to nr_left, or LAST_COPY of them, to the new
  * ones. Return: the number of those that are left to be added, and of nr_left.
  */
-__noinline int sb_last_take(__u64 nr)
+__noinline int sb_last_walk_take(__u64 nr)
 {
 	struct this_walk *this = this_walk();
 	struct last_walk *last = this ? last_walk(this) : NULL;
@@ -363,7 +363,7 @@ __noinline int sb_last_take(__u64 nr)
 }
 
 /* The walk goes on at frame nr_left - 1 of the last one. It has passed those from @first on. */
-__noinline int sb_last_resume(__u32 slot, __u32 first)
+__noinline int sb_last_walk_resume(__u32 slot, __u32 first)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct this_walk *this = this_walk();
@@ -374,7 +374,7 @@ __noinline int sb_last_resume(__u32 slot, __u32 first)
 	if (!s || !last)
 		return 0;
 	for (i = 0; i < LAST_FRAMES / LAST_COPY && nr; i++)
-		nr = sb_last_take(nr);
+		nr = sb_last_walk_take(nr);
 	frame = frame_at(last, this->nr_left - 1);
 	s->walk.pc = frame->ip & ~SB_IP_MARKS;
 	s->walk.mark = frame->ip & SB_IP_MARKS;
@@ -387,7 +387,7 @@ __noinline int sb_last_resume(__u32 slot, __u32 first)
 }
 
 /* Return: whether the walk stands at a frame of the last one, which then is nr_left - 1. */
-__noinline int sb_last_is_met(__u32 slot)
+__noinline int sb_last_walk_is_met(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct this_walk *this = this_walk();
@@ -416,7 +416,7 @@ __noinline int sb_last_is_met(__u32 slot)
 	return 0;
 }
 
-__noinline int sb_last_go_on(__u32 slot)
+__noinline int sb_last_walk_go_on(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct this_walk *this = this_walk();
@@ -427,7 +427,7 @@ __noinline int sb_last_go_on(__u32 slot)
 		return SB_STEP_GO_ON;
 	first = this->nr_left - 1;
 	for (i = 0; i < LAST_PIECES; i++) {
-		step = sb_last_pass(slot);
+		step = sb_last_walk_pass(slot);
 		if (step == SB_STEP_GO_ON)
 			continue;
 		if (step == SB_STEP_END) {
@@ -439,11 +439,11 @@ __noinline int sb_last_go_on(__u32 slot)
 		break;
 	}
 	sb_stat_add(SB_STAT_SAME_FRAMES, first - (this->nr_left - 1));
-	sb_last_resume(slot, first);
+	sb_last_walk_resume(slot, first);
 	return SB_STEP_GO_ON;
 }
 
-__noinline int sb_last_after(__u32 slot, __u32 step)
+__noinline int sb_last_walk_after(__u32 slot, __u32 step)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct this_walk *this = this_walk();
@@ -456,14 +456,14 @@ __noinline int sb_last_after(__u32 slot, __u32 step)
 		this->nr_left = 0; /* it has its own root */
 		return SB_STEP_END;
 	}
-	if (this->nr_left && sb_last_is_met(slot) && sb_last_go_on(slot) != SB_STEP_GO_ON)
+	if (this->nr_left && sb_last_walk_is_met(slot) && sb_last_walk_go_on(slot) != SB_STEP_GO_ON)
 		return SB_STEP_END;
 	note_frame(s, this);
 	return SB_STEP_GO_ON;
 }
 
 /* Add the new frames next to those that are left, LAST_COPY at most, to the last walk. */
-__noinline int sb_last_give(void)
+__noinline int sb_last_walk_give(void)
 {
 	struct this_walk *this = this_walk();
 	struct last_walk *last = this ? last_walk(this) : NULL;
@@ -482,7 +482,7 @@ __noinline int sb_last_give(void)
 	return 0;
 }
 
-__noinline int sb_last_keep(__u32 slot)
+__noinline int sb_last_walk_keep(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct this_walk *this = this_walk();
@@ -492,7 +492,7 @@ __noinline int sb_last_keep(__u32 slot)
 	if (!s || !last || s->stack.status != SB_STACK_COMPLETE)
 		return 0;
 	for (i = 0; i < LAST_FRAMES / LAST_COPY && this->nr_new; i++)
-		sb_last_give();
+		sb_last_walk_give();
 	last->nr_frames = this->nr_left;
 	last->start_ns = s->capture.key.start_ns;
 	last->tgid = s->capture.key.tgid;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "store/atlas.h"
+#include "store/merged_tree.h"
 
 static uint32_t frame(struct sb_dict *dict, const char *name)
 {
@@ -41,15 +41,15 @@ static void path(const struct sb_dict *dict, uint32_t node, char *to, size_t siz
 	snprintf(to + strlen(to), size - strlen(to), "%s%s", *to ? ";" : "", of.name);
 }
 
-static void check_path(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
-		       uint32_t node)
+static void check_path(struct sb_merged_tree *merged, struct sb_merged_tree_map *map,
+		       const struct sb_dict *dict, uint32_t node)
 {
 	char want[64], is[64];
 	uint32_t id;
 
-	assert_int_equal(sb_atlas_node(atlas, map, dict, node, &id), 0);
+	assert_int_equal(sb_merged_tree_node(merged, map, dict, node, &id), 0);
 	path(dict, node, want, sizeof(want));
-	path(&atlas->dict, id, is, sizeof(is));
+	path(&merged->dict, id, is, sizeof(is));
 	assert_string_equal(is, want);
 }
 
@@ -57,8 +57,8 @@ static void check_path(struct sb_atlas *atlas, struct sb_atlas_map *map, const s
 static void test_two(void **state)
 {
 	struct sb_dict one, two;
-	struct sb_atlas atlas = {};
-	struct sb_atlas_map map_one = {}, map_two = {};
+	struct sb_merged_tree merged = {};
+	struct sb_merged_tree_map map_one = {}, map_two = {};
 	uint32_t a, b, id_one, id_two, new, i;
 
 	assert_int_equal(sb_dict_init(&one), 0);
@@ -68,25 +68,25 @@ static void test_two(void **state)
 	child(&two, child(&two, 0, "main"), "idle");
 	new = child(&two, child(&two, 0, "new"), "work");
 	b = child(&two, child(&two, 0, "main"), "work");
-	assert_int_equal(sb_atlas_fit(&atlas, &map_one, &one), 0);
+	assert_int_equal(sb_merged_tree_fit(&merged, &map_one, &one), 0);
 	for (i = 0; i < one.nodes.nr; i++)
-		check_path(&atlas, &map_one, &one, i);
-	assert_int_equal(sb_atlas_fit(&atlas, &map_two, &two), 0);
+		check_path(&merged, &map_one, &one, i);
+	assert_int_equal(sb_merged_tree_fit(&merged, &map_two, &two), 0);
 	for (i = two.nodes.nr; i-- > 0;)
-		check_path(&atlas, &map_two, &two, i);
-	assert_int_equal(sb_atlas_node(&atlas, &map_one, &one, a, &id_one), 0);
-	assert_int_equal(sb_atlas_node(&atlas, &map_two, &two, b, &id_two), 0);
+		check_path(&merged, &map_two, &two, i);
+	assert_int_equal(sb_merged_tree_node(&merged, &map_one, &one, a, &id_one), 0);
+	assert_int_equal(sb_merged_tree_node(&merged, &map_two, &two, b, &id_two), 0);
 	assert_int_equal(id_one, id_two);
 	/* Of what is new there are two nodes. */
-	assert_int_equal(atlas.dict.nodes.nr, one.nodes.nr + 2);
-	assert_int_equal(atlas.weights.nr, atlas.dict.nodes.nr);
+	assert_int_equal(merged.dict.nodes.nr, one.nodes.nr + 2);
+	assert_int_equal(merged.weights.nr, merged.dict.nodes.nr);
 	/* What is told later has its place, too. */
 	b = child(&two, new, "later");
-	assert_int_equal(sb_atlas_fit(&atlas, &map_two, &two), 0);
-	check_path(&atlas, &map_two, &two, b);
-	sb_atlas_map_release(&map_one);
-	sb_atlas_map_release(&map_two);
-	sb_atlas_release(&atlas);
+	assert_int_equal(sb_merged_tree_fit(&merged, &map_two, &two), 0);
+	check_path(&merged, &map_two, &two, b);
+	sb_merged_tree_map_release(&map_one);
+	sb_merged_tree_map_release(&map_two);
+	sb_merged_tree_release(&merged);
 	sb_dict_release(&one);
 	sb_dict_release(&two);
 }
@@ -95,21 +95,21 @@ static void test_two(void **state)
 static void test_deep(void **state)
 {
 	struct sb_dict dict;
-	struct sb_atlas atlas = {};
-	struct sb_atlas_map map = {};
+	struct sb_merged_tree merged = {};
+	struct sb_merged_tree_map map = {};
 	uint32_t node = 0, id, i;
 
 	assert_int_equal(sb_dict_init(&dict), 0);
 	for (i = 0; i < SB_DICT_DEPTH_MAX + 1; i++)
 		assert_int_equal(sb_dict_node(&dict, node, frame(&dict, "f"), &node), 0);
-	assert_int_equal(sb_atlas_fit(&atlas, &map, &dict), 0);
+	assert_int_equal(sb_merged_tree_fit(&merged, &map, &dict), 0);
 	id = 77;
-	assert_int_equal(sb_atlas_node(&atlas, &map, &dict, node, &id), -EBADMSG);
+	assert_int_equal(sb_merged_tree_node(&merged, &map, &dict, node, &id), -EBADMSG);
 	assert_int_equal(id, 77);
-	assert_int_equal(sb_atlas_node(&atlas, &map, &dict, node - 1, &id), 0);
+	assert_int_equal(sb_merged_tree_node(&merged, &map, &dict, node - 1, &id), 0);
 	assert_int_equal(id, SB_DICT_DEPTH_MAX);
-	sb_atlas_map_release(&map);
-	sb_atlas_release(&atlas);
+	sb_merged_tree_map_release(&map);
+	sb_merged_tree_release(&merged);
 	sb_dict_release(&dict);
 }
 
@@ -117,24 +117,24 @@ static void test_deep(void **state)
 static void test_lost(void **state)
 {
 	struct sb_dict dict;
-	struct sb_atlas_map map = {}, map_two = {};
-	struct sb_atlas atlas = {};
+	struct sb_merged_tree_map map = {}, map_two = {};
+	struct sb_merged_tree merged = {};
 	uint32_t node, id;
 	char is[64];
 
 	assert_int_equal(sb_dict_init(&dict), 0);
 	node = child(&dict, child(&dict, 0, "main"), "work");
 	dict.nodes.at[node - 1] = (struct sb_dict_node){ 0, SB_DICT_NONE };
-	assert_int_equal(sb_atlas_fit(&atlas, &map, &dict), 0);
-	assert_int_equal(sb_atlas_node(&atlas, &map, &dict, node, &id), 0);
-	path(&atlas.dict, id, is, sizeof(is));
+	assert_int_equal(sb_merged_tree_fit(&merged, &map, &dict), 0);
+	assert_int_equal(sb_merged_tree_node(&merged, &map, &dict, node, &id), 0);
+	path(&merged.dict, id, is, sizeof(is));
 	assert_string_equal(is, SB_DICT_LOST ";work");
-	assert_int_equal(sb_atlas_fit(&atlas, &map_two, &dict), 0);
-	assert_int_equal(sb_atlas_node(&atlas, &map_two, &dict, node, &node), 0);
+	assert_int_equal(sb_merged_tree_fit(&merged, &map_two, &dict), 0);
+	assert_int_equal(sb_merged_tree_node(&merged, &map_two, &dict, node, &node), 0);
 	assert_int_equal(node, id);
-	sb_atlas_map_release(&map);
-	sb_atlas_map_release(&map_two);
-	sb_atlas_release(&atlas);
+	sb_merged_tree_map_release(&map);
+	sb_merged_tree_map_release(&map_two);
+	sb_merged_tree_release(&merged);
 	sb_dict_release(&dict);
 }
 

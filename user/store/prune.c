@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "store/cut.h"
+#include "store/prune.h"
 
 #include "base/cleanup.h"
 
@@ -8,14 +8,14 @@ struct histogram {
 	size_t nr_of[128];
 };
 
-static void weigh(const struct sb_cut *cut, struct histogram *histogram)
+static void weigh(const struct sb_prune *prune, struct histogram *histogram)
 {
-	const uint32_t *parent = cut->parent, *nr_nodes = cut->nr_nodes;
-	uint64_t *total = cut->total;
+	const uint32_t *parent = prune->parent, *nr_nodes = prune->nr_nodes;
+	uint64_t *total = prune->total;
 	size_t i;
 
 	/* Without branches that depend on weights: they could not be predicted. */
-	for (i = cut->nr; i-- > 1;) {
+	for (i = prune->nr; i-- > 1;) {
 		uint64_t weight = total[i];
 		unsigned int log2 = 63 - (unsigned int)__builtin_clzll(weight | 1);
 		unsigned int half = weight << 1 >> log2 & 1;
@@ -41,20 +41,20 @@ static uint64_t threshold(const struct histogram *histogram, size_t nr_max)
 			  : (1ull << i / 2) + (i & 1 && i > 1 ? 1ull << (i / 2 - 1) : 0);
 }
 
-void sb_cut(const struct sb_cut *cut, size_t nr_max)
+void sb_prune(const struct sb_prune *prune, size_t nr_max)
 {
-	const uint32_t *parent = cut->parent;
+	const uint32_t *parent = prune->parent;
 	struct histogram histogram = {};
-	uint64_t least, *total = cut->total;
+	uint64_t least, *total = prune->total;
 	size_t i;
 
-	weigh(cut, &histogram);
+	weigh(prune, &histogram);
 	least = threshold(&histogram, nr_max);
 	/*
 	 * The total of a parent is not less than that of a child, so the parents of kept nodes are
 	 * kept. Parents come first: the total that a child is taken from is still as it was.
 	 */
-	for (i = 1; i < cut->nr; i++) {
+	for (i = 1; i < prune->nr; i++) {
 		uint64_t left = total[i] < least ? 0 : total[i];
 
 		total[parent[i]] -= left;

@@ -13,34 +13,34 @@
  * The memory belongs to one CPU, and only programs of one kind use it, which do not interrupt one
  * another. Threads that share a place overwrite each other's record.
  */
-#include "bpf/core/sb_known.bpf.h"
+#include "bpf/core/sb_proc_cache.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
 
-#define KNOWN_PLACES 64u /* threads for each CPU; a power of two */
+#define CACHE_PLACES 64u /* threads for each CPU; a power of two */
 
 /* By tgid: how often the rule, the interpreters or the list of mappings of a process changed. */
 __u32 proc_changes[SB_PROC_CHANGES] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, KNOWN_PLACES);
+	__uint(max_entries, CACHE_PLACES);
 	__type(key, __u32);
-	__type(value, struct sb_known);
-} threads_known SEC(".maps");
+	__type(value, struct sb_proc_cache);
+} proc_caches SEC(".maps");
 
-static struct sb_known *known_at(__u32 tid)
+static struct sb_proc_cache *known_at(__u32 tid)
 {
-	__u32 place = tid % KNOWN_PLACES;
+	__u32 place = tid % CACHE_PLACES;
 
-	return bpf_map_lookup_elem(&threads_known, &place);
+	return bpf_map_lookup_elem(&proc_caches, &place);
 }
 
-__hidden struct sb_known *sb_known_begin(__u32 slot, const struct task_struct *task)
+__hidden struct sb_proc_cache *sb_proc_cache_begin(__u32 slot, const struct task_struct *task)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	__u32 tid = task->pid, tgid = task->tgid, exec_id = task->self_exec_id, epoch, changes;
 	__u64 thread_start_ns = task->start_boottime;
-	struct sb_known *known;
+	struct sb_proc_cache *known;
 
 	if (!s || slot != SB_SCRATCH_TIMER)
 		return NULL;
@@ -63,10 +63,10 @@ __hidden struct sb_known *sb_known_begin(__u32 slot, const struct task_struct *t
 	return known;
 }
 
-__hidden struct sb_known *sb_known_of(__u32 slot, const struct sb_scratch *s)
+__hidden struct sb_proc_cache *sb_proc_cache_of(__u32 slot, const struct sb_scratch *s)
 {
 	const struct sb_sample_key *key = &s->capture.key;
-	struct sb_known *known;
+	struct sb_proc_cache *known;
 
 	if (slot != SB_SCRATCH_TIMER)
 		return NULL;
@@ -77,7 +77,7 @@ __hidden struct sb_known *sb_known_of(__u32 slot, const struct sb_scratch *s)
 	return known;
 }
 
-__hidden int sb_known_changed(__u32 tgid)
+__hidden int sb_proc_cache_changed(__u32 tgid)
 {
 	__sync_fetch_and_add(&proc_changes[tgid % SB_PROC_CHANGES], 1);
 	return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/last.bpf.c, compiled for the host: a walk that is compared with the last one gives the
+ * core/last_walk.bpf.c, compiled for the host: a walk that is compared with the last one gives the
  * same stack as one that is not, whatever the process has done to its stack and its mappings in
  * between.
  */
@@ -345,7 +345,7 @@ static struct sb_scratch *take(const struct sb_regs *regs, bool is_compared)
 {
 	struct sb_scratch *s = sb_scratch_get(SB_SCRATCH_TIMER);
 
-	cfg_last = is_compared;
+	cfg_last_walk = is_compared;
 	s->capture.now_ns = shim.now_ns;
 	s->capture.key = (struct sb_sample_key){ .tgid = TGID, .start_ns = 7, .exec_id = 1 };
 	s->regs = *regs;
