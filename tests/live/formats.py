@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""formats.py STACKBPF SPLIT SPLIT.c: one run written in every format says the same in each."""
+"""formats.py STACKBPF SPLIT SPLIT.c: one run written in every format says the same in each, and functions that are called
+as states of threads are called are functions in each."""
 import collections
 import gzip
 import json
@@ -13,12 +14,28 @@ import sys
 import tempfile
 
 import live
+import recorder
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'formats'))
 import otlp  # noqa: E402
 
 STACKBPF, SPLIT, SOURCE = sys.argv[1:]
 EXTENSIONS = ('folded', 'svg', 'html', 'bt', 'pb.gz', 'speedscope.json', 'firefox.json.gz', 'callgrind', 'json', 'otlp')
+
+# A function of generated code calls another one, 64 bytes behind it, which never returns.
+CODE = {'x86_64': ('554889e5e837000000', '554889e5ebfe'), 'aarch64': ('fd7bbfa9fd0300910e000094', 'fd7bbfa9fd03009100000014')}
+GENERATED = ('[idle]', '[lock: mutex]')
+GENERATOR = '''
+import ctypes, mmap, os, sys
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+at, code, names = ctypes.addressof(ctypes.c_char.from_buffer(page)), sys.argv[1:3], sys.argv[3:]
+with open(f'/tmp/perf-{os.getpid()}.map', 'w', encoding='ascii') as file:
+    for i in range(2):
+        page[64 * i:64 * i + len(code[i]) // 2] = bytes.fromhex(code[i])
+        print(f'{at + 64 * i:x} 40 {names[i]}', file=file)
+print('ready', flush=True)
+ctypes.CFUNCTYPE(None)(at)()
+'''
 
 
 def run(work, view, *args):
@@ -144,8 +161,48 @@ def files(work):
     live.check(folded.total >= 2 * 409600, f'io: {folded.total} bytes')
 
 
+def check_states(work, what, paths):
+    """Files of a program that is in GENERATED[1] all the time."""
+    read, _ = of_json(paths['json'])
+    kinds = {function['name']: function['kind'] for function in read['functions']}
+    live.check([kinds.get(name) for name in GENERATED] == ['jit'] * 2, f'{what}: json has functions: {kinds}')
+    picture = pathlib.Path(paths['svg']).read_text(encoding='utf-8')
+    legend = {name: color for color, name in re.findall(r'class="(\D+)\d*"[^>]*/><text[^>]*>([^<]*)',
+                                                        re.search(r'<g id="legend">.*', picture)[0])}
+    colors = [re.search(rf'<title>{re.escape(name)} .*?class="(\D+)', picture)[1] for name in GENERATED]
+    live.check(colors == [legend.get('JIT')] * 2, f'{what}: the picture has colors {colors} of {legend}')
+    live.check(not {'idle', 'lock'} & set(legend), f'{what}: the picture has no states')
+    if 'top' in paths:
+        first = pathlib.Path(paths['top']).read_text(encoding='utf-8').splitlines()[2]
+        live.check(first.endswith(f'  {GENERATED[1]} [jit]') and float(first.split('%')[0]) > 80,
+                   f'{what}: the heaviest function is {first}')
+    if shutil.which('go'):
+        _, _, text = of_pprof(paths['pb.gz'], work)
+        live.check(all(re.search(rf'M=\d+ {re.escape(name)} ', text) for name in GENERATED), f'{what}: pprof has functions')
+
+
+def called_as_states(work):
+    if os.uname().machine not in CODE:
+        print('not here: generated code')
+        return
+    with live.ready('python3', '-c', GENERATOR, *CODE[os.uname().machine], *GENERATED) as process:
+        try:
+            paths, _ = run(work, 'oncpu', '-t', '1', '-p', str(process.pid))
+            with recorder.recording(f'{work}/store', '-p', str(process.pid), '--kinds', 'oncpu') as record:
+                live.runs_for(process.pid, 1)
+                live.check(record.end() == 0, f'record: {record.said}')
+        finally:
+            os.unlink(f'/tmp/perf-{process.pid}.map')
+    check_states(work, 'oncpu', paths)
+    paths = {extension: f'{work}/query.{extension}' for extension in ('json', 'svg', 'top', 'pb.gz')}
+    for extension, path in paths.items():
+        subprocess.run([STACKBPF, 'query', '--store', f'{work}/store', '--from', '-1d', '--to', 'now+1h', '--kind', 'oncpu',
+                        '--format', {'pb.gz': 'pprof'}.get(extension, extension), '-o', path], check=True)
+    check_states(work, 'query', paths)
+
+
 live.need_root()
 with tempfile.TemporaryDirectory() as directory:
-    for part in oncpu, waits, files:
+    for part in oncpu, waits, files, called_as_states:
         part(directory)
 live.done()

@@ -128,7 +128,6 @@ static void test_bytes(void **state)
 	assert_true(heap_bytes() < before + (64u << 10));
 }
 
-/* A path for which there is no room. */
 /* What is read back is what the frame was, not what its name looks like; a record of an older
  * version ends before the marks, and the names of marks, not of functions, tell them. */
 static void test_marks(void **state)
@@ -182,6 +181,7 @@ static void test_marks(void **state)
 	sb_dict_release(&from);
 }
 
+/* A path for which there is no room. */
 static void test_no_room(void **state)
 {
 	const uint32_t path[] = { 0, 0, 0 };
