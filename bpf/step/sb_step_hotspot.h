@@ -286,8 +286,9 @@ static HS_APART int hs_find(struct sb_interp_walk *w, void *mem, __u64 pc,
 }
 
 /*
- * Return: @reg if it can be the sp of a caller (aligned, and at most SB_HOTSPOT_ADAPTER_BYTES_MAX
- * above sp), otherwise @or_else.
+ * Return: @reg if it can be the sp of a caller (a multiple of 8, not below walk->sp, and less than
+ * SB_HOTSPOT_ADAPTER_BYTES_MAX above it), otherwise @or_else. Adapters between compiled and
+ * interpreted code move the sp, and keep that of the caller in a register.
  */
 static __always_inline __u64 hs_sender_sp(const struct sb_walk *walk, __u64 reg, __u64 or_else)
 {

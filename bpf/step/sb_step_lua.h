@@ -333,7 +333,8 @@ static __always_inline __u64 sb_lua_prev(struct sb_interp_walk *w, void *mem, __
 /*
  * Return: whether a function was called "fresh", by C code in a new loop, in 5.1, which has no flag
  * for it: functions that a call instruction of Lua calls run in the same loop. @caller: prototype
- * of the caller, for which sb_lua_proto() was called last. @place: that of the call in it
+ * of the caller, for which sb_lua_proto() was called last, so that its code is in w->at[]. @place:
+ * that of the call in it. If one of them is 0, or no call instruction can be read there: true.
  */
 static __always_inline int sb_lua_is_fresh_51(struct sb_interp_walk *w, void *mem, __u64 caller,
 					      __u64 place)

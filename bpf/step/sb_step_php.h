@@ -173,11 +173,11 @@ static __always_inline int sb_php_is_line(const struct sb_interp_walk *w, __u32 
 }
 
 /*
- * Return: the current line of the frame @ex (struct _zend_execute_data, whose words, and those of
- * its function, are in w->at[]); 0: not known. The loop keeps the innermost frame in r14 (x27) and
- * its next instruction in r15 (x28), which it writes to memory only before code that may need it.
- * Functions that it calls mostly leave these registers alone; if they have not, one of the two does
- * not match.
+ * Return: the current line of the frame @ex of code in PHP (struct _zend_execute_data, whose words,
+ * and those of its function, are in w->at[]); 0: not known. The loop keeps the innermost frame in
+ * r14 (x27) and its next instruction in r15 (x28), which it writes to memory only before code that
+ * may need it. Functions that it calls mostly leave these registers alone, so they are looked up in
+ * w->regs; if they have not, one of the two does not match, and the line is that in memory.
  */
 static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __u64 ex)
 {

@@ -89,7 +89,8 @@ static __always_inline const struct sb_v8_conf *sb_v8_conf(const struct sb_inter
 	return (const struct sb_v8_conf *)w->conf.word;
 }
 
-/* Return: whether @pc is in the code of V8's builtins, the interpreter among them. */
+/* Return: whether @pc is in the code of V8's builtins, the interpreter among them: in one of the
+ * two ranges of addresses in @conf. */
 static __always_inline __u32 sb_v8_is_builtins(const struct sb_v8_conf *conf, __u64 pc)
 {
 	return (pc >= conf->builtins[0] && pc < conf->builtins_end[0]) ||

@@ -498,10 +498,10 @@ static __always_inline __u32 sb_search_half(__u32 nr, __u32 most)
 
 /*
  * Return: the row in force at offset @key (bytes) of a granule whose @nr rows, at least one, begin
- * at word @first of @chunk (SB_UW_CHUNK_WORDS words, which it never leaves): the last row at or
- * below @key, or the first one, as rule << 16 | offset, where rule is an index in the rules of the
- * binary. There are no branches, because the verifier would follow each path of a search; at most
- * twelve steps.
+ * at word @first of @chunk (SB_UW_CHUNK_WORDS words, which it never leaves), sorted by offset: the
+ * last row at or below @key, or the first one, as rule << 16 | offset, where rule is an index in
+ * the rules of the binary. With a wrong @first or @nr it is any word of the chunk. There are no
+ * branches, because the verifier would follow each path of a search; at most twelve steps.
  */
 static __always_inline __u32 sb_uw_row_at(const __u32 *chunk, __u32 first, __u32 nr, __u32 key)
 {

@@ -30,7 +30,8 @@ static bool has_unseen(void)
 	return cfg_sched_every_ns || cfg_sched_is_governed;
 }
 
-/* Return: whether waits that begin now are sampled by --every. */
+/* Return: whether waits that begin now are sampled by --every: then leave_unseen() is to be called,
+ * which notes it in st->is_unseen for as long as the wait lasts. */
 static bool is_thinned(void)
 {
 	return cfg_sched_every_ns || (cfg_sched_is_governed && sched_is_thinned);

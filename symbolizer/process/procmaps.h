@@ -208,8 +208,8 @@ uint64_t sb_procgen_next_change(struct sb_procgen *gen, uint64_t addr, uint64_t 
 				uint64_t to_ns);
 /* Return: whether @gen or an ancestor has any mapping. NULL has none. */
 bool sb_procgen_has_mappings(const struct sb_procgen *gen);
-/* Return: whether mappings of @gen or an ancestor were refused because of a bound; false for
- * NULL. */
+/* Return: whether mappings of @gen or an ancestor were refused because of a bound, so that an
+ * address that is not found may be mapped; false for NULL. */
 bool sb_procgen_has_hole(const struct sb_procgen *gen);
 
 /*

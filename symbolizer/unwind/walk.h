@@ -48,7 +48,8 @@ int sb_walk_table_init(struct sb_walk_table *table, struct sb_parser_seat *parse
 /* Free the table; afterwards it is empty. Accepts an object of zeroes. */
 void sb_walk_table_release(struct sb_walk_table *table);
 
-/* Return: the rule for ELF address @addr; outside of the table it is FP_CHAIN. */
+/* Return: the rule for ELF address @addr; outside of the table it is FP_CHAIN. sb_walk_run() calls
+ * it for the tables that @env->find gives. */
 struct sb_uw_rule sb_walk_table_rule(const struct sb_walk_table *table, uint64_t addr);
 
 /*

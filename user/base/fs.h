@@ -40,7 +40,8 @@ bool sb_dir_is_empty(int dir_fd);
 int sb_write_all(int fd, const void *data, size_t len);
 
 /* Raise RLIMIT_NOFILE to its hard limit, since each CPU and each file kept open takes a descriptor.
- * A failure is ignored, as by the next one. */
+ * Call it before anything that divides the limit is made, such as the symbolizer. A failure is
+ * ignored, as by the next one. */
 void sb_raise_nofile(void);
 /* Lower the soft and the hard limit @resource (RLIMIT_*) of setrlimit(2) to @value. What is lower
  * already stays. A failure is ignored. */

@@ -88,7 +88,7 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 
 /* Get the label sets that came since the last call, each once, as sb_interpwatch_drain() has read
  * them from the ring. Return: how many; *ret, always set, belongs to the watch and is valid until
- * the next call; it may be NULL when there are none. */
+ * the next call; it may be NULL when there are none. Both become those of the drain's batch. */
 size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret);
 
 /*

@@ -94,8 +94,8 @@ void sb_resident_gain_page(struct sb_resident *resident, const struct sb_page *p
 /*
  * Count a page that is not resident any more as churn of its owner and of the run, and no longer as
  * held. @is_end: it went because its address space has ended. The run counts that, too, and so does
- * its owner, but with SB_MEMORY_OLD only if the page was old. The caller removes the page from the
- * table of pages.
+ * its owner, but with SB_MEMORY_OLD only if the page was old (sb_resident_is_old()). @page: one of
+ * the table of pages, or a copy; the caller removes it from there.
  */
 void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page, bool is_end);
 /* Return: whether the window (sb_abi_memory.h) of a page is followed when one in 2^@shift is.

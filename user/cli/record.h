@@ -41,7 +41,7 @@ int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *comm
  * opts->run.views if there is none yet, and find the places of the events and spans for
  * opts->run.view_opts. Return: -1 to go on, or the exit status: after --list SB_EXIT_DATA, or
  * SB_EXIT_EMPTY if a pattern matches nothing; otherwise that of sb_record_explain_events(). Errors
- * were logged. */
+ * were logged. What was found belongs to @opts, until sb_record_release(). */
 int sb_record_find_events(struct sb_record_opts *opts);
 /* In record_kinds.c, for `stackbpf record`, in place of sb_record_find_events(): find the
  * definitions that --kinds names, keep them in opts->definitions, and check that their events can
@@ -173,7 +173,8 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 void sb_report_own_profiles(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
 /* In report_memory.c: add to @profile's header what the bytes are, and of what is held, how much is
- * accounted for; nothing for views that do not follow pages. Return: 0 or -ENOMEM. */
+ * accounted for; nothing for views that do not follow pages. Return: 0 or -ENOMEM, and the profile
+ * can be written without it. */
 int sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
 			  struct sb_profile *profile);
 /* In report_memory.c: say why a run has nothing to show, if its first view has sb_view_kind.empty.

@@ -63,7 +63,8 @@ struct sb_record_opts {
  * Return: 0; -EINVAL with opts->error; -ENOMEM. The caller releases @fields, also after an error.
  */
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
-/* Free what @fields owns, also after an error of parsing; strings of argv stay. */
+/* Free what @fields owns, when the run is over, which borrows it, and also after an error of
+ * parsing; strings of argv stay. sb_record_release() calls it. */
 void sb_record_opts_release(struct sb_record_opts *fields);
 
 /* Return: whether @command has a sampling option of this name, without dashes: whether any row of

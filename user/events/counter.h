@@ -60,7 +60,8 @@ bool sb_counter_is_clock(const struct sb_counter *counter);
 const char *sb_counter_unit(const struct sb_counter *counter);
 
 /* Set the members of @attr that say what is counted (type, config, config1, config2, exclude_user,
- * exclude_kernel) and the period, 0 if none was said; the others stay. */
+ * exclude_kernel) and the period, 0 if none was said; the others stay, so the caller zeroes @attr
+ * before. If the period is 0, it may set a frequency instead. */
 void sb_counter_set_attr(const struct sb_counter *counter, struct perf_event_attr *attr);
 
 /* If @err, a negative errno of perf_event_open(2), means that the machine lacks the counter @name

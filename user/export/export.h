@@ -76,7 +76,8 @@ int sb_export_period_new(const struct sb_profile *profile, const char *const *ke
 /* Free a period, not its profile; NULL is allowed. */
 void sb_export_period_free(struct sb_export_period *period);
 /* Return: the row of period->profile with index @i, an element of sb_export_series.stacks, which is
- * not checked, without the frames of tags' values; its frames are borrowed from the profile. */
+ * not checked, without the frames of tags' values; its frames are borrowed from the profile, which
+ * outlives the period. */
 struct sb_row sb_export_row(const struct sb_export_period *period, uint32_t i);
 /* Return: a hash of the tags and @salt (sb_export_opts) that identifies the series; the same in
  * every run. */

@@ -69,11 +69,12 @@ int sb_http_new(const struct sb_http_opts *opts, struct sb_http **ret_http);
 void sb_http_free(struct sb_http *http);
 
 /*
- * Send one request and wait for the reply, at most timeout_ms. @request: borrowed for the call.
- * @reply: overwritten, its memory is used again. Return: 0 if there is a reply, of any
- * reply->status; -EIO if there is none, and reply->error, is_unsure and is_hopeless say why;
- * -ECANCELED if stop_fd became readable; -ENOMEM. On error the other members are not to be used,
- * but the client and the reply can be used for the next request.
+ * Send one request and wait for the reply, at most timeout_ms of sb_http_opts. @request: borrowed
+ * for the call. @reply: zeroed before the first one; overwritten, its memory is used again. Return:
+ * 0 if there is a reply, of any reply->status; -EIO if there is none, and reply->error says why,
+ * is_unsure that the server may have accepted the request, is_hopeless that it is no use to try
+ * again; -ECANCELED if stop_fd became readable; -ENOMEM. On error the other members are not to be
+ * used, but the client and the reply can be used for the next request.
  */
 int sb_http_send(struct sb_http *http, const struct sb_http_request *request,
 		 struct sb_http_reply *reply);

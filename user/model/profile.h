@@ -112,8 +112,9 @@ SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
  */
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 
-/* Intern an attribute, which is not SB_ATTR_NONE and has the strings of its kind, with the frame
- * that shows it. Return: 0 and the ID of that frame; -ENOMEM; -E2BIG. */
+/* Intern an attribute, such as the process or the state of a thread (enum sb_attr_kind), which is
+ * not SB_ATTR_NONE and has the strings of its kind, with the frame that shows it. Return: 0 and the
+ * ID of that frame; -ENOMEM; -E2BIG. */
 int sb_profile_attr(struct sb_profile *profile, const struct sb_attr *attr, uint32_t *ret_id);
 
 /* Intern frame @id of profile @from, with its attribute. Return: 0 and the ID in @profile; -ENOMEM;
@@ -256,7 +257,7 @@ int sb_profile_seal(struct sb_profile *profile);
  */
 size_t sb_profile_nr_stacks(const struct sb_profile *profile);
 size_t sb_profile_nr_frames(const struct sb_profile *profile);
-/* Return: bytes of memory for names, modules and files. */
+/* Return: bytes of memory for names, modules and files. Before the seal, too. */
 size_t sb_profile_text_bytes(const struct sb_profile *profile);
 /* Return: the weight of all rows. */
 uint64_t sb_profile_weight(const struct sb_profile *profile);

@@ -38,8 +38,8 @@ const struct sb_frame *sb_functions_at(const struct sb_functions *functions, uin
 
 /*
  * Number the frames that occur in the stacks, from 0 on, in the order of their IDs. *@ret_numbers
- * is indexed by ID, is 0 also for frames that do not occur, and is freed by the caller with free().
- * Return: 0; -ENOMEM, and it is untouched.
+ * is indexed by all IDs of the profile, is 0 also for frames that do not occur, and is freed by the
+ * caller with free(). Return: 0; -ENOMEM, and it is untouched.
  */
 int sb_functions_number_frames(const struct sb_functions *functions, uint32_t **ret_numbers);
 

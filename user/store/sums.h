@@ -18,7 +18,8 @@ struct sb_sums {
 	SB_VEC(uint64_t) weight;
 	struct sb_segment_sums sums; /* its weight points to the above after sb_sums_fit() */
 };
-/* Extend the sums to all rows of @dict; new ones are 0. Return: 0; -ENOMEM, and they are as
+/* Extend the sums to all rows of @dict, which is not kept; new ones are 0. Call it when the
+ * dictionary has grown, before a block with new rows is added. Return: 0; -ENOMEM, and they are as
  * before. */
 int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict);
 /* Free the weights. To use it again, zero it: its figures stay. */

@@ -52,8 +52,8 @@ struct sb_diff {
 void sb_diff_init(struct sb_diff *diff, const struct sb_tree *tree, enum sb_diff_norm norm,
 		  const double per[SB_TREE_NR]);
 
-/* Return: @weight, of profile @side, by the norm: a share from 0 to 1 (0 if the profile is empty),
- * a rate, or itself. */
+/* Return: @weight, of profile @side, which is not checked, by the norm: a share from 0 to 1 (0 if
+ * the profile is empty), a rate (of SB_DIFF_RATE), or itself. */
 double sb_diff_value(const struct sb_diff *diff, int side, double weight);
 
 /**

@@ -218,7 +218,7 @@ static inline double sb_tree_squares(const struct sb_tree *tree, int side)
 }
 
 /* Return: the nearest whole number; 0 for a negative weight or NAN, UINT64_MAX for one beyond. For
- * those who write weights of profiles, which are whole. */
+ * those who write weights of profiles, which are whole; any thread. */
 uint64_t sb_tree_whole(double weight);
 
 /* Return: the name of @node, which ends in NUL and is valid until the tree is released. */

@@ -212,7 +212,7 @@ int sb_view_attach_faults(const struct bpf_program *program, sb_vec_link *links,
 /* probes.c, for attach.c and probe_multi.c. */
 
 /* Return: the cookie that a BPF program at @probe gets (bpf_get_attach_cookie()): @idx, the index
- * of its place, with SB_COOKIE_GO for functions of Go whose returns are probed. */
+ * of its place, with the bit SB_COOKIE_GO for functions of Go whose returns are probed. */
 uint64_t sb_probe_cookie(const struct sb_probe *probe, uint32_t idx);
 /* Return: whether the program is attached to the return instructions of @probe, which is a function
  * of Go, instead of one place. */
@@ -242,7 +242,8 @@ int sb_probe_multi_attach(const struct sb_attaching *job, const uint32_t *idx, s
 			  sb_vec_link *links);
 
 /* trace.c: members of sb_view.prepare, attach and attaches that the view "alloc" shares: a stack at
- * each place of opts->probes. prepare(), first, returns 0 or a negative errno. attach() goes by the
+ * each place of opts->probes. prepare(), first, makes room for the places and switches on the
+ * programs that they need; it returns 0 or a negative errno. attach(), after the load, goes by the
  * options of the last prepare(), not by @opts; it appends links to @links, and returns 0, or a
  * negative errno with @reason; when it is called again, after its links were destroyed, also
  * -ENODATA without: no place is left that can be attached. attaches() returns whether attach()
@@ -330,8 +331,9 @@ uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 const char *sb_held_unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor);
 bool sb_held_is_sliced(const struct sampler_bpf *skel);
 /* Return: whether the programs at opts->probes, one of which is @prog, can be attached in slices of
- * time: under a limit, at functions of programs, with links for many places. For prepare(), after
- * sb_attach_prepare() of @prog: it sets cfg_slices by it, which sb_held_is_sliced() returns. */
+ * time: the overhead is limited (opts->is_governed), all places are functions of programs, and
+ * @prog has links for many places (sb_probe_multi_is_on()). For prepare(), which calls it after
+ * sb_attach_prepare() of @prog and stores the result in cfg_slices, for sb_held_is_sliced(). */
 bool sb_held_can_slice(const struct sb_view_opts *opts, const struct bpf_program *prog);
 
 /* Counters of samples that these views lose. */

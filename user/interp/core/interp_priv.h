@@ -122,7 +122,7 @@ struct sb_interp {
 	struct sb_runtime_text text; /* scratch */
 };
 
-/* Return: what is known of the address space; or NULL. */
+/* Return: what is known of the address space; NULL: nothing (sb_interp_make_space() adds it). */
 struct space *sb_interp_find(struct sb_interp *interp, const struct sb_space_key *key);
 /* Return: whether the run reads labels of threads (opts has keys of labels, or a label of spans),
  * or finds out which goroutines they run. */

@@ -81,7 +81,7 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
  * @first_line: where the code object begins
  *
  * Return: the line; 0 when the instruction has none. A damaged or short table gives a wrong line,
- * or 0.
+ * or 0, but is not read beyond @len.
  */
 uint32_t sb_python_line(uint32_t version, const uint8_t *table, size_t len, uint32_t first_line,
 			uint64_t position);
