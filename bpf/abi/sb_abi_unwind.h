@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * CONTRACT between the CFI compiler (symbolizer/unwind/cfi.c), which writes unwind tables, and the
- * walkers that read them: in the kernel (core/unwind.bpf.c) and in user space
+ * walkers that read them: in the kernel (core/unwind_tables.bpf.c) and in user space
  * (symbolizer/unwind/walk.c).
  *
  * For each address of a binary, a table has a rule that says how the caller is found from the

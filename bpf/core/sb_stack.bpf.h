@@ -69,7 +69,7 @@ struct sb_walk_map {
 
 /*
  * Where there is no code: between two mappings of a list, for sb_unwind_hides() in
- * core/unwind.bpf.c. What was found counts for one epoch.
+ * core/unwind_tables.bpf.c. What was found counts for one epoch.
  */
 #define SB_HOLES 32 /* a power of two, and several times as many as the words of a stack point to */
 struct sb_holes {

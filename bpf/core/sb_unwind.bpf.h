@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For core: walking user stacks, one step at a time. Implemented in core/unwind.bpf.c, memo.bpf.c
- * and rawstack.bpf.c; runs in BPF programs, for the current task.
+ * For core: walking user stacks, one step at a time. Implemented in core/unwind.bpf.c,
+ * unwind_tables.bpf.c, memo.bpf.c and rawstack.bpf.c; runs in BPF programs, for the current task.
  *
  * @slot: enum sb_scratch_slot of the calling program. State is in its struct sb_scratch ("the
  * record"), whose key, time (capture.now_ns) and user registers are set before; for a slot that

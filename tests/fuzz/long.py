@@ -101,8 +101,8 @@ for runtime in RUNTIMES:
                     f'bpf/step/sb_step_{runtime}.h'))
 PARSERS += [
     ('the native walk in the kernel', 'core',
-     'bpf/core/unwind.bpf.c bpf/core/last_walk.bpf.c bpf/core/memo.bpf.c bpf/core/rawstack.bpf.c '
-     'bpf/step/sb_unwind_step.h'),
+     'bpf/core/unwind.bpf.c bpf/core/unwind_tables.bpf.c bpf/core/last_walk.bpf.c bpf/core/memo.bpf.c '
+     'bpf/core/rawstack.bpf.c bpf/step/sb_unwind_step.h'),
     ('interpreters in the kernel', 'core',
      'bpf/core/interp.bpf.c bpf/interp/table.bpf.c bpf/step/sb_interp_step.h'),
 ]

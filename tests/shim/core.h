@@ -29,6 +29,7 @@
 #include "core/stats.bpf.c"
 #include "core/thin.bpf.c"
 #include "core/unwind.bpf.c"
+#include "core/unwind_tables.bpf.c"
 #include "interp/hotspot.bpf.c"
 #include "interp/lua.bpf.c"
 #include "interp/luajit.bpf.c"

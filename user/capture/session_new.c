@@ -47,7 +47,7 @@
 #define MEMOS_PER_SLOT	      128u
 /* Threads whose last walk is remembered for each CPU: core/last_walk.bpf.c. */
 #define LAST_WALKS	      32u
-/* RULES_PLACES / RULES_AT_ONCE of core/unwind.bpf.c: 16 KB for each CPU. */
+/* RULES_PLACES / RULES_AT_ONCE of core/unwind_tables.bpf.c: 16 KB for each CPU. */
 #define FOUND_RULES	      8u
 /* Programs that a run can go without: see sb_view_do_without(). The object is opened again for each
  * one. */

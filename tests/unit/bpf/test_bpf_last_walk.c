@@ -438,8 +438,8 @@ static void test_each_word(void **state)
 	}
 }
 
-/* core/unwind.bpf.c: a rule that was found serves other threads, too, until the epoch ends, but no
- * other list of mappings. */
+/* core/unwind_tables.bpf.c: a rule that was found serves other threads, too, until the epoch ends,
+ * but no other list of mappings. */
 static void test_found_rules(void **state)
 {
 	uint32_t bin = BIN;

@@ -244,7 +244,7 @@ static void test_known_rules(void **state)
 static uint32_t list_of(struct sb_scratch *s)
 {
 	s->map.segs_word = s->map.nr_segs = 0;
-	find_proc(s, SB_SCRATCH_TIMER);
+	sb_unwind_find_list(s, SB_SCRATCH_TIMER);
 	return s->map.segs_word;
 }
 
