@@ -357,9 +357,11 @@ __u64 sb_begin_ns(void);
 __u32 sb_log2_of(__u64 ns);
 
 /*
- * Return: what is known of the object with this ID: SB_OBJECT_UNSEEN (0): ship it before a sample
- * names it; SB_OBJECT_SEEN: it was shipped; SB_OBJECT_UNWANTED: --path leaves it out, so take no
- * sample. In core/object.bpf.c.
+ * An object is what a sample names beside its stacks: a file, a waker, a value, a call (enum
+ * sb_object_kind). Ask before its ID goes into the key. Return: what is known of it:
+ * SB_OBJECT_UNSEEN (0), also of one that was forgotten for lack of room: call sb_object_ship()
+ * before a sample names it; SB_OBJECT_SEEN: it was shipped; SB_OBJECT_UNWANTED: --path leaves it
+ * out, so take no sample. Any @id may be asked for. In core/object.bpf.c.
  */
 __u32 sb_object_known(__u64 id);
 /*

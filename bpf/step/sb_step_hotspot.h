@@ -160,8 +160,8 @@ static __always_inline __u32 hs_u16(const struct sb_interp_walk *w, __u32 off)
 
 /*
  * The verifier follows each branch, and here are many conditions, so they are computed as numbers.
- * Return: 1 if @a equals @b, otherwise 0. Both must be below 2^63, which a whole word of the
- * process need not be: for such a word use hs_is_either() or hs_is_below(x, 1).
+ * Return: 1 if @a equals @b, otherwise 0. Both must be below 2^63, or the result may be wrong. A
+ * whole word of the process need not be: compare it by hs_is_either(), or by hs_is_below(a ^ b, 1).
  */
 static __always_inline __u64 hs_is(__u64 a, __u64 b)
 {

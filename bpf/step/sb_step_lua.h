@@ -121,7 +121,8 @@ static __always_inline const struct sb_lua_conf *sb_lua_conf(const struct sb_int
 }
 
 /* Return: whether @l, any word, is a lua_State; then at[SB_LUA_G] is its global_State, and
- * sb_lua_enter() may be called. 0 also if memory cannot be read. */
+ * sb_lua_enter() may be called. 0 also if memory cannot be read, and for what lies near
+ * at[SB_LUA_SP], the sp of the loop's frame; at[] is unchanged then. */
 static __always_inline int sb_lua_is_state(struct sb_interp_walk *w, void *mem, __u64 l)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);

@@ -193,7 +193,8 @@ static __always_inline __u64 sb_python_byte(const struct sb_interp_walk *w, __u6
 
 /* Return: 11 bits that identify a code object, for the @check of sb_interp_push(), from three words
  * of it that lie side by side: its file's name, its name and its qualified name (before 3.11: what
- * lies in that place). */
+ * lies in that place). Who reads the name later computes them anew, and if they differ, another
+ * object lies there by now. 0, which is that of words which could not be read, is not compared. */
 static __always_inline __u64 sb_python_check(__u64 file, __u64 name, __u64 qualname)
 {
 	return (file ^ name << 1 ^ qualname << 2) * 0x9e3779b97f4a7c15ull >> 53;

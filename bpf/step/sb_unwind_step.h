@@ -99,8 +99,9 @@ enum sb_step {
 };
 
 /*
- * Return: the address whose rule is looked up. For a return address that is inside of the call,
- * because the return address may be the first byte after its function.
+ * Return: the address whose rule is looked up: the pc of a leaf. For a return address it is the
+ * byte before, the last one of the call, because the return address may be the first byte after its
+ * function.
  */
 static __always_inline __u64 sb_walk_key(const struct sb_walk *walk)
 {

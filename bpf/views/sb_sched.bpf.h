@@ -328,8 +328,10 @@ static void account_wait(struct sb_capture *capture, __u32 slot, const struct sc
 			     parts.queued_ns);
 }
 
-/* Begin a wait of @st at @now_ns in @state (enum sb_task_state). @is_unseen: its stacks are not
- * taken now. Identity, stacks, waker and exec_ns are not set here. */
+/* Begin a wait of @st, a thread's value in sched_tasks, at @now_ns in @state (enum sb_task_state).
+ * @is_unseen: its stacks are not taken now, but when the thread is back, if a sample is owed then.
+ * Identity, stacks, waker and exec_ns are not set here. open_wait() and leave_unseen()
+ * (sb_sched_every.bpf.h) call it. */
 static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns, bool is_unseen)
 {
 	st->is_unseen = is_unseen;

@@ -279,7 +279,8 @@ int sb_dwarf_file_load_units(struct sb_dwarf_file *file);
  * that is outside of the unit, or in the unit's header; at the unit's end it is empty.
  */
 struct sb_cursor sb_unit_cursor(const struct sb_unit *unit, uint64_t offset);
-/* Return: a cursor at @offset of a section; a bad one if it is outside. */
+/* Return: a cursor from @offset to the end of a section; a bad one if @offset is beyond the end, or
+ * the file has no such section. */
 struct sb_cursor sb_dwarf_file_cursor(const struct sb_dwarf_file *file, enum sb_dwarf_section which,
 				      uint64_t offset);
 /*

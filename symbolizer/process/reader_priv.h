@@ -162,16 +162,18 @@ struct sb_reader_aheads {
 	struct sb_str data;
 };
 /*
- * Fill in @area->request with the first of @wants, at most @nr, which is not 0, up to one whose
- * process is left alone. Return: how many of them, which may be 0.
+ * Fill in wants and tgid of @area->request, whose op the caller has set, with the first of @wants,
+ * at most @nr, which is not 0, and SB_READER_AHEAD_MAX, up to one whose process is refused
+ * (sb_reader_is_refused()). They are copied. Return: how many of them; if 0, make no access.
  */
 uint32_t sb_reader_aheads_ask(struct sb_reader_area *area, const struct sb_reader_want *wants,
 			      size_t nr);
 /*
  * Append the first @nr_done of @area->parts, the answers to @wants, to @aheads, which is empty
  * before; those that failed are skipped, and so are those beyond SB_READER_AHEAD_MAX. Sizes are
- * checked, because an attacker may control the reader. Return: 0; -EPROTO: a size is impossible;
- * -ENOMEM: what was added remains after both.
+ * checked, because an attacker may control the reader. The bytes are copied. Return: 0; -EPROTO: a
+ * size is impossible; -ENOMEM. What was added remains after both, and can be taken; the reader need
+ * not be abandoned.
  */
 int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reader_want *wants,
 			  size_t nr_done, const struct sb_reader_area *area);

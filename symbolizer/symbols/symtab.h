@@ -82,7 +82,8 @@ int sb_symtab_finish(struct sb_symtab *tab);
  * SB_SYMBOL_NONE.
  */
 uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr);
-/* Return: the address where @symbol begins, with the bias. */
+/* Return: the address where @symbol begins, with the bias that was passed when it was added.
+ * @symbol: of sb_symtab_find(); which numbers are valid is said there, and not checked. */
 uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol);
 /*
  * Return: whether @symbol is an object or has no size, so that the unwind tables must not

@@ -98,7 +98,7 @@ struct sb_parser_stats {
 	uint64_t nr_workers; /* workers that were started */
 	uint64_t cpu_ns;     /* of the supervisor and the workers, up to the last answer */
 };
-/* Get the counters of all seats. Thread: any. @parser NULL: all are 0. */
+/* Get the counters, each the sum of all seats. Thread: any. @parser NULL: all are 0. */
 void sb_parser_stats(const struct sb_parser *parser, struct sb_parser_stats *ret_stats);
 
 #endif

@@ -55,7 +55,8 @@ int sb_drain_run(struct sb_drain *drain);
  * maps, and the call can be repeated; -EBADMSG for a malformed record, or a negative errno of
  * bpf(2), which the next sb_drain_run() returns again. */
 int sb_drain_collect(struct sb_drain *drain);
-/* Return: how often sb_drain_run() was called. Thread: any. */
+/* Return: how many calls of sb_drain_run() have ended, so that one can tell whether there was one
+ * in between. Thread: any. */
 uint64_t sb_drain_nr_runs(const struct sb_drain *drain);
 
 struct sb_drain_stats {

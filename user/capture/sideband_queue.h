@@ -52,7 +52,8 @@ void sb_sideband_queue_release(struct sb_sideband_queue *queue);
 
 /* Choose the processes whose records are kept; at first none. Takes effect before it returns; does
  * not block. A number above the kernel's limit (2^22) is ignored. Records that are in the queue
- * already stay. sb_sideband_queue_follows() tells whether @tgid is chosen. */
+ * already stay. sb_sideband_queue_follows() tells whether @tgid is chosen, which an ignored number
+ * never is. */
 void sb_sideband_queue_follow(struct sb_sideband_queue *queue, uint32_t tgid);
 void sb_sideband_queue_unfollow(struct sb_sideband_queue *queue, uint32_t tgid);
 bool sb_sideband_queue_follows(const struct sb_sideband_queue *queue, uint32_t tgid);

@@ -6,8 +6,9 @@
  *
  * Order: load -> new() -> judge() after each drain, with end() before the last one -> free().
  *
- * Thread: the session's; for the two functions at the end, which only read figures, any. Internal
- * to capture, but for the figures. No pointer may be NULL unless a contract says so.
+ * Thread: the session's, also for sb_spans_stats(); any for sb_span_bucket_ns() and
+ * sb_spans_percentile_ns(). Internal to capture, but for the figures. No pointer may be NULL unless
+ * a contract says so.
  */
 #ifndef SB_CAPTURE_SPANS_H
 #define SB_CAPTURE_SPANS_H

@@ -79,8 +79,9 @@ int sb_uwpool_grow(struct sb_uwpool *pool);
 /* Free a place that sb_uwpool_alloc() returned, as a whole. Its words are reused after
  * SB_UWPOOL_REST_NS. Does not fail; does nothing if @place has no words. */
 void sb_uwpool_release(struct sb_uwpool *pool, struct sb_uwpool_place place);
-/* Return: whether there will be room for @want once all freed words can be reused, without another
- * part; false also without memory to find out. */
+/* Return: whether there will be room for @want, one place as for sb_uwpool_alloc(), once all freed
+ * words can be reused, without another part; false also without memory to find out. After -ENOSPC
+ * the caller releases places until it is true, and allocates again when they have rested. */
 bool sb_uwpool_will_fit(const struct sb_uwpool *pool, const struct sb_uwpool_want *want);
 
 /* Bytes: allocated now, the most so far, the bound of the pool. */

@@ -54,7 +54,7 @@ struct sb_uwtables_spot {
 /*
  * Look up the bin of a file by its identity and the offset of its mapping in the file, without
  * reading the file.
- * @st: of sb_reader_fstat() or stat(2): device, inode, size and times count
+ * @st: of sb_reader_fstat() or stat(2): device, inode, size and times count; not kept
  *
  * Return: true when this place was added before and its bin is still that of the file: the caller
  * holds the bin; false: nothing is held, *@ret_spot is untouched, call sb_uwtables_add().

@@ -41,8 +41,10 @@ void sb_doctor_more(struct sb_doctor *doctor, const char *fmt, ...)
 void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Check the kernel, and our privileges. */
+/* Check the kernel. */
 void sb_doctor_kernel(struct sb_doctor *doctor);
+/* Check our privileges, and what confines us: filters, Landlock, the process that parses, and the
+ * namespace of PIDs. */
 void sb_doctor_privileges(struct sb_doctor *doctor);
 /* Check a process, with trial samples, and print what was found. Return: 0, also if the trial
  * failed, which was logged; -ESRCH when there is no such process; -ETIMEDOUT when reading it hangs;

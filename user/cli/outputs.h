@@ -46,9 +46,9 @@ int sb_outputs_choose(struct sb_outputs *outputs, struct sb_record_opts *opts);
 int sb_outputs_add(struct sb_outputs *outputs, const char *path, const struct sb_output *format);
 /* Return: whether one of the formats shows modules, files and lines. */
 bool sb_outputs_have_places(const struct sb_outputs *outputs);
-/* For sb_run_sink.prepare(): fork the process that writes files as root, if the run becomes another
- * user; and tell run->sink who writes. Return: 0; a negative errno of fork(2) or -ENOMEM, logged,
- * and the run ends. */
+/* For sb_run_sink.prepare(), so before threads start: fork the process that writes files as root,
+ * if the run becomes another user, which sb_outputs_release() ends; and tell run->sink who writes.
+ * Return: 0; a negative errno of fork(2) or -ENOMEM, logged, and the run ends. */
 int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
 /* Write @profile, which is sealed, to all outputs, also if one of them fails. Return: 0, also when
  * the reader of a pipe has closed it; or the negative errno of the first that failed; each is

@@ -11,8 +11,8 @@
 
 #include "recorder/recorder.h"
 
-/* Add kinds to @opts, a struct sb_recorder_config. @value: "oncpu,offcpu". When one of them is
- * wrong, those before it have been added. Return: 0; -EINVAL with *ret_why. */
+/* Add kinds to @opts, a struct sb_recorder_config. @value: "oncpu,offcpu", copied. When one of them
+ * is wrong, those before it have been added. Return: 0; -EINVAL with *ret_why. */
 int sb_recorder_parse_kinds(void *opts, const char *value, const char **ret_why);
 /* Add a tag to @opts, a struct sb_recorder_config, which owns a copy. @value: "KEY=VALUE".
  * Return: 0; -ENOMEM; -EINVAL with *ret_why, and the wrong tag may have been added. */

@@ -18,8 +18,8 @@ bool sb_fg_text_is_plain(const char *s, size_t len);
 
 /*
  * Append @s as XML 1.0 can hold it: a tab becomes a space; each byte of what may not be shown
- * (base/utf8.h) becomes U+FFFD. Return: how many bytes were replaced, without tabs; -ENOMEM, and a
- * part may have been appended.
+ * (base/utf8.h) becomes U+FFFD. "<" and "&" stay: who writes XML escapes them. Return: how many
+ * bytes were replaced, without tabs, for a warning; -ENOMEM, and a part may have been appended.
  */
 long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 

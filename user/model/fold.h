@@ -42,8 +42,8 @@ enum sb_attr_kind sb_fold_mark_kind(const char *name);
  */
 int sb_fold_unnamed(struct sb_str *str, const char *module, const uint64_t *addr);
 
-/* Append a frame's name and what @opts adds to it. In names ';' becomes ':' and control characters
- * '?', because they would end the frame or the line. */
+/* Append a frame's name and what @opts adds to it, without the ';' between frames. In names ';'
+ * becomes ':' and control characters '?', because they would end the frame or the line. */
 int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame,
 		  const struct sb_fold_opts *opts);
 

@@ -28,8 +28,9 @@ int sb_gzip_finish(struct sb_gzip *gzip);
 /* Free the stream, finished or not; NULL is allowed. */
 void sb_gzip_free(struct sb_gzip *gzip);
 SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
-/* Compress @len bytes at @data in memory. Needs no stream. @ret_packed: zeroed or in use; what it
- * held is released; the result is the caller's. Return: 0; -ENOMEM, and it is empty. */
+/* Compress @len bytes at @data in memory. Needs no stream. Thread: any. @ret_packed: zeroed or in
+ * use; what it held is released; the result is the caller's. Return: 0; -ENOMEM, and it is
+ * empty. */
 int sb_gzip_pack(const void *data, size_t len, struct sb_str *ret_packed);
 
 #endif

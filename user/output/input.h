@@ -17,11 +17,12 @@ struct sb_fg;
  * @ret_profile: sealed, owned by the caller; borrows nothing from @fg
  * @ret_nr_rounded: how many weights had fractions and were rounded to the nearest whole number
  *
- * A weight is at most 2^62. Text without stacks gives a profile without rows, with the metadata.
+ * A weight above 2^62 becomes 2^62. Text without stacks gives a profile without rows, with the
+ * metadata.
  *
  * Return: 0; -EINVAL if the text is a comparison, with two weights in a line, and @fg is as before;
- * -ENOMEM, and @fg can only be freed; -E2BIG if it does not fit into a profile. On error nothing is
- * set.
+ * -ENOMEM, and @fg can only be freed; -E2BIG if it does not fit into a profile, and the tree is
+ * sealed. On error nothing is set.
  */
 int sb_input_profile(struct sb_fg *fg, struct sb_profile **ret_profile, uint64_t *ret_nr_rounded);
 

@@ -202,7 +202,8 @@ struct sb_run {
 };
 
 /* Set up malloc() so that a process that runs for months does not keep much freed memory: for
- * processes that make no run themselves. Again is harmless. */
+ * processes that make no run themselves, at their start, before threads begin. It holds for the
+ * whole process, and for those it forks. Again is harmless. */
 void sb_run_save_memory(void);
 /* Initialise a run, and call sb_run_save_memory(). @run is overwritten, and may not be moved until
  * sb_run_release(). */

@@ -218,7 +218,8 @@ struct sb_tags {
  */
 int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_values_max,
 		  struct sb_tags **ret_tags);
-/* Free the tags with all that they point to; NULL is allowed. */
+/* Free what sb_store_tags() returned, with all that it points to; the store and the query need not
+ * exist any more. NULL is allowed. */
 void sb_tags_free(struct sb_tags *tags);
 SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 

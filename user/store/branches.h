@@ -23,7 +23,8 @@ struct sb_branches {
 
 /*
  * Find the branch points of @dict, anew if it has grown since the last call, which was for the same
- * dictionary. Return: 0; -ENOMEM, and it is as before: it may be called again.
+ * dictionary; @branches is zeroed before the first call, and ended by sb_branches_release().
+ * Return: 0; -ENOMEM, and it is as before: it may be called again.
  */
 int sb_branches_fit(struct sb_branches *branches, const struct sb_dict *dict);
 /* Return: the memory it takes, in bytes. */

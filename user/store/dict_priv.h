@@ -33,7 +33,7 @@ static inline uint64_t sb_dict_nr(const struct sb_dict *dict, enum sb_dict_part 
  * For sb_dict_need_room() and sb_dict_charge() alone, which do what their names say when a bound
  * may be near: need_share() computes the shares if necessary, and returns 0; -E2BIG: there is no
  * room, or the owner that is charged has used its share; -ENOMEM. charge_owner() charges that owner
- * with @nr entries of @part.
+ * with @nr entries of @part (bytes of SB_DICT_PART_TEXT).
  */
 int sb_dict_need_share(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more);
 void sb_dict_charge_owner(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr);

@@ -39,8 +39,8 @@ struct sb_ids_owner {
 	uint64_t (*hash_of)(const void *arg, uint32_t id);
 	const void *arg;
 };
-/* Add element @id, less than INT32_MAX, without looking for a duplicate. Return: 0; -ENOMEM, and
- * the table is unchanged. */
+/* Add element @id, less than INT32_MAX, without looking for a duplicate. @owner must know its hash
+ * already, and those of all elements before. Return: 0; -ENOMEM, and the table is unchanged. */
 int sb_ids_add(struct sb_ids *ids, uint32_t id, const struct sb_ids_owner *owner);
 /* Make room for @nr elements in all, with IDs below @nr: to add them cannot fail then. Return: 0;
  * -ENOMEM, and the table is unchanged. */

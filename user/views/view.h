@@ -285,7 +285,8 @@ const char *sb_view_lacks_without(const char *program);
 int sb_view_do_without(struct sampler_bpf *skel, const char *program);
 
 /* Return: whether a sample of the view is an allocation that is still held, as in heap and leak
- * when they trace calls, and not a page. Such samples exist only when the run ends. */
+ * when they trace calls, and not a page: false for what sb_view.by_pages names. Such samples exist
+ * only when the run ends. */
 static inline bool sb_view_is_of_held(const struct sb_view *view)
 {
 	return view->kind->options & SB_VIEW_HELD && !view->follows_pages;

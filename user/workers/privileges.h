@@ -131,8 +131,9 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts);
 /*
  * For a process with one thread that only makes and writes files of @who, as the store writer
  * (recorder/store_writer.h), not the writer of workers/writer.h: root becomes @who if that is
- * possible (if not, it stays root without capabilities), and no capability is kept. When files are
- * open, sb_privileges_to_store() can follow. Return: 0 or a negative errno.
+ * possible (if not, it stays root without capabilities), no capability is kept, and execve() gains
+ * none. It installs no filter of system calls and no Landlock: sb_privileges_to_store() does, which
+ * can follow when files are open. Return: 0 or a negative errno.
  */
 int sb_privileges_to_write(const struct sb_owner *who);
 /*

@@ -100,7 +100,8 @@ struct sb_interp_confs {
  * sb_interp_look() - find the runtimes of a process, or look at it again after its mappings changed
  * @space: its address space; or {.tgid} alone, when it is not known yet: see sb_interp_adopt()
  * @ret_confs: overwritten, and nothing is to be freed; on error it has what was found until then,
- *	and nothing if the mappings could not be read
+ *	and nothing if the mappings could not be read; it goes into the BPF maps after an error,
+ *	too, but for -ESRCH
  *
  * It may be called again at any time, also after an error.
  *

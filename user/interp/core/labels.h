@@ -51,7 +51,8 @@ int sb_label_keys_read(const struct sb_memory *memory, uint64_t addr,
 int sb_label_keys_parse(const void *payload, size_t len, const struct sb_label_names *names,
 			struct sb_label_keys *ret_keys);
 /* Return: whether a mapping with this path in /proc/PID/maps, @len bytes without NUL, is a process
- * context: it begins with "/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX" or "[anon:OTEL_CTX". */
+ * context: it begins with "/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX" or "[anon:OTEL_CTX". The first
+ * such mapping is for sb_label_keys_read(). Needs no lock. */
 bool sb_label_is_context(const char *path, size_t len);
 
 /* How the thread-local variable of a file is reached in a process. */

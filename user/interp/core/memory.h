@@ -63,8 +63,9 @@ int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
 int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
 int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);
 int sb_memory_u8(const struct sb_memory *memory, uint64_t addr, uint8_t *ret);
-/* Append @len bytes, but at most @max of them, to @str, with control characters replaced. On error,
- * what was read before it stays appended. Return: 0; -ENOMEM; -ESRCH, -EPERM or -EFAULT. */
+/* Append @len bytes, but at most @max of them, to @str, with control characters replaced; nothing
+ * tells that @max has cut it. On error, what was read before it stays appended. Return: 0; -ENOMEM;
+ * -ESRCH, -EPERM or -EFAULT. */
 int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
 		   struct sb_str *str);
 /* Append the bytes up to a NUL, but at most @max, to @str, with control characters replaced;

@@ -118,7 +118,8 @@ struct sb_v8 {
 	size_t next_lines;
 };
 
-/* Free the cached lines, for detach(). @v8 itself stays with the caller; accepts one of zeroes. */
+/* Free the cached lines, all that @v8 owns, for detach(). @v8 itself stays with the caller, and is
+ * not to be used again without being zeroed; accepts one of zeroes. */
 void sb_v8_release(struct sb_v8 *v8);
 
 /* Read a word, or a tagged pointer (returned without its tag). Return: 0; -EFAULT; -EBADMSG: it is
