@@ -3,8 +3,10 @@
 """formats.py PART STACKBPF MAKE_STORE: what is sent is what was recorded: kinds, tags, stacks, weights, times. Who says
 so is not us: protoc, `go tool pprof`, a parser of Pyroscope's names."""
 import collections
+import contextlib
 import os
 import pathlib
+import pty
 import re
 import shutil
 import subprocess
@@ -151,6 +153,36 @@ def pprof(stackbpf, store):
             block = done.stdout.split(f' {key}: Total ')[-1].split('\n\n')[0]
             have = {name.strip(): int(nr) for nr, name in re.findall(r'^ +(\d+)\.0 \([^)]*\): (.*)$', block, re.M)}
             peers.same(have, sums, f'go tool pprof: the label {key} of all samples')
+
+
+def shown(stackbpf, store, *args):
+    """What an export of everything shows on a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([stackbpf, 'export', '--store', store.path, '--from', f'@{peers.BEGIN}', *args],
+                          stderr=theirs) as proc:
+        os.close(theirs)
+        text = b''
+        with contextlib.suppress(OSError):  # EIO: the terminal's last writer has closed it
+            while data := os.read(ours, 4096):
+                text += data
+    os.close(ours)
+    peers.check(proc.returncode == 0, 'the export to a terminal ends well', text)
+    return text.decode()
+
+
+def progress(stackbpf, store):
+    with tempfile.TemporaryDirectory() as out:
+        args = ('--to', f'pprof-dir:{out}', '--by', 'service')
+        text = shown(stackbpf, store, *args)
+        nr_files = len(os.listdir(out))
+        end = re.search(r'([^\r\n]*)\r\n$', text)[1]
+        peers.check(re.search(r'\r\x1b\[Kstackbpf: export: 0 %, up to 2025-10-09T08:54:00Z; 1 file\r\x1b\[K', text),
+                    'it begins with the first file', text)
+        peers.check(f': 5 periods, {nr_files} files, ' in end and end.startswith('\x1b[Kstackbpf: export: '),
+                    'at the end it says how many files there are', text)
+        peers.same(shown(stackbpf, store, *args, '-q'), '', 'nothing with -q')
+        said = peers.export(stackbpf, store, *args).stderr
+        peers.check('\x1b' not in said and f' {nr_files} files' in said, 'no progress without a terminal', said)
 
 
 # ---- file ----

@@ -24,6 +24,7 @@
 #define TOKEN_MAX   4096u
 #define FILE_SCHEME "file:"
 #define TIMEOUT_MS  30000u
+#define PROGRESS_NS (200 * SB_NS_PER_MS)
 #define EVERY_S	    60u
 #define EVERY_S_MAX 86400u
 
@@ -123,10 +124,54 @@ struct export
 	struct sb_str what;
 	char *token;
 	int dir_fd, stop_fd;
+	/* The progress line on the terminal. */
+	bool has_progress;
+	uint64_t shown_ns;
+	int64_t begin_s;
 };
+
+static void clear_progress(const struct export *export)
+{
+	static const char clear[] = "\r\033[K";
+
+	/* A terminal that is gone is no reason to stop. */
+	if (export->has_progress)
+		(void)!write(STDERR_FILENO, clear, sizeof(clear) - 1);
+}
+
+static const char *pieces(const struct export *export, uint64_t nr)
+{
+	const char *address;
+
+	return sb_export_find(export->plan.to, &address)->is_http
+		       ? sb_plural(nr, "request", "requests")
+		       : sb_plural(nr, "file", "files");
+}
+
+static void progress(void *arg, const struct sb_export_state *state, int64_t to_s)
+{
+	struct export *export = arg;
+	uint64_t now_ns = sb_now_ns();
+	char line[128], until[SB_ASK_TIME_BYTES];
+	int n;
+
+	if (!export->has_progress || state->next_s >= to_s ||
+	    (export->shown_ns && now_ns - export->shown_ns < PROGRESS_NS))
+		return;
+	if (!export->shown_ns)
+		export->begin_s = state->next_s;
+	export->shown_ns = now_ns;
+	sb_ask_print_time(state->next_s, until);
+	n = snprintf(line, sizeof(line), "\r\033[Kstackbpf: export: %.0f %%, up to %s; %llu %s",
+		     100.0 * (double)(state->next_s - export->begin_s) /
+			     (double)(to_s - export->begin_s),
+		     until, (unsigned long long)state->nr_pieces, pieces(export, state->nr_pieces));
+	(void)!write(STDERR_FILENO, line, (size_t)n);
+}
 
 static void say(void *arg, bool is_bad, const char *sentence)
 {
+	clear_progress(arg);
 	if (is_bad)
 		sb_warn("export: %s", sentence);
 	else
@@ -286,6 +331,9 @@ static int take_options(struct export *export)
 	plan->by = opts->store.by;
 	plan->is_follow = opts->is_follow;
 	plan->say = say;
+	plan->progress = progress;
+	plan->arg = export;
+	export->has_progress = isatty(STDERR_FILENO) && !opts->common.quiet && !opts->is_follow;
 	return -1;
 }
 
@@ -368,7 +416,7 @@ static int catch_signals(struct export *export)
 	return export->stop_fd < 0 ? -errno : 0;
 }
 
-static void say_end(const struct sb_export_state *state)
+static void say_end(const struct export *export, const struct sb_export_state *state)
 {
 	char until[SB_ASK_TIME_BYTES];
 
@@ -377,8 +425,10 @@ static void say_end(const struct sb_export_state *state)
 		return;
 	}
 	sb_ask_print_time(state->next_s, until);
-	sb_info("export: '%s' has received everything up to %s: %llu periods, %llu bytes",
+	sb_info("export: '%s' has received everything up to %s: %llu %s, %llu %s, %llu bytes",
 		state->to, until, (unsigned long long)state->nr_periods,
+		sb_plural(state->nr_periods, "period", "periods"),
+		(unsigned long long)state->nr_pieces, pieces(export, state->nr_pieces),
 		(unsigned long long)state->nr_bytes);
 	if (state->nr_refused)
 		sb_warn("export: the server refused %llu %s since the first export, so what they "
@@ -446,9 +496,10 @@ static int run_plan(struct export *export)
 	struct sb_export_state state = {};
 	int err = sb_export_run(&export->plan, &state);
 
+	clear_progress(export);
 	if (err)
 		return say_error(export, err, &state);
-	say_end(&state);
+	say_end(export, &state);
 	return SB_EXIT_DATA;
 }
 

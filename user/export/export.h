@@ -137,7 +137,7 @@ struct sb_export_kind {
 	const char *scheme;  /* "otlp" */
 	const char *example; /* "otlp:http://host:4318" */
 	const char *summary;
-	bool is_http;
+	bool is_http;	     /* a piece is a request; otherwise it is a file */
 	const char *without; /* tags left out unless the user names them: "cgroup,comm"; or NULL */
 	/*
 	 * Parse the address; sends nothing yet. @opts is borrowed for the call. *ret_dest is ended

@@ -33,6 +33,7 @@ struct run {
 	struct sb_export_state state;
 	char name[64]; /* of the file; "": no place is kept */
 	int lock_fd;
+	int64_t limit_s;
 	uint32_t nr_failures; /* in a row */
 	bool is_damage_said, is_late_said;
 	struct sb_read_place place;
@@ -47,6 +48,7 @@ static int save(void *arg)
 	struct run *run = arg;
 
 	run->state.updated_s = time(NULL);
+	run->plan->progress(run->plan->arg, &run->state, run->limit_s);
 	return run->name[0] ? sb_export_state_write(run->plan->dir_fd, run->name, &run->state) : 0;
 }
 
@@ -558,7 +560,8 @@ static int go(struct run *run)
 		err = look(run);
 		err = err ?: begin(run);
 		err = err ?: note_late(run);
-		err = err ?: send_all(run, limit_of(run));
+		run->limit_s = err ? 0 : limit_of(run);
+		err = err ?: send_all(run, run->limit_s);
 		if (err || !plan->is_follow)
 			return err;
 		if (plan->to_s && run->state.next_s >= plan->to_s)

@@ -42,6 +42,9 @@ struct sb_export_plan {
 	/* Report a sentence, valid during the call, to the user; @is_bad if something went
 	 * wrong. */
 	void (*say)(void *arg, bool is_bad, const char *sentence);
+	/* Report how far it is, after each piece and period; @state is valid during the call, and
+	 * what was complete in the store when it was last looked at ends at @to_s. */
+	void (*progress)(void *arg, const struct sb_export_state *state, int64_t to_s);
 	void *arg;
 };
 
