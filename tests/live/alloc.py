@@ -6,11 +6,13 @@ alloc.py STACKBPF LIBRARY LEAKS_C LEAKS_CC LEAKS_PY KERNELKEEPER_PY LEAKS_JS LEA
 """
 import concurrent.futures
 import contextlib
+import functools
 import glob
 import gzip
 import math
 import mmap
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -19,18 +21,21 @@ import tempfile
 import threading
 import time
 
-from live import check, done, need_root, run_parts, sampling, stackbpf
+from live import build_program, check, done, need_root, run_parts, sampling, stackbpf
 from recorder import ask, recording, written
 
 need_root()
 BINARY, LIBRARY, SOURCE, SOURCE_CC, SOURCE_PY, KERNEL_PY = sys.argv[1:7]
 SOURCE_JS, SOURCE_JAVA, SOURCE_GO, SOURCE_PHP = sys.argv[7:11]
 WORK = tempfile.TemporaryDirectory()
-C, CXX = f'{WORK.name}/leaks', f'{WORK.name}/leaks++'
-subprocess.run(['gcc', '-O1', '-g', '-o', C, SOURCE], check=True)
-subprocess.run(['g++', '-O1', '-g', '-o', CXX, SOURCE_CC], check=True)
+C = build_program(f'{WORK.name}/leaks', SOURCE, '-O1', '-g')
 SHARES = {'much': 0.6, 'some': 0.3, 'little': 0.1}
 SAMPLED = {'LD_PRELOAD': LIBRARY, 'STACKBPF_ALLOC_BYTES': '2000'}
+
+
+@functools.cache
+def cxx():
+    return build_program(f'{WORK.name}/leaks++', SOURCE_CC, '-O1', '-g', compiler='g++')
 
 
 class Leaks:
@@ -108,7 +113,11 @@ def held():
     result, target = ran('heap')
     check(result.total == target.leaked[0] and are_shares(result, 0.001),
           f'what is held: {result.total} of {target.leaked[0]}, {result.stacks}, {result.err}')
-    result, target = ran('alloc', '--live', '--objects', command=(CXX,))
+
+
+def operator_new():
+    """As malloc(), also by the view of what is allocated."""
+    result, target = ran('alloc', '--live', '--objects', command=(cxx(),))
     check(result.total == target.leaked[1] and result.facts['kind'] == 'heap',
           f'by operator new: {result.total} of {target.leaked[1]}, {result.stacks}')
 
@@ -119,11 +128,11 @@ def other_allocators():
         if not path:
             print(f'skip: other_allocators: there is no {library}')
             continue
-        result, target = ran('heap', command=(CXX,), env={'LD_PRELOAD': path})
+        result, target = ran('heap', command=(cxx(),), env={'LD_PRELOAD': path})
         check(result.total == target.leaked[0] and 'and 1 more' in result.err,
               f'{library}: {result.total} of {target.leaked[0]}, {result.stacks}, {result.err}')
         # Operators that jump to others, such as operator new[] of jemalloc, are seen once.
-        result, target = ran('alloc', command=(CXX,), env={'LD_PRELOAD': path})
+        result, target = ran('alloc', command=(cxx(),), env={'LD_PRELOAD': path})
         check(result.total == target.all[0], f'{library}, all: {result.total} of {target.all[0]}, {result.stacks}')
     if shutil.which('musl-gcc'):
         subprocess.run(['musl-gcc', '-O1', '-g', '-static', '-o', f'{C}.musl', SOURCE], check=True)
@@ -197,7 +206,7 @@ def sampled():
     check(1000 < nr < target.all[1] / 2 and is_near(result.total, target.all[0], nr),
           f'an estimate: {result.total} of {target.all[0]} by {nr} samples, {result.err}')
     check('that programs sample by' in result.err, f'the source is told: {result.err}')
-    result, target = ran('heap', '--max-overhead=1', '--objects', nr=400, env=SAMPLED, command=(CXX,))
+    result, target = ran('heap', '--max-overhead=1', '--objects', nr=400, env=SAMPLED, command=(cxx(),))
     nr = int(result.facts['n'])
     check(nr > 300 and is_near(result.total, target.leaked[1], nr) and are_shares(result, 3 / math.sqrt(nr)),
           f'held: {result.total} of {target.leaked[1]} by {nr} samples, {result.stacks}, {result.err}')
@@ -382,7 +391,8 @@ def kernel():
     with leaking(sys.executable, KERNEL_PY, nr=nr) as target:
         with sampling(BINARY, 'alloc', '-p', target.pid, '--layer', 'kmalloc', '--objects') as run:
             target.work()
-    ratio = of(run.result, 'churn', 'os_eventfd') / max(1, of(run.result, 'hold_eventfds', 'os_eventfd'))
+    call = f"__{'arm64' if platform.machine() == 'aarch64' else 'x64'}_sys_eventfd2"
+    ratio = of(run.result, 'churn', call) / max(1, of(run.result, 'hold_eventfds', call))
     check(9 < ratio < 11, f'what is allocated: {ratio} times as many come and go, {run.result.err}')
 
 
@@ -585,6 +595,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, leak_sliced, machine, replaced, cut, kernel, formats), sys.argv[11:],
+run_parts((refused, exact, held, operator_new, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, leak_sliced, machine, replaced, cut, kernel, formats), sys.argv[11:],
           waiting=(leak, traced, by_pages, recorded))
 done()

@@ -11,14 +11,17 @@ import sys
 import tempfile
 
 import manyfunctions
-from live import apart, check, done, need_root, run_parts, running, sampling, stackbpf, wait_for
+from live import apart, build_program, check, done, need_root, run_parts, running, sampling, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE, PAIRS_SOURCE = sys.argv[1:4]
 WORK = tempfile.TemporaryDirectory()
 PROGRAM, PAIRS = f'{WORK.name}/timed', f'{WORK.name}/pairs'
+# In an emulated machine a probe takes 150 us, which only the program has in its account. And the first second has no
+# unwind tables there: of the stacks that user space walks instead, some end where the return of a call is probed.
+SLEEP, CUT_MAX = (['-DSLEEP_NS=10000000'], 0.2) if 'STACKBPF_IN_VM' in os.environ else ([], 0)
 for program, source in ((PROGRAM, SOURCE), (PAIRS, PAIRS_SOURCE)):
-    subprocess.run(['gcc', '-O2', '-g', '-pthread', '-o', program, source], check=True)
+    build_program(program, source, '-O2', '-g', '-pthread', *(SLEEP if program == PROGRAM else []))
 NR = 500
 CALLS = NR * 7 // 10 + NR * 3 // 10 * 3
 
@@ -49,10 +52,12 @@ def calls():
     check((nr, samples(result)) == (CALLS, CALLS), f'each call once: {samples(result)} of {nr}')
     check(near(result.total, micros), f'as long as the program says: {result.total} us of {micros}')
     check(result.facts.get('unit') == 'us' and result.facts.get('lost') == '0', f'facts: {result.facts}')
-    deep = [stack[-3:] for stack in result.stacks if stack[1:].count('timed') == 3]
-    check(deep and all('seldom' in stack for stack in result.stacks if stack[1:].count('timed') > 1),
+    check(int(result.facts['trunc']) <= CUT_MAX * nr, f"complete: {result.facts['trunc']} of {nr} are cut")
+    whole = [stack for stack in result.stacks if '[truncated' not in stack[1]]
+    deep = [stack[-3:] for stack in whole if stack[1:].count('timed') == 3]
+    check(deep and all('seldom' in stack for stack in whole if stack[1:].count('timed') > 1),
           f'recursion, three deep, by its caller: {list(result.stacks)}')
-    check(all(stack[-1] == 'timed' and 'main' in stack for stack in result.stacks), 'complete, and begin in the function')
+    check(all(stack[-1] == 'timed' and 'main' in stack for stack in whole), 'they begin in the function')
     check(near(of(result, 'often'), often), f'by caller: {of(result, "often")} us of {often}')
 
 

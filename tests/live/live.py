@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -175,6 +176,14 @@ def wait_until_old(pid):
     """Until a run with -p loads only the walkers of the interpreters that the process has, and stackbpf-load waits to load
     the others."""
     wait_for(lambda: age(pid) > AGE_MIN, 'it is no new process')
+
+
+def build_program(program, source, *flags, compiler='gcc'):
+    """Return: the program. In a guest of another architecture, where there is no compiler, $COMPILED has it."""
+    if 'COMPILED' in os.environ:
+        return shutil.copy(f"{os.environ['COMPILED']}/{os.path.basename(program)}", program)
+    subprocess.run([compiler, *flags, '-o', program, source], check=True)
+    return program
 
 
 def build_turns(programs, work, name, *flags, size=256, rounds=9_000_000):

@@ -18,7 +18,7 @@ import time
 import unittest.mock
 
 import fault
-from live import check, done, need_root, run_parts, sampling, stackbpf, wait_for
+from live import build_program, check, done, need_root, run_parts, sampling, stackbpf, wait_for
 from recorder import recording, written
 
 need_root()
@@ -30,7 +30,7 @@ KINDS = ('anon', 'file', 'shmem,stack', 'heap')
 HAS_SCAN = tuple(map(int, re.match(r'(\d+)\.(\d+)', os.uname().release).groups())) >= (6, 7)
 # Older kernels do not tell the page of zeros from others.
 ZEROS = ['read_zeros'] if HAS_SCAN else []
-subprocess.run(['gcc', '-O1', '-g', '-o', PROGRAM, SOURCE], check=True)
+build_program(PROGRAM, SOURCE, '-O1', '-g')
 with open(FILE, 'wb') as out:
     out.write(os.urandom(256 * mmap.PAGESIZE))
 

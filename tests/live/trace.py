@@ -14,13 +14,13 @@ import tempfile
 import time
 
 import manyfunctions
-from live import apart, check, done, has_links_of_many, need_root, ran_seconds, run_parts, running, stackbpf, wait_for
+from live import apart, build_program, check, done, has_links_of_many, need_root, ran_seconds, run_parts, running, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE = sys.argv[1], sys.argv[2]
 WORK = tempfile.TemporaryDirectory()
 PROGRAM = f'{WORK.name}/traced'
-subprocess.run(['gcc', '-O2', '-g', '-o', PROGRAM, SOURCE], check=True)
+build_program(PROGRAM, SOURCE, '-O2', '-g')
 NR = 1000
 PAIRS_MAX = 5  # of runs whose times are compared
 

@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef SLEEP_NS
 #define SLEEP_NS 300000
+#endif
 
 static uint64_t nr_calls, sum_ns, often_ns;
 static volatile int stays;

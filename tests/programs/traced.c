@@ -22,6 +22,13 @@
 	"994: .balign 4\n"                                              \
 	".popsection\n"
 
+/* The lower half of a register. */
+#ifdef __aarch64__
+#define LOW "%w"
+#else
+#define LOW "%k"
+#endif
+
 __attribute__((section(".probes"))) volatile unsigned short traced_turn_semaphore;
 volatile long sink;
 
@@ -51,7 +58,7 @@ __attribute__((noipa)) void placed(long turn)
 	long i = 3;
 
 	__asm__ volatile(
-		"990: nop\n" NOTE("0", "places", "-4@%0 8@$-7 1@(%1,%2,1) -4@%k3 8f@%%xmm0")
+		"990: nop\n" NOTE("0", "places", "-4@%0 8@$-7 1@(%1,%2,1) -4@" LOW "3 8f@%%xmm0")
 		:
 		: "m"(less), "r"(bytes), "r"(i), "r"(turn));
 	sink++;

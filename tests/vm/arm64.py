@@ -17,7 +17,8 @@ import sys
 import cross
 import kernels
 import machine
-from kernel import SECONDS_MAX, compile_java, run
+from cells import SECONDS_MAX
+from kernel import compile_java, run
 from machine import Missing
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'live'))
@@ -32,6 +33,9 @@ NORMAL_TARGETS = ('user/cli/stackbpf', 'tests/programs/split', 'tests/programs/d
 ALL_TARGETS = (*NORMAL_TARGETS, 'tests/programs/rounds', 'tests/programs/newborn', 'tests/bpf/test_bpf_core',
                'tests/bpf/test_bpf_expr', 'tests/bpf/test_bpf_unwind_self')
 NO_FP = ('-O2', '-fomit-frame-pointer', '-pthread')
+# What other tests of `live` take instead of compiling it.
+COMPILED = {'keeper': ('-O1', '-g'), 'leaks': ('-O1', '-g'), 'traced': ('-O2', '-g'),
+            **dict.fromkeys(('timed', 'pairs'), ('-O2', '-g', '-pthread', '-DSLEEP_NS=10000000'))}
 # What selfunwind.py takes instead of compiling it.
 SELFCHECKS = {
     'pie': (*NO_FP, '-pie', '-fPIE', '-s'),
@@ -55,6 +59,9 @@ def prepare(build, is_normal):
         cross.build_go(root, TOP / 'tests/programs', out / 'go', NORMAL_GO if is_normal else ALL_GO)
         if not is_normal:
             compile_java(out / 'vm/classes', TOP / 'tests/programs/Rounds.java')
+            (out / 'compiled').mkdir(exist_ok=True)
+            for name, flags in COMPILED.items():
+                cross.compile_program(root, TOP / f'tests/programs/{name}.c', out / 'compiled' / name, *flags)
             cross.compile_labels(root, labels_programs, out / 'labels')
     return root, out
 
@@ -73,7 +80,7 @@ def main():
         is_normal = not args.all and not args.only
         root, out = prepare(build, is_normal)
         setup = machine.Setup(kernels.unpack(args.name, 'aarch64'), arch='aarch64', root=str(root),
-                              busybox=str(root / 'usr/bin/busybox'), seconds_max=SECONDS_MAX['few' if is_normal else 'some'],
+                              busybox=str(root / 'usr/bin/busybox'), seconds_max=SECONDS_MAX['arm64'],
                               writable=(out, TOP / 'docs', TOP / 'tests'))
         return run(setup, ['python3', HERE / 'arm64_inside.py', out, 'arm64', *(NORMAL if is_normal else args.only)],
                    build / 'vm' / f'aarch64-{args.name}.json', is_whole=args.all and not args.only)

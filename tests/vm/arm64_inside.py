@@ -29,6 +29,8 @@ def main():
     for part in LABELS:
         inside.live_test(f'live labels {part}', sys.executable, str(LIVE / 'labels.py'), inside.STACKBPF,
                          str(LIVE.parents[1]), part)
+    os.environ['COMPILED'] = str(BUILD / 'compiled')
+    inside.live_tests()
     inside.all_cells()
     return 0
 

@@ -35,8 +35,23 @@ VIEWS = {
 }
 ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing
 OF_DISK = ('io cache', 'io block', 'io fsync')
+# What has a known program of its own: rows of which the cells are tests of `live`, {view: {program: test}}.
+TESTED = {
+    'trace': {'native': 'live trace user'},
+    'latency': {'native': 'live latency calls'},
+    'memory': dict.fromkeys(('native', 'python'), 'live memory held'),
+    'alloc': {'native': 'live alloc exact'},
+    'heap': {'native': 'live alloc held'},
+    'heap slab, kmalloc': {'python': 'live alloc kernel'},
+    'leak': {'native': 'live alloc leak'},
+    'record': {'python': 'live record kinds_at_once'},
+}
 NO_TABLES = 'its frames are linked by frame pointers: generated code has no unwind tables'
 NO_C_FRAMES = 'its frames are found by walking through C functions, which have no frame pointers in this distribution'
+
+
+# For each list of cells. Where nobody else uses the CPUs, a third is enough.
+SECONDS_MAX = {'old': 300, 'few': 1200, 'normal': 1500, 'some': 2400, 'arm64': 2400, 'all': 5400}
 
 
 def applies(view, interp):

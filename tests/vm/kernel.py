@@ -20,10 +20,8 @@ import time
 
 import kernels
 import machine
+from cells import SECONDS_MAX
 from machine import Failure, Missing
-
-# For each list of cells; a machine that nobody else uses takes a third.
-SECONDS_MAX = {'old': 300, 'few': 1200, 'normal': 1500, 'some': 2400, 'all': 5400}
 
 
 class Lines(io.RawIOBase):

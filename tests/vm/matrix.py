@@ -4,7 +4,8 @@
 
 matrix.py BUILD [--update | --update-costs]      without --update: prints them
 
-Kernels of which BUILD/vm has nothing are left out: run the suite with --all before. --update-costs: only what was
+The section of a kernel without results in BUILD/vm stays as it is. That of a kernel with results is replaced by them, so
+run the whole list of that kernel before: kernel.py BUILD NAME --all. --update-costs: only what was
 verified, of those kernels of which it has something; of the others what is in the table stays, and a program that is new
 is "not run" there. It takes half a minute a kernel: kernel.py BUILD NAME --only bpf_verifier."""
 import collections
@@ -29,6 +30,10 @@ by `store()`, by path and bytes. Node.js and Java run alone. `governed`: with `-
 `--unwind` is `dwarf` and `fp`; in `oncpu`, and for Node.js and Java, also what it is by itself, `auto`. With `fp`, a
 function whose callee has no frame of its own is skipped, as everywhere: there only its callers must be found, except
 in `oncpu`.
+
+The rows from `trace` on come from tests of `tests/live`, which run known programs in C or Python. The view has to
+report as many calls, and as many bytes that are resident, allocated, held or leaked, as the program itself counts;
+`record` has to store its time on and off the CPU, and what it reads.
 
 `pass`: with at least two of these; `dwarf`, `fp`, `auto`: with this one; a number: why not, below the table. `not
 run`: not in the list of this kernel (`tests/vm/cells.py`): the oldest, two of long-term support and the newest have
@@ -56,6 +61,14 @@ def cell(records, view, interp, notes):
     return text
 
 
+def tested(tests, what, notes):
+    """How the test of a row ended."""
+    record = next((record for record in tests if record['what'] == what), None)
+    if not record:
+        return 'not run'
+    return record['result'] if record['result'] == 'pass' else f"{record['result']} [{note(record['why'], notes)}]"
+
+
 def note(why, notes):
     why = re.sub(r'\s+', ' ', re.sub(r'/\S*/', '', why))[:160]
     if why not in notes:
@@ -79,6 +92,9 @@ def section(name, found):
         for view in cells.VIEWS:
             row = [cell(looked_at, view, interp, notes) for interp in cells.INTERPS]
             lines.append(f'| `{view}` | ' + ' | '.join(row) + ' |')
+        for view, by_interp in cells.TESTED.items():
+            row = [tested(tests, by_interp.get(interp), notes) for interp in cells.INTERPS]
+            lines.append(f'| `{view}` | ' + ' | '.join(row) + ' |')
         lines.append('')
     lines += [f'{i}. {text}' for i, text in enumerate(notes, 1)] + ([''] if notes else [])
     return '\n'.join(lines)
@@ -90,6 +106,11 @@ def summary(found):
     commits = ', '.join(sorted({record['commit'] for record in checks}))
     return (f"`{found['version']}`: {nr['pass']} pass, {nr['fail']} fail, {nr['skip']} skip" +
             (f", in {found['seconds'] / 60:.0f} min" if found.get('seconds') else '') + f'; commit {commits}.')
+
+
+def sections_of_document(text):
+    """Sections of the document by their headings, {kernel: text}."""
+    return {part.partition('\n')[0]: f'## {part}'.rstrip('\n') + '\n' for part in re.split(r'^## ', text, flags=re.M)[1:]}
 
 
 def costs(all_found):
@@ -118,21 +139,23 @@ def table_of_costs(by_name, tried):
 
 def main():
     directory = pathlib.Path(sys.argv[1]) / 'vm'
-    all_found = []
+    all_found, text = [], DOC.read_text(encoding='utf-8')
+    sections, kept = [], sections_of_document(text)
     for arch in kernels.DEBIAN_ARCH:
         for kernel in kernels.KERNELS:
             path = directory / f'{arch}-{kernel.name}.json'
+            name = kernel.name if arch == 'x86_64' else f'{kernel.name} {kernels.DEBIAN_ARCH[arch]}'
             if path.exists():
-                name = kernel.name if arch == 'x86_64' else f'{kernel.name} {kernels.DEBIAN_ARCH[arch]}'
                 all_found.append((name, json.loads(path.read_text(encoding='utf-8'))))
+                sections.append(section(*all_found[-1]))
+            elif name in kept:
+                sections.append(kept[name])
     found_costs = costs(all_found)
+    table = table_of_costs({**costs_of_table(text), **found_costs}, list(found_costs))
     if '--update-costs' in sys.argv:
-        text = DOC.read_text(encoding='utf-8')
-        DOC.write_text(text.split(COSTS)[0] + table_of_costs({**costs_of_table(text), **found_costs}, list(found_costs)),
-                       encoding='utf-8')
+        DOC.write_text(text.split(COSTS)[0] + table, encoding='utf-8')
         return
-    text = '\n'.join([HEAD, *(section(name, found) for name, found in all_found),
-                      table_of_costs(found_costs, list(found_costs))])
+    text = '\n'.join([HEAD, *sections, table])
     if '--update' in sys.argv:
         DOC.write_text(text, encoding='utf-8')
     else:
