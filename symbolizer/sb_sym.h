@@ -345,7 +345,8 @@ int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *
 /*
  * Return: the first address above those that user code can have. Thread: any. x86-64: 47 bits; only
  * programs that ask for it get more by 5-level paging. arm64: 39 to 48 bits, as the kernel was
- * built; 52 only for programs that ask for it.
+ * built; 52 only for programs that ask for it. The trampoline of return probes may be higher
+ * (sb_user_end_with() in bpf/step/sb_unwind_step.h).
  */
 uint64_t sb_sym_user_end(void);
 

@@ -399,7 +399,7 @@ static void begin(struct sb_scratch *s)
 	walk->sp = sb_regs_sp(regs);
 	walk->fp = sb_regs_fp(regs);
 	sb_regs_by_dwarf(regs, walk->regs);
-	walk->user_end = cfg_user_end;
+	walk->user_end = sb_user_end_with(cfg_user_end, s->map.returns.trampoline);
 	walk->flags = SB_WALK_LEAF;
 	walk->mark = 0;
 	walk->bx_at = 0;

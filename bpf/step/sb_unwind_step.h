@@ -91,6 +91,21 @@ struct sb_walk {
 	__u64 signal_frame[18];	    /* scratch memory of a step, also of walkers of interpreters */
 };
 
+/*
+ * Return: the end of the addresses that a return address can have, walk->user_end, where code ends
+ * at @user_end. @trampoline: what replaces the address of a call whose return is probed; 0: there is
+ * none. The kernel maps it as high as it can (kernel/events/uprobes.c, xol_add_vma()), which is
+ * above all code with 5-level paging on x86-64, or with 52 bits on arm64.
+ */
+static __always_inline __u64 sb_user_end_with(__u64 user_end, __u64 trampoline)
+{
+#ifdef SB_MACHINE_ARM64
+	return trampoline < user_end ? user_end : 1ull << 52;
+#else
+	return trampoline < user_end ? user_end : 1ull << 56;
+#endif
+}
+
 /* Result of a step. */
 enum sb_step {
 	SB_STEP_GO_ON,	  /* the walk stands at the caller */

@@ -201,7 +201,7 @@ int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 		.pc = from->pc,
 		.sp = from->regs[SB_REG_SP],
 		.fp = from->regs[SB_REG_FP],
-		.user_end = sb_sym_user_end(),
+		.user_end = sb_user_end_with(sb_sym_user_end(), from->trampoline),
 		.flags = SB_WALK_LEAF,
 	};
 	struct sb_walk_code code = {};

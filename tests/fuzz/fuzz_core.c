@@ -346,7 +346,7 @@ static void check_native(const struct sb_scratch *s)
 	/* SB_IP_MARKS are above all of user space, so marks and addresses do not mix. */
 	for (i = 1; i < nr; i++)
 		must((s->ip[i] & ~(SB_IP_MARKS | SB_IP_INTERP)) >= SB_PC_MIN &&
-		     (s->ip[i] & ~(SB_IP_MARKS | SB_IP_INTERP)) < cfg_user_end);
+		     (s->ip[i] & ~(SB_IP_MARKS | SB_IP_INTERP)) < s->walk.user_end);
 }
 
 static void check_interp(const struct sb_scratch *s)
@@ -436,7 +436,7 @@ static void check_against_plain(const struct sb_scratch *s)
 	*walk = (struct sb_walk){ .pc = s->regs.ip,
 				  .sp = s->regs.sp,
 				  .fp = s->regs.bp,
-				  .user_end = cfg_user_end,
+				  .user_end = s->walk.user_end,
 				  .flags = SB_WALK_LEAF,
 				  .status = SB_STACK_DEPTH };
 	sb_regs_by_dwarf(&mine.regs, walk->regs);

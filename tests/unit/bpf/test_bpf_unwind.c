@@ -162,7 +162,7 @@ static void probe(size_t i, size_t at, uint64_t pc)
 		.orig_ret_vaddr = pc,
 		.next = calls[i].next,
 	};
-	memory[at + 1] = TRAMPOLINE;
+	memory[at + 1] = xol.vaddr;
 }
 
 static void chain(size_t nr)
@@ -203,6 +203,14 @@ static void test_returns(void **state)
 	s = walk(addr(0), addr(10));
 	assert_int_equal(s->stack.status, SB_STACK_RETURN_PROBE);
 	assert_int_equal(s->stack.nr_frames, 3);
+}
+
+/* With 5-level paging, the trampoline is above all code. */
+static void test_far_trampoline(void **state)
+{
+	xol.vaddr = 0xffffffffffe000;
+	test_returns(state);
+	xol.vaddr = TRAMPOLINE;
 }
 
 /* As many as the kernel allows, and one more. */
@@ -260,6 +268,7 @@ int main(void)
 		cmocka_unit_test_setup(test_deep, setup),
 		cmocka_unit_test_setup(test_random, setup),
 		cmocka_unit_test_setup(test_returns, setup),
+		cmocka_unit_test_setup(test_far_trampoline, setup),
 		cmocka_unit_test_setup(test_many_returns, setup),
 		cmocka_unit_test_setup(test_returning, setup),
 	};

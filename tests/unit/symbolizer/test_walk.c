@@ -182,6 +182,8 @@ static void test_return_probe(void **state)
 	memory[2] = code(2, 7);
 	memory[3] = from.trampoline = NOWHERE;
 	expect(SB_STACK_RETURN_PROBE, code(2, 7));
+	memory[3] = from.trampoline = 0xffffffffffe000; /* with 5-level paging */
+	expect(SB_STACK_RETURN_PROBE, code(2, 7));
 	from.trampoline = 0;
 	expect(SB_STACK_BAD_PC, code(2, 7));
 }
