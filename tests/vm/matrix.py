@@ -13,6 +13,7 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 import cells
 import kernels
@@ -70,7 +71,7 @@ def tested(tests, what, notes):
 
 
 def note(why, notes):
-    why = re.sub(r'\s+', ' ', re.sub(r'/\S*/', '', why))[:160]
+    why = textwrap.shorten(re.sub(r'/\S*/', '', why), 160, placeholder='')
     if why not in notes:
         notes.append(why)
     return notes.index(why) + 1
