@@ -95,6 +95,15 @@ struct sb_sample_key {
 		       see sb_abi_span.h; 0: the sample counts */
 };
 
+/* A sample that is being built; the view sets object, op, state and log2_ns of the key. */
+struct sb_capture {
+	struct sb_sample_key key;
+	__u64 now_ns; /* CLOCK_MONOTONIC */
+	/* Set by a view for each sample, or never: user space is not to be asked about the process
+	 * for this sample, whose stack is then shipped raw. */
+	__u32 is_brief, reserved;
+};
+
 /* The aggregate of all samples with one key. Times are CLOCK_MONOTONIC. */
 struct sb_count {
 	__u64 weight; /* in the unit of the view */

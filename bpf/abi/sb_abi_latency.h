@@ -51,8 +51,36 @@ struct sb_latency_call {
 	 * whose stack moves, relative to the end of the stack. A pair of events: the value of
 	 * --key; 0 if the thread says which end is meant. */
 	__u64 value;
-	/* Zeros with --key, but tgid is set for memory that a process holds. */
+	/* Zeros with --key, but tgid is set for memory that a process holds; and id is
+	 * sb_held_watch.until of memory whose address has been handed out again. */
 	struct sb_latency_caller caller;
+};
+
+/*
+ * What a run with slices of time has seen of the address of a piece of memory. A window is the time
+ * from attaching to detaching the functions that give memory back; windows are numbered from 1 on.
+ */
+struct sb_held_watch {
+	__u32 window; /* in which it was allocated; 0: before the first one */
+	__u32 proof;  /* the first later one with proof that it was given back; 0: none */
+	__u32 last;   /* the last one that saw the address given back or handed out; 0: none */
+	__u32 until;  /* in which other memory at the address began to be followed; 0: none */
+};
+
+/* An open call or pair: value of the map `latency_calls`. Begins with the capture, for
+ * sb_pending_of_map(). */
+struct sb_latency_record {
+	struct sb_capture capture; /* of the beginning */
+	__u64 begin_ns, from_ns;
+	__u64 nr;     /* calls that it stands for, see sb_thin() */
+	__u64 weight; /* of --weight; 0: the time that passes */
+	__u32 tid;
+	__u32 idx;   /* of a call, or of memory that is held: its place */
+	__u64 outer; /* value of the next older call of the list; 0: there is none */
+	union {
+		__u64 arg[SB_CALL_ARGS];    /* of a call */
+		struct sb_held_watch watch; /* of memory whose allocation has returned */
+	};
 };
 
 _Static_assert(sizeof(struct sb_object_call) == 24, "layout is shared");

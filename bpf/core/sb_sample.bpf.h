@@ -29,15 +29,6 @@
 
 #include "bpf/abi/sb_abi.h"
 
-/* A sample that is being built; the view sets object, op, state and log2_ns of the key. */
-struct sb_capture {
-	struct sb_sample_key key;
-	__u64 now_ns; /* CLOCK_MONOTONIC */
-	/* Set by a view for each sample, or never: user space is not to be asked about the process
-	 * for this sample, whose stack is then shipped raw. */
-	__u32 is_brief, reserved;
-};
-
 /*
  * Return: where the view stores the registers that it interrupted, before it takes stacks; NULL:
  * there is no such slot. If they are the kernel's, those with which user code entered the kernel

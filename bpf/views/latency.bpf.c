@@ -27,7 +27,10 @@
  *
  * Memory that is held (SB_EVENT_HELD) is a pair by address and process, which begins where a call
  * of malloc() returns, with the stack and the arguments of its beginning, or at an event that has
- * the address. The end of such a pair only removes it.
+ * the address. The end of such a pair only removes it. If calls are traced in windows of time, an
+ * end, or another beginning, at an address proves that memory of an earlier window was given back.
+ * But the address is watched on, because how often that is seen again tells how much such proof was
+ * missed: user/views/survival.c.
  *
  * What is open when the run ends, or at a snapshot, is accounted by the iterator `latency_settle`
  * with SB_LATENCY_OP_OPEN. from_ns is the time up to which a call was accounted, and whoever
@@ -49,7 +52,7 @@ static __noinline int open_call(const struct event *event, __u64 nr, __u64 weigh
 {
 	const struct sb_capture *capture = sb_capture_of(event->slot);
 	const struct call *now = event->ctx;
-	struct latency_record call = { .nr = nr, .weight = weight, .idx = event->idx };
+	struct sb_latency_record call = { .nr = nr, .weight = weight, .idx = event->idx };
 	struct sb_latency_call key = { .value = now->value, .caller = now->list.caller };
 	__u64 *newest = newest_of(now);
 
@@ -158,7 +161,7 @@ int latency_kernel_begin(struct pt_regs *ctx)
 }
 
 /* Evaluate what is about the end. Return: whether the call is wanted. */
-static bool choose_ended(const struct event *event, struct latency_record *call, __u64 retval,
+static bool choose_ended(const struct event *event, struct sb_latency_record *call, __u64 retval,
 			 __u64 now_ns)
 {
 	struct sb_call_context *context = event->ctx;
@@ -174,9 +177,39 @@ static bool choose_ended(const struct event *event, struct latency_record *call,
 	return true;
 }
 
+/* Return: whether memory was allocated in an earlier window, and may have been given back between
+ * two of them. */
+static bool is_older(const struct sb_latency_record *pair)
+{
+	return latency_window && pair->watch.window != latency_window;
+}
+
+/* The address of such memory was given back or handed out now. */
+static void see_address(struct sb_held_watch *watch)
+{
+	if (!watch->proof)
+		watch->proof = latency_window;
+	watch->last = latency_window;
+}
+
+/* Memory is allocated at the address of older memory, which was given back, then: what was seen of
+ * that stays. */
+static void set_aside(const struct sb_latency_call *key)
+{
+	struct sb_latency_record *old = bpf_map_lookup_elem(&latency_calls, key);
+	struct sb_latency_call aside = *key;
+
+	if (!old || !is_older(old))
+		return;
+	see_address(&old->watch);
+	old->watch.until = latency_window;
+	aside.caller.id = latency_window;
+	if (bpf_map_update_elem(&latency_calls, &aside, old, BPF_ANY))
+		sb_stat_add(SB_STAT_CALLS_FULL, 1);
+}
+
 /* A call that returns has begun a pair, whose key is known now. */
-static __noinline void hold(const struct event *event, const struct latency_record *call,
-			    __u64 retval)
+static __noinline void hold(const struct event *event, struct sb_latency_record *call, __u64 retval)
 {
 	struct sb_call_context *context = event->ctx;
 	struct sb_latency_call key;
@@ -186,6 +219,9 @@ static __noinline void hold(const struct event *event, const struct latency_reco
 	find_key(event, event->place->begin_key, &key);
 	if (!key.value)
 		return;
+	if (latency_window)
+		set_aside(&key);
+	call->watch = (struct sb_held_watch){ .window = latency_window };
 	if (note_process(&key.caller) || bpf_map_update_elem(&latency_calls, &key, call, BPF_ANY))
 		sb_stat_add(SB_STAT_CALLS_FULL, 1);
 }
@@ -193,7 +229,7 @@ static __noinline void hold(const struct event *event, const struct latency_reco
 static __always_inline void end_call(struct pt_regs *ctx, __u32 slot, __u64 now_ns)
 {
 	__u64 retval = result_of((const struct sb_regs *)ctx), *newest = NULL;
-	struct latency_record *call = NULL;
+	struct sb_latency_record *call = NULL;
 	const struct call *now;
 	struct event event;
 
@@ -249,7 +285,7 @@ static __u32 how_to_begin(const struct sb_trace_place *place)
 /* A pair that begins, until its stacks are taken. */
 struct beginning {
 	struct sb_latency_call key;
-	__u64 nr;	 /* as in struct latency_record; 0: nothing begins here */
+	__u64 nr;	 /* as in struct sb_latency_record; 0: nothing begins here */
 	__u64 weight;	 /* the same */
 	__u32 is_taking; /* its stacks are being taken */
 	__u32 tid;
@@ -275,7 +311,7 @@ static struct beginning *beginning_of(__u32 slot)
 /* Not inlined, as open_call(). */
 static __noinline int open_pair(const struct beginning *beginning, const struct sb_capture *capture)
 {
-	struct latency_record pair = {
+	struct sb_latency_record pair = {
 		.nr = beginning->nr,
 		.weight = beginning->weight,
 		.idx = beginning->idx,
@@ -332,7 +368,7 @@ static __always_inline void begin_noted(void *ctx, struct beginning *beginning, 
 
 static __noinline void end_pair(const struct event *event, __u64 now_ns)
 {
-	struct latency_record *pair;
+	struct sb_latency_record *pair;
 	struct sb_latency_call key;
 
 	find_key(event, event->place->end_key, &key);
@@ -344,7 +380,10 @@ static __noinline void end_pair(const struct event *event, __u64 now_ns)
 	}
 	if (!is_held(event->place))
 		account(pair, event->slot, now_ns, 0);
-	bpf_map_delete_elem(&latency_calls, &key);
+	if (is_held(event->place) && is_older(pair))
+		see_address(&pair->watch);
+	else
+		bpf_map_delete_elem(&latency_calls, &key);
 	sb_spent(now_ns);
 }
 
@@ -459,7 +498,7 @@ int latency_user(struct pt_regs *ctx)
 }
 
 /* For bpf_for_each_map_elem(). Return: 0: go on. */
-static long forget_call(void *map, struct sb_latency_call *key, struct latency_record *call,
+static long forget_call(void *map, struct sb_latency_call *key, struct sb_latency_record *call,
 			__u32 *tgid)
 {
 	struct sb_latency_call mine = *key;
@@ -527,14 +566,15 @@ int BPF_PROG(latency_exec, struct task_struct *task)
 }
 
 /* For bpf_for_each_map_elem(). Return: 0: go on. */
-static long settle_call(void *map, struct sb_latency_call *key, struct latency_record *call,
+static long settle_call(void *map, struct sb_latency_call *key, struct sb_latency_record *call,
 			__u64 *now_ns)
 {
 	__u64 id = key->caller.id, begin_ns = call->begin_ns;
 	const struct sb_trace_place *place = sb_event_place(call->idx);
 
-	/* A call that may still be inside of malloc() holds nothing yet. */
-	if (id && place && is_held(place))
+	/* A call that may still be inside of malloc() holds nothing yet, and what was given back
+	 * nothing any more. */
+	if (place && is_held(place) && (id || call->watch.proof))
 		return 0;
 	if (account(call, SB_SCRATCH_ITER, *now_ns, SB_LATENCY_OP_OPEN) && latency_sliced_ns &&
 	    begin_ns >= latency_sliced_ns)

@@ -35,28 +35,18 @@ const volatile bool cfg_latency_keeps_ended = false;
 /* When the run went over from tracing each call to slices of time; 0: it has not. Beside it: how
  * many pieces of memory were accounted that were allocated after that. */
 __u64 latency_sliced_ns = 0, latency_nr_sliced = 0;
+/* The window of now, or the last one: sb_held_watch. 0: there was none, and each call is seen. */
+__u32 latency_window = 0;
 
 /* --slowest: how many; how long the slowest calls took so far, in no order. */
 const volatile __u32 cfg_latency_slowest = 0;
 __u64 latency_slowest[SB_LATENCY_SLOWEST_MAX] = {};
 
-/* Begins with the capture, for sb_pending_of_map(). */
-struct latency_record {
-	struct sb_capture capture; /* of the beginning */
-	__u64 begin_ns, from_ns;
-	__u64 nr;     /* calls that it stands for, see sb_thin() */
-	__u64 weight; /* of --weight; 0: the time that passes */
-	__u32 tid;
-	__u32 idx;		 /* of a call, or of memory that is held: its place */
-	__u64 outer;		 /* value of the next older call of the list; 0: there is none */
-	__u64 arg[SB_CALL_ARGS]; /* of a call */
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, struct sb_latency_call);
-	__type(value, struct latency_record);
+	__type(value, struct sb_latency_record);
 } latency_calls SEC(".maps");
 
 /* struct list.caller -> value of its newest call; 0: it has none. */
@@ -136,7 +126,7 @@ static int note_process(const struct sb_latency_caller *caller)
 }
 
 /*
- * Return: how many calls or pairs one that begins now stands for (latency_record.nr), because of
+ * Return: how many calls or pairs one that begins now stands for (sb_latency_record.nr), because of
  * throttling and of slices; 0: it is left out, and not counted. Fractions are rounded by chance, so
  * that sums are unbiased. Call it once for each beginning.
  */
@@ -214,7 +204,7 @@ static bool is_out_of_bounds(__u64 ns)
 }
 
 /* Return: whether --when or --weight of @call are evaluated only when it ends. */
-static bool needs_end(const struct latency_record *call)
+static bool needs_end(const struct sb_latency_record *call)
 {
 	const struct sb_trace_place *place = sb_event_place(call->idx);
 
@@ -231,7 +221,7 @@ static bool has_run_ended(__u64 now_ns)
 /* Return: whether a call that is still open, for @all_ns until now, is not to be accounted before
  * it ends: because --when or --weight is evaluated only then; or, at a snapshot, because --min or
  * --max may yet decide otherwise, or because its weight is not a time that passes. */
-static bool is_for_its_end(const struct latency_record *call, __u64 now_ns, __u64 all_ns)
+static bool is_for_its_end(const struct sb_latency_record *call, __u64 now_ns, __u64 all_ns)
 {
 	if (needs_end(call))
 		return true;
@@ -265,7 +255,7 @@ __noinline int sb_latency_is_slow(__u64 ns)
 
 /* Ship what --slowest lists of a call that ends at @now_ns, or is open then, as an object. Return:
  * the object's ID, shipped or not, for sb_sample_key.object; 0: there is no such slot. */
-static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_ns)
+static __u64 describe(const struct sb_latency_record *call, __u32 slot, __u64 now_ns)
 {
 	struct call_object *object = bpf_map_lookup_elem(&latency_objects, &slot);
 	__u64 id = SB_OBJECT_CALL;
@@ -294,7 +284,7 @@ static __u64 describe(const struct latency_record *call, __u32 slot, __u64 now_n
  * SB_LATENCY_OP_OPEN: it is open. from_ns becomes @now_ns also if --min or --max leaves it out.
  * Return: whether it was accounted.
  */
-static bool account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
+static bool account(struct sb_latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
 {
 	struct sb_capture *capture = sb_capture_of(slot);
 	__u64 from_ns = call->from_ns, all_ns = now_ns - call->begin_ns;

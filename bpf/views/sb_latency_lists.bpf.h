@@ -34,7 +34,7 @@
 static int remove_newest(const struct sb_latency_caller *caller, __u64 *newest)
 {
 	struct sb_latency_call key = { .value = *newest, .caller = *caller };
-	struct latency_record *call = bpf_map_lookup_elem(&latency_calls, &key);
+	struct sb_latency_record *call = bpf_map_lookup_elem(&latency_calls, &key);
 
 	*newest = call ? call->outer : 0;
 	return bpf_map_delete_elem(&latency_calls, &key);
@@ -167,12 +167,12 @@ static __always_inline bool is_returning(const struct call *now, __u64 newest)
  * struct call that find_list() has filled. Drops calls that were left by a jump. Return: its
  * record, valid until it is removed, and *@ret_newest is the entry of the list, for
  * remove_newest(); NULL: there is none, and *@ret_newest is not to be used. */
-static struct latency_record *find_open(const struct event *event, __u64 **ret_newest)
+static struct sb_latency_record *find_open(const struct event *event, __u64 **ret_newest)
 {
 	const struct call *now = event->ctx;
 	struct sb_latency_call key = { .caller = now->list.caller };
 	__u64 *newest = newest_of(now);
-	struct latency_record *call;
+	struct sb_latency_record *call;
 
 	if (!newest || !is_returning(now, *newest))
 		return NULL;

@@ -408,7 +408,10 @@ int sb_session_settle(struct sb_session *session)
 		return sb_explain(session->opts.reason, err, "look at the pages of processes");
 	if (session->goheap && !is_open)
 		sb_goheap_look(session->goheap, session->resident);
-	return has_given_up || is_open ? 0 : iterate(session, session->settle, NULL);
+	if (has_given_up || is_open)
+		return 0;
+	err = session->has_ended ? sb_session_survive(session) : 0;
+	return err ? err : iterate(session, session->settle, NULL);
 }
 
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
@@ -595,6 +598,7 @@ static void leave_out_other(const struct sb_session *session, uint32_t view,
 		if (losses & (1ull << i))
 			stats->stat[i] = 0;
 	sb_tracing_stats(&session->slices.tracing, &stats->tracing);
+	stats->estimate = session->slices.estimate;
 	stats->tracing.calls = session->weights[0];
 	stats->tracing.pages = session->weights[1];
 }

@@ -212,6 +212,7 @@ struct sb_session_stats {
 	struct sb_thinning_stats thinning; /* of the view */
 	struct sb_slicer_stats slices;	   /* zero unless programs are attached in slices */
 	struct sb_tracing_stats tracing;   /* zero without view_opts.fallback */
+	struct sb_held_estimate estimate;  /* zero unless tracing.is_sampled */
 	struct sb_spans_stats spans;	   /* zero without spans */
 	struct sb_resident_stats resident; /* zero unless the view follows pages */
 	struct sb_goheap_stats goheap;	   /* zero without view_opts.has_own_profiles */

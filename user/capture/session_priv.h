@@ -25,6 +25,15 @@ struct sb_slices {
 	struct sb_tracing tracing; /* with view_opts.fallback */
 	sb_vec_link links;	   /* none between slices */
 	uint64_t own_ns;	   /* CPU time for attaching and detaching */
+	/* A view of memory that is held: a slice is the first part of a window, in the rest of
+	 * which only what gives memory back is attached. */
+	bool is_following;	     /* it is this rest now */
+	uint64_t window_ns;	     /* when the window began; 0: there is none */
+	uint64_t began_cost_ns;	     /* what was spent until it began */
+	double rest_cost_ns;	     /* what its rest may cost */
+	uint64_t rest_began_cost_ns; /* what was spent until the rest began */
+	struct sb_held_windows windows;
+	struct sb_held_estimate estimate; /* at the end of the run */
 	int fd; /* timer: the slice ends, or begins; the next look at a tracing; -1 */
 };
 
@@ -91,6 +100,10 @@ bool sb_session_is_sliced(const struct sb_session *session, const struct sb_view
  * session can only be freed then.
  */
 int sb_session_begin_slices(struct sb_session *session);
+/* At the end of the run, before the view settles: remove from what is held what was probably given
+ * back between slices. Does nothing if calls were not traced in slices. Return: 0; or a negative
+ * errno, with the cause in opts.reason. */
+int sb_session_survive(struct sb_session *session);
 /* End the last slice of the view that is attached in slices, if there is one: what is attached
  * becomes part of `links`, or is detached here if there is no memory for that. Cannot fail. */
 void sb_session_end_slices(struct sb_session *session);

@@ -13,6 +13,9 @@
 #define PART_OF_LIMIT 0.7
 /* From the time when calls that were traced cost too much to the first slice. */
 #define PAUSE_NS      SB_NS_PER_SEC
+/* How often to look at the cost of what gives memory back, and how long a window is at most. */
+#define LOOK_NS	      (20ull * SB_NS_PER_MS)
+#define WINDOW_NS_MAX SB_NS_PER_SEC
 
 /* What slices have cost so far: that of traps and programs, without those of the pages that are
  * looked at beside; and of attaching and detaching, @own_ns. */
@@ -69,21 +72,48 @@ static int attach(struct sb_session *session)
 	if (err)
 		return err;
 	sb_slicer_prepare(&slices->slicer, &now);
+	slices->began_cost_ns = now.cost_ns;
+	if (slices->tracing.is_sampled) {
+		session->skel->bss->latency_window++;
+		slices->window_ns = now.now_ns;
+	}
 	err = slices->view->attach(session->skel, &session->opts.view_opts, &slices->links,
 				   session->opts.reason);
 	slices->own_ns += sb_thread_time_ns() - since_ns;
 	return err;
 }
 
-static void detach(struct sb_slices *slices)
+/* Detach all but the first @nr links. */
+static void detach(struct sb_slices *slices, size_t nr)
 {
 	uint64_t since_ns = sb_thread_time_ns();
 	size_t i;
 
-	for (i = 0; i < slices->links.nr; i++)
+	for (i = nr; i < slices->links.nr; i++)
 		sb_view_destroy_link(&slices->links.at[i]);
-	slices->links.nr = 0;
+	slices->links.nr = nr < slices->links.nr ? nr : slices->links.nr;
 	slices->own_ns += sb_thread_time_ns() - since_ns;
+}
+
+/* There are no more slices. */
+static void end(struct sb_slices *slices)
+{
+	detach(slices, 0);
+	slices->view = NULL;
+}
+
+/* All is detached, or will be. */
+static void end_window(struct sb_slices *slices)
+{
+	struct sb_held_windows *windows = &slices->windows;
+
+	if (slices->window_ns) {
+		windows->first_ns = windows->nr ? windows->first_ns : slices->window_ns;
+		windows->nr++;
+		windows->ns += sb_now_ns() - slices->window_ns;
+	}
+	slices->window_ns = 0;
+	slices->is_following = false;
 }
 
 int sb_session_prepare_slices(struct sb_session *session)
@@ -122,7 +152,7 @@ static int go_over_to_slices(struct sb_session *session, const struct sb_slicer_
 
 	/* While probes are detached, one after the other, calls would have no end. */
 	__atomic_store_n(&session->skel->bss->slice_end_ns, 0, __ATOMIC_RELEASE);
-	detach(slices);
+	detach(slices, 0);
 	init_slicer(session, now);
 	sb_tracing_sample(&slices->tracing);
 	session->skel->bss->latency_sliced_ns = now->now_ns;
@@ -136,8 +166,7 @@ static void give_up(struct sb_session *session, enum sb_tracing_end why)
 	struct sb_slices *slices = &session->slices;
 
 	sb_tracing_give_up(&slices->tracing, why);
-	detach(slices);
-	slices->view = NULL;
+	end(slices);
 }
 
 /* While calls are traced, look at what that costs. */
@@ -201,6 +230,73 @@ int sb_session_slice_fd(const struct sb_session *session)
 	return session->slices.fd;
 }
 
+static int begin_next(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	int err = attach(session);
+
+	if (err == -ENODATA && slices->tracing.is_sampled) {
+		give_up(session, SB_TRACING_UNHOOKED);
+		return 0;
+	}
+	/* Nothing is left to attach to: the closing report says since when there are no slices. */
+	if (err == -ESRCH || err == -ENODATA) {
+		end(slices);
+		end_window(slices);
+		slices->slicer.stats.ended_ns = sb_now_ns();
+		return 0;
+	}
+	return err ? err : begin_slice(session);
+}
+
+/*
+ * The slice is over, and the window goes on until that has cost 0.5 to 1.5 times as much as the
+ * slice. The length is random, because memory of one age would otherwise always be given back
+ * between two windows, or never. The least cost makes sure that the program has run meanwhile, and
+ * so could give back what it keeps for some milliseconds only.
+ */
+static int begin_rest(struct sb_session *session, const struct sb_slicer_reading *now)
+{
+	struct sb_slices *slices = &session->slices;
+	struct sb_slicer_reading rest = {};
+	int err;
+
+	slices->rest_cost_ns = (double)(now->cost_ns - slices->began_cost_ns) *
+			       (0.5 + sb_slicer_random(&slices->slicer));
+	detach(slices, slices->view->nr_ends());
+	slices->is_following = true;
+	err = read_cost(session, slices->own_ns, &rest);
+	slices->rest_began_cost_ns = rest.cost_ns;
+	return err ? err : set_timer(slices, LOOK_NS);
+}
+
+static int end_window_and_slice(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	struct sb_slicer_reading now;
+	int err;
+
+	detach(slices, 0);
+	end_window(slices);
+	err = read_cost(session, slices->own_ns, &now);
+	return err ? err : set_timer(slices, sb_slicer_gap(&slices->slicer, &now));
+}
+
+/* Only what gives memory back is attached. */
+static int look_at_rest(struct sb_session *session)
+{
+	struct sb_slices *slices = &session->slices;
+	struct sb_slicer_reading now;
+	int err = read_cost(session, slices->own_ns, &now);
+
+	if (err)
+		return err;
+	if ((double)(now.cost_ns - slices->rest_began_cost_ns) < slices->rest_cost_ns &&
+	    now.now_ns - slices->window_ns < WINDOW_NS_MAX)
+		return set_timer(slices, LOOK_NS);
+	return end_window_and_slice(session);
+}
+
 int sb_session_slice(struct sb_session *session)
 {
 	struct sb_slices *slices = &session->slices;
@@ -212,22 +308,10 @@ int sb_session_slice(struct sb_session *session)
 		return 0;
 	if (session->opts.view_opts.fallback && !slices->tracing.is_sampled)
 		return look_at_tracing(session);
-	if (!slices->links.nr) {
-		err = attach(session);
-		if (err == -ENODATA && slices->tracing.is_sampled) {
-			give_up(session, SB_TRACING_UNHOOKED);
-			return 0;
-		}
-		/* Nothing is left to attach to: the closing report says since when there are no
-		 * slices. */
-		if (err == -ESRCH || err == -ENODATA) {
-			detach(slices);
-			slices->view = NULL;
-			slices->slicer.stats.ended_ns = sb_now_ns();
-			return 0;
-		}
-		return err ? err : begin_slice(session);
-	}
+	if (!slices->links.nr)
+		return begin_next(session);
+	if (slices->is_following)
+		return look_at_rest(session);
 	err = read_cost(session, slices->own_ns, &now);
 	if (err)
 		return err;
@@ -238,9 +322,27 @@ int sb_session_slice(struct sb_session *session)
 	}
 	if (sb_slicer_stays(&slices->slicer, &now))
 		return begin_slice(session);
-	detach(slices);
-	err = read_cost(session, slices->own_ns, &now);
-	return err ? err : set_timer(slices, sb_slicer_gap(&slices->slicer, &now));
+	return slices->view->nr_ends && slices->view->nr_ends() ? begin_rest(session, &now)
+								: end_window_and_slice(session);
+}
+
+int sb_session_survive(struct sb_session *session)
+{
+	/* Of the two, the one whose calls are traced. slices->view is NULL if its process has
+	 * ended. */
+	const struct sb_view *view = session->opts.views.at[0];
+	struct sb_slices *slices = &session->slices;
+	int err;
+
+	if (!slices->tracing.is_sampled || !view->survive)
+		return 0;
+	end_window(slices);
+	if (!slices->windows.nr)
+		return 0;
+	err = view->survive(session->skel, &slices->windows, &slices->estimate);
+	return err ? sb_reason_set(session->opts.reason, err,
+				   "cannot look at what was given back between slices")
+		   : 0;
 }
 
 /* With the others nobody waits for them: detach.h. */
@@ -252,6 +354,5 @@ void sb_session_end_slices(struct sb_session *session)
 	while (nr && !sb_vec_push(&session->links, slices->links.at[nr - 1]))
 		nr--;
 	slices->links.nr = nr;
-	detach(slices);
-	slices->view = NULL;
+	end(slices);
 }

@@ -16,8 +16,8 @@
 /* Of the distance; the rest is by chance, so that slices are in no step with what comes in turn. */
 #define GAP_FIXED  0.5
 
-/* xorshift64*, by Vigna. Return: from 0 to 1. */
-static double random_part(struct sb_slicer *slicer)
+/* xorshift64*, by Vigna. */
+double sb_slicer_random(struct sb_slicer *slicer)
 {
 	slicer->random ^= slicer->random >> 12;
 	slicer->random ^= slicer->random << 25;
@@ -91,7 +91,7 @@ uint64_t sb_slicer_gap(struct sb_slicer *slicer, const struct sb_slicer_reading 
 	/* The time of a slice and of the gap behind it has to pay for the slice. */
 	ns = slicer->cost / slicer->allowed / slicer->each;
 	gap_ns = ns - slicer->span / slicer->each;
-	gap_ns *= GAP_FIXED + 2 * (1 - GAP_FIXED) * random_part(slicer);
+	gap_ns *= GAP_FIXED + 2 * (1 - GAP_FIXED) * sb_slicer_random(slicer);
 	if (gap_ns > (double)GAP_NS_MAX)
 		gap_ns = (double)GAP_NS_MAX;
 	return gap_ns < (double)SB_NS_PER_MS ? SB_NS_PER_MS : (uint64_t)gap_ns;

@@ -95,6 +95,9 @@ bool sb_slicer_stays(struct sb_slicer *slicer, const struct sb_slicer_reading *n
 /* The probes are detached, at @now. Return: the time to wait before sb_slicer_prepare(), in ns. */
 uint64_t sb_slicer_gap(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
+/* Return: a random number from 0 to 1. */
+double sb_slicer_random(struct sb_slicer *slicer);
+
 /* Get the figures so far. */
 void sb_slicer_stats(const struct sb_slicer *slicer, struct sb_slicer_stats *ret_stats);
 

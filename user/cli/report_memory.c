@@ -236,22 +236,28 @@ static void add_why_pages(const struct sb_run *run, const struct sb_run_figures 
 }
 
 /* @cost, @limit: in percent of all CPUs. */
-static void add_sampled(const struct sb_tracing_stats *tracing, struct sb_str *list, double cost,
+static void add_sampled(const struct sb_session_stats *stats, struct sb_str *list, double cost,
 			double limit)
 {
+	const struct sb_tracing_stats *tracing = &stats->tracing;
+	const struct sb_held_estimate *estimate = &stats->estimate;
+	const double all = estimate->held + estimate->gone;
+
 	(void)sb_str_addf(
 		list,
 		"source: calls, after %.1f s only in slices of time, because programs came to "
 		"probes %.0f times a second, which at %.1f us each costs %.3g %% of all CPUs, above "
 		"%.4g %% (--max-overhead)\n"
-		"memory counts as given back if a slice has seen that, or another allocation at its "
-		"address; what a program keeps for longer than a slice, and then gives back between "
-		"slices, can be in the result: use --max-overhead off to trace each call whatever it "
+		"how much was given back between slices is estimated for each stack: %.0f %% of the "
+		"memory that was not seen given back is held; the functions that give memory back "
+		"were traced for %.1f %% of the time; a leak that is small beside what the same "
+		"stack gives back is not seen: use --max-overhead off to trace each call whatever it "
 		"costs, or preload libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them\n"
 		"memory that was allocated before the run, or by other functions, is not seen: of "
 		"pages there are %.1f MB, and 'stackbpf memory' shows them",
 		(double)tracing->traced_ns / 1e9, tracing->hits_per_s, tracing->each_ns / 1e3, cost,
-		limit, (double)tracing->pages / 1e6);
+		limit, all > 0 ? 100 * estimate->held / all : 100, 100 * estimate->traced,
+		(double)tracing->pages / 1e6);
 	if (tracing->calls < tracing->pages / 2)
 		(void)sb_str_add(list, ", because the result has less than half of that, which "
 				       "can be large pieces that are rarely allocated");
@@ -277,7 +283,7 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 		return;
 	}
 	if (tracing->is_sampled) {
-		add_sampled(tracing, list, cost, limit);
+		add_sampled(&figures->session, list, cost, limit);
 		return;
 	}
 	(void)sb_str_addf(list,

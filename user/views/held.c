@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What the views of memory that is held share. */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/index.h"
 #include "base/reason.h"
+#include "bpf/abi/sb_abi_latency.h"
 #include "events/allocator.h"
 #include "views/skel.h"
 #include "views/views.h"
@@ -66,6 +69,7 @@ static struct sb_attaching events_of(const struct sampler_bpf *skel, const struc
 
 /* What attaches them, also again and again (sb_view.is_sliced). */
 static struct sb_attaching returns, begins, events;
+static size_t nr_links_of_ends;
 
 int sb_held_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
@@ -109,6 +113,7 @@ int sb_held_attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb
 
 	err = err ?: sb_attach(&events, links, reason);
 	err = err ?: sb_tracepoint_pairs_attach(skel, opts->probes, links, reason);
+	nr_links_of_ends = links->nr;
 	err = err ?: sb_attach(&returns, links, reason);
 	memcpy(begins.is_left_out, returns.is_left_out, sizeof(begins.is_left_out));
 	begins.why = returns.why;
@@ -160,6 +165,91 @@ bool sb_held_can_slice(const struct sb_view_opts *opts, const struct bpf_program
 bool sb_held_is_sliced(const struct sampler_bpf *skel)
 {
 	return skel->rodata->cfg_slices;
+}
+
+size_t sb_held_nr_ends(void)
+{
+	return nr_links_of_ends;
+}
+
+/* The end of a run in which calls were traced in windows. */
+struct surviving {
+	const struct sampler_bpf *skel;
+	struct sb_survival survival;
+	struct sb_held_estimate *estimate;
+	double rest; /* of pieces: what rounding left, for the next one */
+};
+
+static uint64_t stack_of(const struct sb_sample_key *key)
+{
+	const struct sb_stack_id ids[] = { key->ustack, key->istack };
+
+	return sb_hash(ids, sizeof(ids), key->tgid);
+}
+
+/* Return: whether it is memory, and not a call that is still open. */
+static bool is_memory(const struct sb_latency_call *call, const struct sb_held_watch *watch)
+{
+	return call->caller.tgid && (!call->caller.id || call->caller.id == watch->until);
+}
+
+/* Whether it is older than half of the run. */
+static bool counts(const struct surviving *surviving, const struct sb_latency_record *record)
+{
+	const uint64_t begin_ns = surviving->skel->bss->begin_ns;
+	const uint64_t end_ns = surviving->skel->bss->end_ns;
+
+	return end_ns - record->begin_ns >= (end_ns - begin_ns) / 2;
+}
+
+static int add_piece(void *arg, const void *key, const void *value)
+{
+	struct surviving *surviving = arg;
+	const struct sb_latency_record *record = value;
+
+	if (!is_memory(key, &record->watch) || !counts(surviving, record))
+		return 0;
+	return sb_survival_add(&surviving->survival, stack_of(&record->capture.key), &record->watch,
+			       (double)record->nr);
+}
+
+/* What is of so many pieces, or nothing at all. */
+static int weigh_piece(void *arg, const void *key, const void *value)
+{
+	struct surviving *surviving = arg;
+	struct sb_latency_record record = *(const struct sb_latency_record *)value;
+	double part, nr;
+	int fd, err;
+
+	if (!is_memory(key, &record.watch) || record.watch.proof || !counts(surviving, &record))
+		return 0;
+	part = sb_survival_part(&surviving->survival, stack_of(&record.capture.key));
+	nr = (double)record.nr;
+	surviving->estimate->held += part * nr * (double)record.weight;
+	surviving->estimate->gone += (1 - part) * nr * (double)record.weight;
+	nr = nr * part + surviving->rest;
+	record.nr = (uint64_t)nr;
+	surviving->rest = nr - (double)record.nr;
+	fd = bpf_map__fd(surviving->skel->maps.latency_calls);
+	err = record.nr ? bpf_map_update_elem(fd, key, &record, BPF_EXIST)
+			: bpf_map_delete_elem(fd, key);
+	/* Its process has just ended. */
+	return err && errno != ENOENT ? -errno : 0;
+}
+
+int sb_held_survive(struct sampler_bpf *skel, const struct sb_held_windows *windows,
+		    struct sb_held_estimate *ret_estimate)
+{
+	const double ns = (double)(skel->bss->end_ns - windows->first_ns);
+	const double traced = ns > (double)windows->ns ? (double)windows->ns / ns : 1;
+	struct surviving surviving = { .skel = skel, .estimate = ret_estimate };
+	int err = sb_map_each(skel->maps.latency_calls, add_piece, &surviving);
+
+	ret_estimate->traced = traced;
+	sb_survival_judge(&surviving.survival, traced);
+	err = err ?: sb_map_each(skel->maps.latency_calls, weigh_piece, &surviving);
+	sb_survival_release(&surviving.survival);
+	return err;
 }
 
 /* A run that has another source goes over to that. */

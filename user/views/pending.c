@@ -35,11 +35,12 @@ static int push_stacks(const struct sb_sample_key *key, sb_vec_stack_id *ids)
 	return err ? err : sb_vec_push(ids, key->istack);
 }
 
-int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids)
+int sb_map_each(const struct bpf_map *map,
+		int (*each)(void *arg, const void *key, const void *value), void *arg)
 {
 	uint32_t next, i, nr = bpf_map__max_entries(map);
-	size_t value_bytes = bpf_map__value_size(map);
-	sb_cleanup(sb_freep) char *keys = calloc(nr, bpf_map__key_size(map));
+	const size_t key_bytes = bpf_map__key_size(map), value_bytes = bpf_map__value_size(map);
+	sb_cleanup(sb_freep) char *keys = calloc(nr, key_bytes);
 	sb_cleanup(sb_freep) char *values = calloc(nr, value_bytes);
 	int err = -ENOMEM;
 
@@ -48,6 +49,17 @@ int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids)
 	/* ENOENT says that the end of the map was reached. */
 	err = err == -ENOENT ? 0 : err;
 	for (i = 0; i < nr && !err; i++)
-		err = push_stacks((const struct sb_sample_key *)(values + i * value_bytes), ids);
+		err = each(arg, keys + i * key_bytes, values + i * value_bytes);
 	return err;
+}
+
+static int push_pending(void *arg, const void *key, const void *value)
+{
+	(void)key;
+	return push_stacks(value, arg);
+}
+
+int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids)
+{
+	return sb_map_each(map, push_pending, ids);
 }

@@ -120,6 +120,21 @@ enum sb_state_place {
 	SB_STATE_AT_LEAF, /* leaf frame "[running]", "[runqueue]", "[throttled]" or "[blocked]" */
 };
 
+/*
+ * In which time a view of memory that is held has seen each call that gives memory back: in
+ * windows, numbered from 1 on (sb_held_watch). Their number, their time, and when the first one
+ * began (CLOCK_MONOTONIC).
+ */
+struct sb_held_windows {
+	uint64_t nr, ns, first_ns;
+};
+
+/* What such a view estimates of memory of which no window has seen that it was given back. */
+struct sb_held_estimate {
+	double held, gone; /* weights that are in the result, and that are left out */
+	double traced;	   /* the part of the time since the first window that is in windows */
+};
+
 /* The row of the view @name (an identifier), as a constant expression. */
 #define SB_VIEW_KIND(name) &sb_view_kinds[SB_VIEW_KIND_##name]
 
@@ -185,6 +200,14 @@ struct sb_view {
 	 * links were destroyed, because the programs are to be attached in slices of time
 	 * (capture/slicer.h), or may have to be when they cost too much. NULL: they are not. */
 	bool (*is_sliced)(const struct sampler_bpf *skel);
+	/* With is_sliced(): how many of the links that attach() has appended, from the first one
+	 * on, are of what ends pairs; they can stay when the others are destroyed. NULL: none. */
+	size_t (*nr_ends)(void);
+	/* With is_sliced(), before `settle`: remove from what is held what was probably given back
+	 * between windows. Return: 0 or a negative
+	 * errno, and then the result is not to be used. NULL: nothing is held. */
+	int (*survive)(struct sampler_bpf *skel, const struct sb_held_windows *windows,
+		       struct sb_held_estimate *ret_estimate);
 	/* Whether attach() attaches this program, so that the session does not. NULL: it attaches
 	 * none. */
 	bool (*attaches)(struct sampler_bpf *skel, const struct bpf_program *prog);

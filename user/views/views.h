@@ -16,7 +16,9 @@
 
 #include <sys/types.h>
 
+#include "base/index.h"
 #include "bpf/abi/sb_abi_io.h"
+#include "bpf/abi/sb_abi_latency.h"
 #include "events/probe.h"
 #include "views/view.h"
 
@@ -52,6 +54,11 @@ uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts
  * append these to @ids. Return: 0; -ENOMEM, or a negative errno of running the iterator, and then
  * nothing is appended. */
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
+/* Call each() for the entries of a hash map, with copies of key and value, until it returns an
+ * error. Entries may be added and removed meanwhile, also by each(); those may be missing. Return:
+ * 0; what each() returned; -ENOMEM or a negative errno of bpf(2). */
+int sb_map_each(const struct bpf_map *map,
+		int (*each)(void *arg, const void *key, const void *value), void *arg);
 /* Append the three stack IDs, zeros among them, of each entry of a hash map whose values begin with
  * a struct sb_sample_key. Entries may be added and removed meanwhile; those may be missing. Return:
  * 0; -ENOMEM, and a part may have been appended; or a negative errno of bpf(2), and then nothing is
@@ -330,11 +337,48 @@ uint64_t sb_held_thin(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 		      uint64_t mean);
 const char *sb_held_unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor);
 bool sb_held_is_sliced(const struct sampler_bpf *skel);
+size_t sb_held_nr_ends(void);
+int sb_held_survive(struct sampler_bpf *skel, const struct sb_held_windows *windows,
+		    struct sb_held_estimate *ret_estimate);
 /* Return: whether the programs at opts->probes, one of which is @prog, can be attached in slices of
  * time: the overhead is limited (opts->is_governed), all places are functions of programs, and
  * @prog has links for many places (sb_probe_multi_is_on()). For prepare(), which calls it after
  * sb_attach_prepare() of @prog and stores the result in cfg_slices, for sb_held_is_sliced(). */
 bool sb_held_can_slice(const struct sb_view_opts *opts, const struct bpf_program *prog);
+
+/*
+ * survival.c, for held.c: how much of the memory that windows have seen allocated is still held. It
+ * is known of a piece that it was given back if a later window has seen its address given back or
+ * handed out again; of others it is not known. The estimate is made for each stack, from how often
+ * such proof came. Order: a zeroed struct sb_survival, add() for each piece, judge(), then part()
+ * as often as needed; release() at the end, also after an error.
+ */
+
+/* The pieces of one stack. All sums are weighted by what a piece stands for. */
+struct sb_survival_group {
+	uint64_t hash;
+	double unproven, proven; /* without and with proof that they were given back */
+	double watched, silent;	 /* of the proven: address watched since, and never seen since */
+	uint64_t windows;	 /* in which proof came, as bits 1 << window % 64 */
+	double part;		 /* of the unproven that are held */
+};
+
+struct sb_survival {
+	SB_VEC(struct sb_survival_group) groups;
+	struct sb_index by_hash;
+};
+
+/* Add a piece of memory that would be in the result if it is held. @stack: a hash of its stack.
+ * @nr: pieces that it stands for. Return: 0; -ENOMEM or -E2BIG, and nothing was added. */
+int sb_survival_add(struct sb_survival *survival, uint64_t stack, const struct sb_held_watch *watch,
+		    double nr);
+/* After all pieces were added, estimate for each stack which part of those without proof is held.
+ * @traced: the part of the time that is in windows, from 0 to 1. */
+void sb_survival_judge(struct sb_survival *survival, double traced);
+/* Return: this part, from 0 to 1, of a stack; 0 if it cannot be told from nothing; 1 for a stack
+ * that was not added. */
+double sb_survival_part(const struct sb_survival *survival, uint64_t stack);
+void sb_survival_release(struct sb_survival *survival);
 
 /* Counters of samples that these views lose. */
 #define SB_HELD_LOSSES \

@@ -749,6 +749,53 @@ static void test_held_in_slices(void **state)
 	slice_weight = slice_end_ns = latency_sliced_ns = latency_nr_sliced = 0;
 }
 
+/* Return: what was seen of the memory at an address, which is followed or, with @until, was set
+ * aside. */
+static struct sb_held_watch watched(uint32_t address, uint32_t until)
+{
+	struct sb_latency_call key = { .value = address, .caller = { .id = until, .tgid = 10 } };
+	struct sb_latency_record *record = bpf_map_lookup_elem(&latency_calls, &key);
+
+	assert_non_null(record);
+	return record->watch;
+}
+
+/* What a later window sees at an address is proof that the memory there was given back. What the
+ * same window sees is known for sure. */
+static void test_held_in_windows(void **state)
+{
+	place.weigh = 4200;
+	be(0);
+	allocate_at(1000, 7);
+	latency_window = 1;
+	allocate_at(2000, 8);
+	allocate_at(2200, 9);
+	free_at(2500, 9);
+	assert_int_equal(shim_map_nr(&latency_calls), 2);
+	latency_window = 2;
+	free_at(3000, 7);
+	allocate_at(3200, 8);
+	assert_int_equal(watched(7, 0).window, 0);
+	assert_int_equal(watched(7, 0).proof, 2);
+	assert_int_equal(watched(8, 2).window, 1);
+	assert_int_equal(watched(8, 2).proof, 2);
+	assert_int_equal(watched(8, 2).until, 2);
+	assert_int_equal(watched(8, 0).window, 2);
+	assert_int_equal(watched(8, 0).proof, 0);
+	free_at(3500, 7);
+	assert_int_equal(watched(7, 0).last, 2);
+	latency_window = 5;
+	free_at(4000, 7);
+	free_at(4500, 7);
+	assert_int_equal(watched(7, 0).proof, 2);
+	assert_int_equal(watched(7, 0).last, 5);
+	end_ns = 10000;
+	settle_at(10000);
+	/* The second one at 8. */
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4200);
+	latency_window = 0;
+}
+
 /* Return: how many samples have an object. */
 static uint32_t nr_described(void)
 {
@@ -819,6 +866,7 @@ int main(void)
 		cmocka_unit_test_setup(test_held_until_exit, setup),
 		cmocka_unit_test_setup(test_held_for_half, setup),
 		cmocka_unit_test_setup(test_held_in_slices, setup),
+		cmocka_unit_test_setup(test_held_in_windows, setup),
 		cmocka_unit_test_setup(test_slowest, setup),
 	};
 
