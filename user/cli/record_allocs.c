@@ -207,9 +207,17 @@ static void tell_others(const struct sb_record_opts *opts, bool is_machine)
 			"too, which costs them as much; a single process, without -s, spares them");
 }
 
+/* Write what stands behind the name of the first file: how many others there are. */
+static void say_more(const struct sb_alloc_found *found, char *more, size_t size)
+{
+	more[0] = '\0';
+	if (found->nr_files > 1)
+		snprintf(more, size, " and %zu more", found->nr_files - 1);
+}
+
 static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *kind)
 {
-	char more[32] = "";
+	char more[32];
 
 	if (found->source == SB_ALLOC_KERNEL) {
 		sb_info("allocations in the kernel are sampled, at tracepoints such as '%s'",
@@ -217,8 +225,7 @@ static void tell(const struct sb_alloc_found *found, const struct sb_view_kind *
 		return;
 	}
 
-	if (found->nr_files > 1)
-		snprintf(more, sizeof(more), " and %zu more", found->nr_files - 1);
+	say_more(found, more, sizeof(more));
 	if (found->source == SB_ALLOC_PRODUCERS)
 		sb_info("allocations are those that programs sample by '%s'%s; programs without it are "
 			"not seen",
@@ -244,10 +251,13 @@ static bool is_by_pages(const struct sb_record_opts *opts, const struct sb_alloc
 static void trace_first(const struct sb_record_opts *opts, const struct sb_alloc_found *found,
 			struct sb_view_opts *view_opts)
 {
+	char more[32];
+
+	say_more(found, more, sizeof(more));
 	view_opts->fallback = found->own_heaps ? SB_FALLBACK_IF_BLIND : SB_FALLBACK_IF_COSTLY;
-	sb_info("each call of the functions of '%s' is traced, which costs programs about " COST_FOLLOW
+	sb_info("each call of the functions of '%s'%s is traced, which costs programs about " COST_FOLLOW
 		", as long as that is less than %.4g %% of all CPUs (--max-overhead); after that, %s",
-		found->file, opts->run.overhead_max_ppm / 1e4,
+		found->file, more, opts->run.overhead_max_ppm / 1e4,
 		opts->run.views.at[0]->is_sliced && !found->own_heaps &&
 				sb_probe_multi_is_there(SB_PROBE_USER)
 			? "calls are traced in slices of time, or the source is pages"
