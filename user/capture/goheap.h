@@ -8,6 +8,9 @@
  *
  * Processes that are not targets by ID, or whose profile cannot be used, are counted by pages.
  *
+ * The processes are an array, filled before the run begins and not searched by process afterwards,
+ * so they are no slot of the registry (process/process.h).
+ *
  * Order: new() -> expect() -> after each drain counts(), with look() before it when counts are
  * wanted -> free().
  *

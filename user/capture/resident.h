@@ -9,6 +9,10 @@
  * Reading a process can take long or fail (symbolizer/process/reader.h). A process that cannot be
  * read is left out of the sums, which is counted.
  *
+ * Address spaces are in a table of its own and not in the registry (process/process.h): each
+ * page names its space by a number of 4 bytes, and the space is needed after its process has
+ * ended, until no stack and no count refers to it. A slot would come on top of that table.
+ *
  * Order: load -> new() -> expect() -> for each drain add_owners(), add(), counts(); look() before
  * the drain that is to count what is held -> free(). After -ENOMEM the session ends the run.
  *
