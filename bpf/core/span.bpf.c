@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Spans: samples are taken only of threads that are in a certain call, or between two events (--in,
- * --until), and count only if that took at least cfg_span_slow_ns (--slower-than). How long a span is
- * turns out at its end, but samples are taken before. So each span has a number, which is part of
- * the key of its samples, and user space keeps their counts until it knows (user/capture/spans.c).
+ * --until), and count only if that took at least cfg_span_slow_ns (--slower-than). How long a span
+ * is turns out at its end, but samples are taken before. So each span has a number, which is part
+ * of the key of its samples, and user space keeps their counts until it knows
+ * (user/capture/spans.c).
  *
  * A thread is in one span at a time. Of calls it is the outermost: the stack grows down, so a call
  * whose caller has its stack pointer further down than that of the open span is a call within it. A

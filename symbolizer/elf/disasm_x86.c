@@ -6,7 +6,8 @@
  *	.  nothing		m  ModRM		!  not in 64-bit mode
  *	b  8 bits		B  ModRM, 8 bits	w  16 bits
  *	z  32 bits, 16 with 66	Z  ModRM, as z		x  24 bits
- *	v  64 bits with REX.W, else z	o  64 bits, an address	t  ModRM, B or Z if its reg is 0 or 1
+ *	v  64 bits if REX.W	o  64 bits, an address	t  ModRM, B or Z if reg is 0 or 1
+ *	   is set, else z
  *
  * Prefixes, and the escapes to other maps, are decoded before that.
  */

@@ -5,8 +5,9 @@
  * (sb_cfi_restore()). docs/privileges.md explains what this protects from.
  *
  *	caller	a thread that asks, on a seat of its own
- *	supervisor	forked when the program starts; starts workers, kills those that take too long, and
- *		parses nothing
+ *	supervisor
+ *		forked when the program starts; starts workers, kills those that take too long,
+ *		and parses nothing
  *	worker	parses for one seat, and only files of one owner on one file system; for those of
  *		another owner the supervisor starts another worker. It can read what it was handed,
  *		write the answer, and exit.

@@ -41,6 +41,7 @@ BREACHES = (
     ('layers', 'user/cli/x.c', '/* */ \n#include "base/none.h"\n', 3),
     ('size', 'user/base/x.c', LONG.replace('\tg();\n', '\tg();\n\tg();\n', 1), 2),
     ('size', 'user/base/x.c', 'static int f(int a, int b, int c,\n\t     int d, int e, int g, int h)\n{\n}\n', 2),
+    ('size', 'user/base/x.c', '/* a\n *\t' + 'b' * 93 + '\n */\n', 3),
     ('calls', 'user/base/x.c', 'void f(void)\n{\n\tatoi(s);\n}\n', 4),
     ('calls', 'user/base/x.c', 'int x;\nint y = open(path, O_RDONLY | f(1));\n', 3),
     ('calls', 'user/capture/x.c', 'int x = bpf_map__fd(map) < 0;\n', 2),
@@ -66,6 +67,8 @@ BREACHES = (
 FINE = (
     ('layers', 'user/base/x.c', '/* #include "views/view.h" */\n'),
     ('size', 'user/base/x.c', LONG),
+    ('size', 'user/base/x.c', '/* a\n *\t' + 'b' * 84 + '\n */\n'),
+    ('size', 'tests/unit/x.c', '/* a\tb\t' + 'c' * 93 + ' */\n'),
     ('size', 'bpf/core/x.bpf.c', 'int BPF_PROG(f, int a, int b, int c, int d, int e, int g)\n{\n}\n'),
     ('size', 'user/base/x.c', 'int f(int (*a)(int, int), int b, int c, int d, int e)\n{\n}\n'),
     ('calls', 'user/base/x.c', '/* atoi(s) */\nconst char *s = "system(";\n'),

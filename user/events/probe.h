@@ -120,8 +120,8 @@ struct sb_probes {
  * Return: 0; -EINVAL (misspelled; more than SB_PROBES_MAX places); -ENOENT (no such file, function,
  * tracepoint, probe); -ENOEXEC (not an ELF file); -ESRCH (no such process); -EACCES, -EPERM (no
  * privilege); -EOPNOTSUPP (this kernel cannot); -ENOMEM; or another negative errno of reading a
- * file or tracefs. All with @reason. After an error the list may have a part of the places, and more
- * can be added.
+ * file or tracefs. All with @reason. After an error the list may have a part of the places, and
+ * more can be added.
  */
 int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason);
 

@@ -21,8 +21,8 @@
  *
  * Frames with the same caller, name and kind are one node. Inlined or not makes no difference, nor
  * do module, file and line, so that another build of a program compares with it. A node has the
- * kind, the mark and the module of its heaviest stack, that of @a first. The root is named "all". The
- * profiles are not needed afterwards.
+ * kind, the mark and the module of its heaviest stack, that of @a first. The root is named "all".
+ * The profiles are not needed afterwards.
  *
  * Return: 0; -ENOMEM; -E2BIG for more than SB_TREE_NODES_MAX nodes or 2 GiB of names.
  */

@@ -12,8 +12,8 @@
  *   text.
  * - The empty entry of the table of links is an empty message. Parca refuses one with a zero ID of
  *   16 bytes.
- * - Attributes of samples, such as the thread, are frames, because readers leave others out. Only the
- *   labels trace_id and span_id of OpenTelemetry are not frames but the link of the sample.
+ * - Attributes of samples, such as the thread, are frames, because readers leave others out. Only
+ *   the labels trace_id and span_id of OpenTelemetry are not frames but the link of the sample.
  * - A sample has one value and no times. Samples of a timer are counts, and the period says how
  *   much time one of them is.
  *

@@ -197,8 +197,8 @@ void sb_dict_mark(struct sb_dict *dict);
  * their numbers. The entries do not count as written: to go on writing the same file, call
  * sb_dict_mark() when all its records are decoded. @cursor is left behind the entries; whether
  * bytes of later versions follow is not checked. Return: 0; -EBADMSG if the bytes are not valid;
- * -E2BIG at a bound; -ENOMEM. On error the entries before the failing one stay, @cursor may be anywhere, and the next
- * record can be decoded.
+ * -E2BIG at a bound; -ENOMEM. On error the entries before the failing one stay, @cursor may be
+ * anywhere, and the next record can be decoded.
  */
 int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor);
 

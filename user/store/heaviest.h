@@ -38,9 +38,9 @@ struct sb_heaviest_rest {
  *
  * The weight of smaller subtrees becomes a frame "(other)" below their parent.
  *
- * @profile can be added to afterwards; the caller seals it. Return: 0, also if the merged tree has no
- * weight; -ENOMEM; -E2BIG if the profile or the merged tree is full. On error a part may have been added,
- * and the merged tree and its maps must be released (merged_tree.h).
+ * @profile can be added to afterwards; the caller seals it. Return: 0, also if the merged tree has
+ * no weight; -ENOMEM; -E2BIG if the profile or the merged tree is full. On error a part may have
+ * been added, and the merged tree and its maps must be released (merged_tree.h).
  */
 int sb_heaviest_add(struct sb_heaviest_scratch *scratch, struct sb_merged_tree *merged,
 		    size_t nr_nodes_max, struct sb_profile *profile,

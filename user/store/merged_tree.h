@@ -50,7 +50,8 @@ struct sb_merged_tree_map {
 int sb_merged_tree_fit(struct sb_merged_tree *merged, struct sb_merged_tree_map *map,
 		       const struct sb_dict *dict);
 /*
- * Find or add the node of the merged tree that corresponds to @node of @dict. Call sb_merged_tree_fit() first.
+ * Find or add the node of the merged tree that corresponds to @node of @dict. Call
+ * sb_merged_tree_fit() first.
  * @ret_node: its index, valid until the release; untouched on error. Return: 0; -EBADMSG if the
  *	node is deeper than SB_DICT_DEPTH_MAX, and then the merged tree is as before and need not be
  *	released; -E2BIG for INT32_MAX nodes, frames or strings, or as many bytes of text; -ENOMEM.

@@ -12,8 +12,8 @@
  *	16  8  begin, seconds	60  4  CRC-32 of the 60 bytes before
  *	       since 1970	64     payload: a zstd frame
  *
- * A kind of at most 11 bytes and its unit of at most 12 have 12 bytes each, padded with zeros. A longer one has
- * 23, and its unit is the number in the last byte (long_units of record.c).
+ * A kind of at most 11 bytes and its unit of at most 12 have 12 bytes each, padded with zeros. A
+ * longer one has 23, and its unit is the number in the last byte (long_units of record.c).
  *
  * A block is filed under the period in which it begins. Its lead and length say exactly when
  * sampling began and for how long it lasted: under load a block may be longer than its period.

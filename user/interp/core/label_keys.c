@@ -5,7 +5,8 @@
  *
  *	ProcessContext { Resource resource = 1; repeated KeyValue attributes = 2; }
  *	KeyValue { string key = 1; AnyValue value = 2; }	(opentelemetry/proto/common/v1)
- *	AnyValue { string string_value = 1; ArrayValue array_value = 5; }  ArrayValue { AnyValue values = 1; }
+ *	AnyValue { string string_value = 1; ArrayValue array_value = 5; }
+ *	ArrayValue { AnyValue values = 1; }
  *
  * An early version had the attributes of the resource at the top level. All of it is untrusted
  * input.
