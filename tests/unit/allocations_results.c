@@ -14,6 +14,7 @@
 #include "export/export.h"
 #include "flamegraph/fg.h"
 #include "model/calltree.h"
+#include "model/fold.h"
 #include "output/comparison.h"
 #include "output/input.h"
 #include "output/output.h"
@@ -55,7 +56,7 @@ int profiles(void)
 	if (!err)
 		err = add_stacks(other);
 	if (!err)
-		err = sb_profile_meta(profile, "kind", "%s", "offcpu");
+		err = sb_fold_read_meta(profile, "kind", "offcpu");
 	if (!err)
 		err = sb_profile_merge(profile, other);
 	if (!err)
@@ -81,7 +82,7 @@ int outputs(void)
 		return err;
 	err = add_stacks(profile);
 	if (!err)
-		err = sb_profile_meta(profile, "kind", "%s", "offcpu");
+		err = sb_fold_read_meta(profile, "kind", "offcpu");
 	if (!err)
 		err = sb_profile_seal(profile);
 	for (i = 0; !err && (output = sb_output_at(i)); i++)

@@ -86,8 +86,7 @@ static int note_limit(const struct query_opts *fields, struct sb_profile *profil
 	if (!cut)
 		return 0;
 	sb_info("--limit omitted %llu of %llu %s; raise it to see them", (unsigned long long)cut,
-		(unsigned long long)sb_profile_weight(profile),
-		sb_profile_meta_get(profile, "unit"));
+		(unsigned long long)sb_profile_weight(profile), sb_profile_unit(profile));
 	return sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
 }
 

@@ -170,40 +170,36 @@ static int add_governed(const struct sb_run *run, const struct sb_thinning_stats
 			       run->config->freq_hz);
 }
 
-/* When it was, and what a sample of the clock stands for. Other counters have other units. */
-static int add_times(const struct sb_run *run, const struct sb_run_figures *figures,
-		     struct sb_profile *profile)
+/* Root frames: those of --by, and labels of threads that have any. */
+static int set_metadata(const struct sb_run *run, const struct sb_run_figures *figures,
+			struct sb_profile *profile)
 {
-	uint64_t ago_us = (sb_now_ns() - run->start_ns) / 1000, now_us = sb_real_us();
-	int err = sb_profile_meta(profile, "dur_us", "%llu",
-				  (unsigned long long)figures->wall_ns / 1000);
-
-	if (!err && now_us > ago_us)
-		err = sb_profile_meta(profile, "start_us", "%llu",
-				      (unsigned long long)(now_us - ago_us));
-	if (!err && sb_streq(run->units[0].name, "samples") && run->config->freq_hz)
-		err = sb_profile_meta(profile, "hz", "%u", run->config->freq_hz);
-	return err;
-}
-
-/* What the root frames are: labels, of those that have any, and those of --by. */
-static int add_roots(const struct sb_run *run, struct sb_profile *profile)
-{
-	sb_cleanup(sb_str_release) struct sb_str by = {};
+	sb_cleanup(sb_str_release) struct sb_str names = {};
 	const struct sb_root_list *roots = &run->config->roots;
+	const uint64_t ago_us = (sb_now_ns() - run->start_ns) / 1000, now_us = sb_real_us();
+	struct sb_metadata metadata = {
+		.kind = run->config->views.at[0]->kind->name,
+		.unit = run->units[0].name,
+		.dur_us = figures->wall_ns / 1000,
+		.start_us = now_us > ago_us ? now_us - ago_us : 0,
+		.nr_samples = figures->nr_samples,
+	};
 	size_t i;
-	int err = roots->nr ? 0 : sb_str_add(&by, sb_root_names[SB_ATTR_COMM]);
+	int err = roots->nr ? 0 : sb_str_add(&names, sb_root_names[SB_ATTR_COMM]);
 
+	/* What a sample of the clock stands for. Other counters have other units. */
+	if (sb_streq(metadata.unit, "samples"))
+		metadata.hz = run->config->freq_hz;
 	for (i = 0; i < roots->nr && !err; i++)
-		err = sb_str_addf(&by, "%s%s", i ? "," : "", sb_root_names[roots->at[i]]);
-	if (!err)
-		err = sb_profile_meta(profile, "by", "%s", by.s);
+		err = sb_str_addf(&names, "%s%s", i ? "," : "", sb_root_names[roots->at[i]]);
+	metadata.by = names.s;
+	err = err ?: sb_profile_set_metadata(profile, &metadata);
 	if (err || !run->config->nr_labels)
 		return err;
-	sb_str_clear(&by);
+	sb_str_clear(&names);
 	for (i = 0; i < run->config->nr_labels && !err; i++)
-		err = sb_str_addf(&by, "%s%s", i ? "," : "", run->config->labels[i]);
-	return err ? err : sb_profile_meta(profile, "labels", "%s", by.s);
+		err = sb_str_addf(&names, "%s%s", i ? "," : "", run->config->labels[i]);
+	return err ? err : sb_profile_meta(profile, "labels", "%s", names.s);
 }
 
 /* The facts that travel with the result. Readers know these keys: see flamegraph(1). */
@@ -214,15 +210,7 @@ static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *
 	int err;
 
 	sb_run_figures(run, sb_run_shown(run), &figures);
-	err = sb_profile_meta(profile, "kind", "%s", run->config->views.at[0]->kind->name);
-	if (!err)
-		err = sb_profile_meta(profile, "unit", "%s", run->units[0].name);
-	if (!err)
-		err = add_times(run, &figures, profile);
-	if (!err)
-		err = add_roots(run, profile);
-	if (!err)
-		err = sb_profile_meta(profile, "n", "%llu", (unsigned long long)figures.nr_samples);
+	err = set_metadata(run, &figures, profile);
 	if (!err && !figures.session.err)
 		err = sb_profile_meta(profile, "lost", "%llu", (unsigned long long)figures.nr_lost);
 	if (!err)

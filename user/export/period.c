@@ -221,14 +221,16 @@ uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t s
 static int add_facts(struct sb_profile *profile, const struct sb_export_period *period,
 		     const struct sb_export_series *series)
 {
+	struct sb_metadata metadata = *sb_profile_metadata(period->profile);
 	const char *key, *value;
 	size_t i;
-	int err = 0;
+	int err;
 
-	/* The root frames that "by" names have been removed. */
+	/* The root frames that it names have been removed. */
+	metadata.by = NULL;
+	err = sb_profile_set_metadata(profile, &metadata);
 	for (i = 0; !err && (key = sb_profile_meta_at(period->profile, i, &value)); i++)
-		if (!sb_streq(key, "by"))
-			err = sb_profile_meta(profile, key, "%s", value);
+		err = sb_profile_meta(profile, key, "%s", value);
 	for (i = 0; i < series->nr_tags && !err; i++) {
 		char tag[256];
 

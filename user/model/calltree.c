@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "model/spread.h"
 
@@ -74,9 +73,9 @@ struct mean {
 
 static struct mean mean_of_rest(const struct sb_profile *profile, uint64_t *ret_nr_samples)
 {
-	const char *value = sb_profile_meta_get(profile, "n");
-	struct mean mean = { .is_even = sb_spread_is_even(sb_profile_meta_get(profile, "unit")) };
-	uint64_t rest = 0, nr_said = 0, nr = 0;
+	const struct sb_metadata *metadata = sb_profile_metadata(profile);
+	struct mean mean = { .is_even = sb_spread_is_even(metadata->unit) };
+	uint64_t rest = 0, nr_said = metadata->nr_samples, nr = 0;
 	size_t i;
 
 	for (i = 0; i < sb_profile_nr_stacks(profile); i++) {
@@ -86,8 +85,6 @@ static struct mean mean_of_rest(const struct sb_profile *profile, uint64_t *ret_
 		if (!row.nr_samples)
 			rest += row.weight;
 	}
-	if (value && sb_parse_u64(value, UINT64_MAX, &nr_said))
-		nr_said = 0;
 	*ret_nr_samples = nr;
 	if (!rest)
 		return mean;
@@ -232,44 +229,26 @@ struct sb_frame sb_calltree_frame(const struct sb_tree *tree, size_t node)
 
 /* ---- what is compared ---- */
 
-static uint64_t fact(const struct sb_profile *profile, const char *key)
-{
-	const char *value = sb_profile_meta_get(profile, key);
-	uint64_t val;
-
-	return value && !sb_parse_u64(value, UINT64_MAX, &val) ? val : 0;
-}
-
-static const char *unit_of(const struct sb_profile *profile)
-{
-	const char *unit = sb_profile_meta_get(profile, "unit");
-
-	return unit ? unit : "samples";
-}
-
 /*
  * Find what to divide by for rates: seconds, times CPUs, and for samples times Hz, if both say it.
  */
 static int find_rate(const struct sb_profile *const sides[SB_TREE_NR], double per[SB_TREE_NR])
 {
-	static const char *const factors[] = { "cpus", "hz" };
-	bool is_samples = sb_streq(unit_of(sides[SB_TREE_A]), "samples");
-	size_t i, nr = SB_ARRAY_SIZE(factors) - !is_samples;
-	int side;
+	const struct sb_metadata *a = sb_profile_metadata(sides[SB_TREE_A]);
+	const struct sb_metadata *b = sb_profile_metadata(sides[SB_TREE_B]);
+	const bool is_samples = sb_streq(sb_profile_unit(sides[SB_TREE_A]), "samples");
 
-	for (side = 0; side < SB_TREE_NR; side++) {
-		per[side] = (double)fact(sides[side], "dur_us") / 1e6;
-		if (!(per[side] > 0))
-			return -ENODATA;
+	if (!a->dur_us || !b->dur_us)
+		return -ENODATA;
+	per[SB_TREE_A] = (double)a->dur_us / 1e6;
+	per[SB_TREE_B] = (double)b->dur_us / 1e6;
+	if (a->cpus && b->cpus) {
+		per[SB_TREE_A] *= (double)a->cpus;
+		per[SB_TREE_B] *= (double)b->cpus;
 	}
-	for (i = 0; i < nr; i++) {
-		uint64_t a = fact(sides[SB_TREE_A], factors[i]);
-		uint64_t b = fact(sides[SB_TREE_B], factors[i]);
-
-		if (!a || !b)
-			continue;
-		per[SB_TREE_A] *= (double)a;
-		per[SB_TREE_B] *= (double)b;
+	if (is_samples && a->hz && b->hz) {
+		per[SB_TREE_A] *= (double)a->hz;
+		per[SB_TREE_B] *= (double)b->hz;
 	}
 	return 0;
 }
@@ -281,7 +260,7 @@ int sb_calltree_diff(struct sb_diff *diff, const struct sb_tree *tree, const str
 	double per[SB_TREE_NR];
 	int err = 0;
 
-	if (!sb_streq(unit_of(a), unit_of(b)))
+	if (!sb_streq(sb_profile_unit(a), sb_profile_unit(b)))
 		return -EINVAL;
 	if (norm == SB_DIFF_RATE)
 		err = find_rate(sides, per);

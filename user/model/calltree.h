@@ -38,10 +38,10 @@ struct sb_frame sb_calltree_frame(const struct sb_tree *tree, size_t node);
  * @diff: overwritten, untouched on error; keeps no pointer
  * @tree: what sb_calltree_new() made of @a and @b, pruned or not
  * @norm: what is compared: shares, rates or weights
- * @a, @b: their metadata "unit" (missing: "samples") and, for SB_DIFF_RATE, "dur_us" and, if both
- *	have them, "cpus" and of samples "hz" are read; not NULL, and not kept
+ * @a, @b: of their metadata unit and, for SB_DIFF_RATE, dur_us are read, and, if both have them,
+ *	cpus and of samples hz; not NULL, and not kept
  *
- * Return: 0; -ENODATA if SB_DIFF_RATE is asked for and a profile lacks "dur_us"; -EINVAL if the
+ * Return: 0; -ENODATA if SB_DIFF_RATE is asked for and a profile lacks dur_us; -EINVAL if the
  * units differ.
  */
 int sb_calltree_diff(struct sb_diff *diff, const struct sb_tree *tree, const struct sb_profile *a,

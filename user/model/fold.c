@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "model/fold.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "base/utf8.h"
 
@@ -166,16 +168,70 @@ static int add_header_value(struct sb_str *str, const char *value)
 	return err;
 }
 
+/* Keys of what struct sb_metadata has, in the order of headers. */
+static const struct {
+	const char *key;
+	size_t offset;
+	bool is_text;
+} known[] = {
+	{ "kind", offsetof(struct sb_metadata, kind), true },
+	{ "unit", offsetof(struct sb_metadata, unit), true },
+	{ "dur_us", offsetof(struct sb_metadata, dur_us) },
+	{ "start_us", offsetof(struct sb_metadata, start_us) },
+	{ "hz", offsetof(struct sb_metadata, hz) },
+	{ "cpus", offsetof(struct sb_metadata, cpus) },
+	{ "by", offsetof(struct sb_metadata, by), true },
+	{ "n", offsetof(struct sb_metadata, nr_samples) },
+};
+
+bool sb_fold_next_meta(const struct sb_profile *profile, struct sb_fold_meta *meta)
+{
+	while (meta->next < SB_ARRAY_SIZE(known)) {
+		const void *at =
+			(const char *)sb_profile_metadata(profile) + known[meta->next].offset;
+		const uint64_t *number = at;
+
+		meta->key = known[meta->next].key;
+		if (known[meta->next++].is_text) {
+			meta->value = *(const char *const *)at;
+		} else {
+			snprintf(meta->number, sizeof(meta->number), "%" PRIu64, *number);
+			meta->value = *number ? meta->number : NULL;
+		}
+		if (meta->value)
+			return true;
+	}
+	meta->key = sb_profile_meta_at(profile, meta->next++ - SB_ARRAY_SIZE(known), &meta->value);
+	return meta->key;
+}
+
+int sb_fold_read_meta(struct sb_profile *profile, const char *key, const char *value)
+{
+	struct sb_metadata metadata = *sb_profile_metadata(profile);
+
+	for (size_t i = 0; i < SB_ARRAY_SIZE(known); i++) {
+		void *at = (char *)&metadata + known[i].offset;
+
+		if (!sb_streq(key, known[i].key))
+			continue;
+		if (known[i].is_text)
+			*(const char **)at = value;
+		else if (sb_parse_u64(value, INT64_MAX, at))
+			break;
+		return sb_profile_set_metadata(profile, &metadata);
+	}
+	return sb_profile_meta(profile, key, "%s", value);
+}
+
 int sb_fold_header(struct sb_str *str, const struct sb_profile *profile)
 {
-	const char *key, *value;
-	size_t i;
+	struct sb_fold_meta meta = {};
 	int err = sb_str_add(str, "#stackbpf;v=1");
 
-	for (i = 0; !err && (key = sb_profile_meta_at(profile, i, &value)); i++) {
-		err = sb_str_addf(str, ";%s=", key);
+	while (!err && sb_fold_next_meta(profile, &meta)) {
+		err = sb_str_addf(str, ";%s=", meta.key);
 		if (!err)
-			err = add_header_value(str, value);
+			err = add_header_value(str, meta.value);
 	}
 	return err;
 }

@@ -511,6 +511,23 @@ int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from)
 	return err;
 }
 
+int sb_profile_set_metadata(struct sb_profile *profile, const struct sb_metadata *metadata)
+{
+	struct sb_metadata copy = *metadata;
+	const char **const texts[] = { &copy.kind, &copy.unit, &copy.by };
+	uint32_t id;
+	int err = 0;
+
+	for (size_t i = 0; i < SB_ARRAY_SIZE(texts) && !err; i++) {
+		err = intern(profile, *texts[i], &id);
+		if (!err)
+			*texts[i] = string_or_null(profile, id);
+	}
+	if (!err)
+		profile->metadata = copy;
+	return err;
+}
+
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 {
 	struct meta meta = {};
@@ -661,6 +678,16 @@ const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i)
 const uint64_t *sb_profile_log2_total(const struct sb_profile *profile)
 {
 	return profile->log2s.nr ? profile->log2s.at[0].nr : NULL;
+}
+
+const struct sb_metadata *sb_profile_metadata(const struct sb_profile *profile)
+{
+	return &profile->metadata;
+}
+
+const char *sb_profile_unit(const struct sb_profile *profile)
+{
+	return profile->metadata.unit ? profile->metadata.unit : "samples";
 }
 
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value)

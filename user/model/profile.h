@@ -98,6 +98,18 @@ struct sb_attr {
 	const char *key, *text;
 };
 
+/* Metadata: what the weights mean, and when they were recorded. NULL and 0: not known. */
+struct sb_metadata {
+	const char *kind;    /* name of a view */
+	const char *unit;    /* of the weights: "samples", "us", "bytes", "calls" */
+	const char *by;	     /* what the root frames are: "comm,cpu" */
+	uint64_t dur_us;     /* for how long it was recorded */
+	uint64_t start_us;   /* since the epoch */
+	uint64_t hz;	     /* sampling rate */
+	uint64_t cpus;	     /* how many were sampled */
+	uint64_t nr_samples; /* of all rows */
+};
+
 /* Make an empty profile, owned by the caller. Return: 0 or -ENOMEM. */
 int sb_profile_new(struct sb_profile **ret_profile);
 /* Free the profile and all that it holds; NULL is allowed. */
@@ -210,11 +222,15 @@ int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
  */
 int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares);
 
+/* Set the metadata, in place of what was there. May be called after the seal. Its strings are
+ * copied. Return: 0; -ENOMEM or -E2BIG, and nothing is set. */
+int sb_profile_set_metadata(struct sb_profile *profile, const struct sb_metadata *metadata);
+
 /*
- * Append metadata of the recording: "kind", "unit", "lost", ... Headers show it in this order. A
- * key that is there already is not replaced: sb_profile_meta_get() finds the first. May be called
- * after the seal. @key and the formatted value are copied. Return: 0; -ENOMEM, and nothing is
- * added.
+ * Append metadata that are only shown: "lost", "tags", ..., no key of struct sb_metadata. Headers
+ * show them in this order, behind that. A key that is there already is not replaced:
+ * sb_profile_meta_get() finds the first. May be called after the seal. @key and the formatted value
+ * are copied. Return: 0; -ENOMEM, and nothing is added.
  */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -277,10 +293,14 @@ double sb_profile_squares_at(const struct sb_profile *profile, size_t i);
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
 /* Return: the SB_PROFILE_NR_LOG2 counts of all rows together; NULL if there are none. */
 const uint64_t *sb_profile_log2_total(const struct sb_profile *profile);
-/* Return: the key of the @i-th piece of metadata, and its value in *ret_value; NULL past the end,
- * and *ret_value is untouched. */
+/* Return: the metadata; all not known if they were not set. */
+const struct sb_metadata *sb_profile_metadata(const struct sb_profile *profile);
+/* Return: the unit of the weights; "samples" if it is not known. */
+const char *sb_profile_unit(const struct sb_profile *profile);
+/* Return: the key of the @i-th piece of metadata that sb_profile_meta() added, and its value in
+ * *ret_value; NULL past the end, and *ret_value is untouched. */
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
-/* Return: the first value of @key; NULL if there is none. */
+/* Return: the first value of @key that sb_profile_meta() added; NULL if there is none. */
 const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key);
 
 #endif

@@ -51,6 +51,7 @@ struct sb_profile {
 	struct sb_index stacks_index;
 	SB_VEC(struct log2) log2s; /* the first is of all stacks; empty: no durations were added */
 	SB_VEC(double) squares;	   /* by stack; fewer: the others are 0 */
+	struct sb_metadata metadata; /* of `strings` */
 	SB_VEC(struct meta) metas;
 	uint64_t weight;
 	uint64_t nr_tiny, tiny_weight; /* left out by sb_profile_scale() */

@@ -180,15 +180,14 @@ static void put_event(FILE *out, const char *unit)
 static int put_head(struct callgrind *callgrind, const char *title, uint64_t total)
 {
 	struct sb_measure measure = sb_measure_of(callgrind->profile);
-	const char *key, *value;
+	struct sb_fold_meta meta = {};
 	FILE *out = callgrind->out;
-	size_t i;
 	int err = 0;
 
 	fprintf(out, "# callgrind format\nversion: 1\ncreator: stackbpf %s\n", sb_version);
-	for (i = 0; !err && (key = sb_profile_meta_at(callgrind->profile, i, &value)); i++) {
-		err = sb_fg_text_set(&callgrind->clean, value);
-		fprintf(out, "desc: %s: %s\n", key, err ? "" : callgrind->clean.s);
+	while (!err && sb_fold_next_meta(callgrind->profile, &meta)) {
+		err = sb_fg_text_set(&callgrind->clean, meta.value);
+		fprintf(out, "desc: %s: %s\n", meta.key, err ? "" : callgrind->clean.s);
 	}
 	err = err ?: sb_fg_text_set(&callgrind->clean, title ? title : measure.kind);
 	if (err)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "model/calltree.h"
 #include "model/fold.h"
 #include "output/outputs.h"
@@ -48,32 +47,14 @@ const struct sb_comparison_output *sb_comparison_output_by_path(const char *path
 	return NULL;
 }
 
-const char *sb_comparison_unit(const struct sb_comparison *comparison)
-{
-	const char *unit = sb_profile_meta_get(comparison->sides[SB_TREE_B], "unit");
-
-	return unit ? unit : "samples";
-}
-
-uint64_t sb_comparison_fact(const struct sb_comparison *comparison, int side, const char *key)
-{
-	const char *value = sb_profile_meta_get(comparison->sides[side], key);
-	uint64_t val;
-
-	return value && !sb_parse_u64(value, UINT64_MAX, &val) ? val : 0;
-}
-
-static bool both_say(const struct sb_comparison *comparison, const char *key)
-{
-	return sb_comparison_fact(comparison, SB_TREE_A, key) &&
-	       sb_comparison_fact(comparison, SB_TREE_B, key);
-}
-
 const char *sb_comparison_rate(const struct sb_comparison *comparison)
 {
-	if (!sb_streq(sb_comparison_unit(comparison), "samples") || !both_say(comparison, "hz"))
+	const struct sb_metadata *a = sb_profile_metadata(comparison->sides[SB_TREE_A]);
+	const struct sb_metadata *b = sb_profile_metadata(comparison->sides[SB_TREE_B]);
+
+	if (!sb_streq(sb_profile_unit(comparison->sides[SB_TREE_B]), "samples") || !a->hz || !b->hz)
 		return "s";
-	return both_say(comparison, "cpus") ? "cpus" : "cpu";
+	return a->cpus && b->cpus ? "cpus" : "cpu";
 }
 
 /* ---- text ---- */
@@ -117,7 +98,7 @@ int sb_comparison_facts(const struct sb_comparison *comparison,
 			int (*put)(void *arg, const char *key, const char *value), void *arg)
 {
 	static const char *const suffixes[SB_TREE_NR] = { "_a", "_b" };
-	const char *kind = sb_profile_meta_get(comparison->sides[SB_TREE_B], "kind");
+	const char *kind = sb_profile_metadata(comparison->sides[SB_TREE_B])->kind;
 	const struct sb_diff *diff = &comparison->diff;
 	struct facts facts = { put, arg };
 	int side;
@@ -125,12 +106,12 @@ int sb_comparison_facts(const struct sb_comparison *comparison,
 	put_fact(&facts, "v", "", "1");
 	if (kind)
 		put_fact(&facts, "kind", "", "%s", kind);
-	put_fact(&facts, "unit", "", "%s", sb_comparison_unit(comparison));
+	put_fact(&facts, "unit", "", "%s", sb_profile_unit(comparison->sides[SB_TREE_B]));
 	put_fact(&facts, "norm", "", "%s", sb_diff_norm_name(diff->norm));
 	for (side = 0; side < SB_TREE_NR; side++) {
 		put_number(&facts, "n", suffixes[side], comparison->tree->nr_samples[side]);
 		put_number(&facts, "dur_us", suffixes[side],
-			   sb_comparison_fact(comparison, side, "dur_us"));
+			   sb_profile_metadata(comparison->sides[side])->dur_us);
 		if (diff->norm == SB_DIFF_RATE)
 			put_fact(&facts, "per", suffixes[side], "%.6f", diff->per[side]);
 	}

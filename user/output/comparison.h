@@ -73,10 +73,6 @@ extern const struct sb_comparison_output sb_comparison_folded, sb_comparison_jso
 int sb_comparison_facts(const struct sb_comparison *comparison,
 			int (*put)(void *arg, const char *key, const char *value), void *arg);
 
-/* Return: the unit of the weights, which both profiles share; "samples" if they do not say. */
-const char *sb_comparison_unit(const struct sb_comparison *comparison);
-/* Return: the metadata @key of @side, SB_TREE_A or SB_TREE_B; 0 if it is missing or no number. */
-uint64_t sb_comparison_fact(const struct sb_comparison *comparison, int side, const char *key);
 /*
  * Return: the unit of values if comparison->diff.norm is SB_DIFF_RATE, a constant; else it means
  * nothing. "cpu": fraction of one CPU; "cpus": of all CPUs; "s": the unit of the weights per

@@ -73,7 +73,7 @@ static int write_json(const struct sb_comparison *comparison, const struct sb_co
 		      FILE *out)
 {
 	struct sb_json json = { .put = sb_json_put_file, .arg = out };
-	const char *kind = sb_profile_meta_get(comparison->sides[SB_TREE_B], "kind");
+	const char *kind = sb_profile_metadata(comparison->sides[SB_TREE_B])->kind;
 	size_t i;
 	int err, err_json;
 
@@ -82,7 +82,7 @@ static int write_json(const struct sb_comparison *comparison, const struct sb_co
 	sb_json_u64(&json, "version", 1);
 	sb_json_generator(&json, "generator");
 	sb_json_string(&json, "kind", kind ? kind : "profile");
-	sb_json_string(&json, "unit", sb_comparison_unit(comparison));
+	sb_json_string(&json, "unit", sb_profile_unit(comparison->sides[SB_TREE_B]));
 	sb_json_string(&json, "norm", sb_diff_norm_name(comparison->diff.norm));
 	put_side(&json, comparison, SB_TREE_A);
 	put_side(&json, comparison, SB_TREE_B);

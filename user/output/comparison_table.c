@@ -29,16 +29,14 @@ static int add_value(struct writer *writer, double val)
 {
 	const struct sb_comparison *comparison = writer->comparison;
 	const char *rate = sb_comparison_rate(comparison);
+	const char *unit = sb_profile_unit(comparison->sides[SB_TREE_B]);
 	int err;
 
 	if (comparison->diff.norm == SB_DIFF_SHARE ||
 	    (comparison->diff.norm == SB_DIFF_RATE && !sb_streq(rate, "s")))
 		return sb_str_addf(&writer->text, "%.2f%%", val * 100);
 	/* The head says "samples". */
-	err = sb_fg_label_add_weight(&writer->text, val,
-				     sb_streq(sb_comparison_unit(comparison), "samples")
-					     ? ""
-					     : sb_comparison_unit(comparison));
+	err = sb_fg_label_add_weight(&writer->text, val, sb_streq(unit, "samples") ? "" : unit);
 	if (!err && writer->text.len && writer->text.s[writer->text.len - 1] == ' ')
 		writer->text.s[--writer->text.len] = 0;
 	return err ?: comparison->diff.norm == SB_DIFF_RATE ? sb_str_add(&writer->text, "/s") : 0;
@@ -123,7 +121,7 @@ static int put_side(struct writer *writer, int side)
 	const struct sb_comparison *comparison = writer->comparison;
 	const struct sb_diff *diff = &comparison->diff;
 	double error = sb_diff_error(diff->all[side], diff->all_squares[side]);
-	uint64_t dur_us = sb_comparison_fact(comparison, side, "dur_us");
+	uint64_t dur_us = sb_profile_metadata(comparison->sides[side])->dur_us;
 	struct sb_str *text = &writer->text;
 	int err = sb_str_add(text, side ? "B: " : "A: ");
 
@@ -132,7 +130,9 @@ static int put_side(struct writer *writer, int side)
 		fprintf(writer->out, "%s\n   ", text->s);
 		sb_str_clear(text);
 	}
-	err = err ?: sb_fg_label_add_weight(text, diff->all[side], sb_comparison_unit(comparison));
+	err = err
+		      ?: sb_fg_label_add_weight(text, diff->all[side],
+						sb_profile_unit(comparison->sides[SB_TREE_B]));
 	if (!err && dur_us)
 		err = sb_str_add(text, " in ")
 			      ?: sb_fg_label_add_weight(text, (double)dur_us, "us");

@@ -95,7 +95,7 @@ static int add_total(struct sb_str *text, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts)
 {
 	const uint64_t *nr = sb_profile_log2_total(profile);
-	const char *unit = sb_profile_meta_get(profile, "unit");
+	const char *unit = sb_profile_metadata(profile)->unit;
 	int err = 0;
 
 	if (opts->fold.header) {
@@ -107,10 +107,10 @@ static int add_total(struct sb_str *text, const struct sb_profile *profile,
 		err = sb_str_addf(text, "all stacks %" PRIu64 "%s%s, %" PRIu64 " times\n",
 				  sb_profile_weight(profile), unit ? " " : "", unit ? unit : "",
 				  nr ? sum(nr) : 0);
-	return err || !nr ? err
-			  : add_histogram(
-				    text, nr,
-				    sb_view_kind_is_lasting(sb_profile_meta_get(profile, "kind")));
+	return err || !nr
+		       ? err
+		       : add_histogram(text, nr,
+				       sb_view_kind_is_lasting(sb_profile_metadata(profile)->kind));
 }
 
 /* The calls of one function: of all stacks with this leaf frame. */
@@ -177,8 +177,8 @@ static void merge_functions(vec_function *functions)
 /* "function fsync 1234567 us, 89 times". A single one would say what all stacks say. */
 static int add_functions(struct sb_str *text, const struct sb_profile *profile)
 {
-	const struct sb_view_kind *kind = sb_view_kind_find(sb_profile_meta_get(profile, "kind"));
-	const char *unit = sb_profile_meta_get(profile, "unit");
+	const struct sb_view_kind *kind = sb_view_kind_find(sb_profile_metadata(profile)->kind);
+	const char *unit = sb_profile_metadata(profile)->unit;
 	vec_function functions = {};
 	size_t nr = kind && kind->takes_calls ? sb_profile_nr_stacks(profile) : 0, i;
 	int err = 0;
@@ -210,10 +210,10 @@ static int add_stack(struct sb_str *text, const struct sb_profile *profile, size
 	if (!err)
 		err = sb_str_addc(text, '\n');
 	/* Time without a duration: a wait that has not ended, a sample of a timer. */
-	return err || !nr ? err
-			  : add_histogram(
-				    text, nr,
-				    sb_view_kind_is_lasting(sb_profile_meta_get(profile, "kind")));
+	return err || !nr
+		       ? err
+		       : add_histogram(text, nr,
+				       sb_view_kind_is_lasting(sb_profile_metadata(profile)->kind));
 }
 
 static int write_distr(const struct sb_profile *profile, const struct sb_output_opts *opts,

@@ -355,18 +355,17 @@ static void put_categories(struct sb_json *json)
 static void put_facts(struct firefox *firefox)
 {
 	struct sb_json *json = &firefox->json;
-	const char *key, *value;
-	size_t i;
+	struct sb_fold_meta meta = {};
 
 	sb_json_array(json, "extra");
 	sb_json_object(json, NULL);
 	sb_json_string(json, "label", "stackbpf");
 	sb_json_array(json, "entries");
-	for (i = 0; (key = sb_profile_meta_at(firefox->profile, i, &value)); i++) {
+	while (sb_fold_next_meta(firefox->profile, &meta)) {
 		sb_json_object(json, NULL);
-		sb_json_string(json, "label", key);
+		sb_json_string(json, "label", meta.key);
 		sb_json_string(json, "format", "string");
-		sb_json_string(json, "value", value);
+		sb_json_string(json, "value", meta.value);
 		sb_json_close(json);
 	}
 	sb_json_close(json);

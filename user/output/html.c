@@ -143,7 +143,7 @@ static int put_table(const struct sb_profile *profile, const struct sb_output_op
 static int write_html(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		      FILE *out)
 {
-	const char *kind = sb_profile_meta_get(profile, "kind");
+	const char *kind = sb_profile_metadata(profile)->kind;
 	int err = sb_page_begin(opts->title ? opts->title : kind ? kind : "stackbpf", out);
 
 	err = err ?: sb_picture_write(profile, opts, sb_fg_render_inline, out);

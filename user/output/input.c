@@ -70,8 +70,8 @@ static int add_all(struct input *input, const struct sb_fg_facts *facts)
 	int err = 0;
 
 	for (i = 0; i < facts->facts.nr && !err; i++)
-		err = sb_profile_meta(input->profile, facts->facts.at[i].key, "%s",
-				      facts->facts.at[i].value);
+		err = sb_fold_read_meta(input->profile, facts->facts.at[i].key,
+					facts->facts.at[i].value);
 	for (i = 1; i < input->tree->nodes.nr && !err; i++) {
 		double weight = sb_tree_self(input->tree, i, SB_TREE_A);
 

@@ -62,7 +62,7 @@ static void put_frames(struct writer *writer)
 static void put_histogram(const struct sb_profile *profile, struct sb_json *json,
 			  const uint64_t nr[SB_PROFILE_NR_LOG2])
 {
-	bool is_duration = sb_view_kind_is_lasting(sb_profile_meta_get(profile, "kind"));
+	bool is_duration = sb_view_kind_is_lasting(sb_profile_metadata(profile)->kind);
 	size_t i;
 
 	sb_json_array(json, is_duration ? "log2_ns" : "log2");

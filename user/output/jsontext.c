@@ -7,6 +7,7 @@
 
 #include "base/version.h"
 #include "flamegraph/text.h"
+#include "model/fold.h"
 
 #define TEXT_BYTES (16u << 10) /* size of the buffer */
 
@@ -179,12 +180,11 @@ void sb_json_weights(struct sb_json *json, const char *key, const struct sb_tree
 
 void sb_json_meta(struct sb_json *json, const char *key, const struct sb_profile *profile)
 {
-	const char *name, *value;
-	size_t i;
+	struct sb_fold_meta meta = {};
 
 	sb_json_object(json, key);
-	for (i = 0; (name = sb_profile_meta_at(profile, i, &value)); i++)
-		sb_json_string(json, name, value);
+	while (sb_fold_next_meta(profile, &meta))
+		sb_json_string(json, meta.key, meta.value);
 	sb_json_close(json);
 }
 

@@ -2,18 +2,9 @@
 #include "output/measure.h"
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "base/str.h"
 
 #define NS_PER_SEC 1000000000u
-
-static uint64_t number(const struct sb_profile *profile, const char *key)
-{
-	const char *value = sb_profile_meta_get(profile, key);
-	uint64_t val;
-
-	return value && !sb_parse_u64(value, INT64_MAX, &val) ? val : 0;
-}
 
 struct sb_measure sb_measure_of(const struct sb_profile *profile)
 {
@@ -21,15 +12,14 @@ struct sb_measure sb_measure_of(const struct sb_profile *profile)
 		const char *unit;
 		uint64_t ns;
 	} times[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", NS_PER_SEC } };
-	const char *kind = sb_profile_meta_get(profile, "kind");
-	const char *unit = sb_profile_meta_get(profile, "unit");
+	const struct sb_metadata *metadata = sb_profile_metadata(profile);
 	struct sb_measure measure = {
-		.kind = kind ? kind : "profile",
-		.unit = unit ? unit : "samples",
+		.kind = metadata->kind ? metadata->kind : "profile",
+		.unit = sb_profile_unit(profile),
 		.ns_denominator = 1,
-		.hz = number(profile, "hz"),
-		.start_us = number(profile, "start_us"),
-		.dur_us = number(profile, "dur_us"),
+		.hz = metadata->hz,
+		.start_us = metadata->start_us,
+		.dur_us = metadata->dur_us,
 	};
 	size_t i;
 

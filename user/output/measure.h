@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tells from the metadata "kind", "unit", "hz", "start_us" and "dur_us" what the weights of a
- * profile mean. Outputs choose labels by it, and sb_measure_scaled() turns weights that are times
- * into ns. Thread: any, while nobody modifies the profile. Pointers are not NULL.
+ * Tells from its metadata what the weights of a profile mean. Outputs choose labels by it, and
+ * sb_measure_scaled() turns weights that are times into ns. Thread: any, while nobody modifies the
+ * profile. Pointers are not NULL.
  */
 #ifndef SB_OUTPUT_MEASURE_H
 #define SB_OUTPUT_MEASURE_H

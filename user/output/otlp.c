@@ -536,19 +536,18 @@ SB_DEFINE_CLEANUP(struct sb_otlp, sb_otlp_free)
 static int add_facts(struct sb_otlp *otlp)
 {
 	struct sb_str name = {}, ids = {};
-	const char *key, *value;
+	struct sb_fold_meta meta = {};
 	uint32_t id;
-	size_t i;
 	int err = 0;
 
-	for (i = 0; !err && (key = sb_profile_meta_at(otlp->of, i, &value)); i++) {
-		if (!strncmp(key, SB_OUTPUT_TAG, strlen(SB_OUTPUT_TAG))) {
-			err = sb_otlp_tag(otlp, key + strlen(SB_OUTPUT_TAG), value);
+	while (!err && sb_fold_next_meta(otlp->of, &meta)) {
+		if (!strncmp(meta.key, SB_OUTPUT_TAG, strlen(SB_OUTPUT_TAG))) {
+			err = sb_otlp_tag(otlp, meta.key + strlen(SB_OUTPUT_TAG), meta.value);
 			continue;
 		}
 		sb_str_clear(&name);
-		err = sb_str_addf(&name, "stackbpf.%s", key);
-		err = err ?: attribute_id(otlp, name.s, value, &id);
+		err = sb_str_addf(&name, "stackbpf.%s", meta.key);
+		err = err ?: attribute_id(otlp, name.s, meta.value, &id);
 		err = err ?: sb_pb_varint(&ids, id);
 	}
 	if (!err && ids.len)

@@ -446,16 +446,15 @@ static int put_all(struct pprof *pprof, size_t nr, int (*put)(struct pprof *ppro
 /* Write metadata that are not labels as comments "key=value". */
 static int add_comments(struct pprof *pprof)
 {
-	const char *key, *value;
+	struct sb_fold_meta meta = {};
 	uint32_t id;
-	size_t i;
 	int err = 0;
 
-	for (i = 0; !err && (key = sb_profile_meta_at(pprof->profile, i, &value)); i++) {
-		if (is_tag(key))
+	while (!err && sb_fold_next_meta(pprof->profile, &meta)) {
+		if (is_tag(meta.key))
 			continue;
 		sb_str_clear(&pprof->inner);
-		err = sb_str_addf(&pprof->inner, "%s=%s", key, value);
+		err = sb_str_addf(&pprof->inner, "%s=%s", meta.key, meta.value);
 		err = err ?: add_string(pprof, pprof->inner.s, &id);
 		err = err ?: sb_vec_push(&pprof->comments, id);
 	}

@@ -81,12 +81,12 @@ static int add_stack(struct picture *picture, size_t i)
 
 static int add_profile(struct picture *picture, size_t nr_stacks)
 {
-	const char *key, *value;
+	struct sb_fold_meta meta = {};
 	size_t i;
 	int err = sb_fg_add_fact(picture->fg, "v", "1");
 
-	for (i = 0; !err && (key = sb_profile_meta_at(picture->profile, i, &value)); i++)
-		err = sb_fg_add_fact(picture->fg, key, value);
+	while (!err && sb_fold_next_meta(picture->profile, &meta))
+		err = sb_fg_add_fact(picture->fg, meta.key, meta.value);
 	picture->frames =
 		calloc(sb_profile_nr_frames(picture->profile) + 1, sizeof(*picture->frames));
 	if (!picture->frames)

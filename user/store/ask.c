@@ -413,22 +413,18 @@ static int add_facts(struct sb_profile *profile, const struct sb_ask *ask,
 		     const struct sb_store_answer *answer)
 {
 	const uint64_t *figure = answer->figure;
-	uint64_t hz = sb_store_answer_hz(answer);
-	int err = sb_profile_meta(profile, "kind", "%s", sb_ask_kind(ask));
+	const bool is_samples = sb_streq(answer->kind.unit, "samples");
+	const struct sb_metadata metadata = {
+		.kind = sb_ask_kind(ask),
+		.unit = answer->kind.unit[0] ? answer->kind.unit : "samples",
+		.by = ask->by,
+		.dur_us = figure[SB_BLOCK_SAMPLED_MS] * 1000,
+		.start_us = answer->from_s > 0 ? (uint64_t)answer->from_s * 1000000 : 0,
+		.hz = is_samples ? sb_store_answer_hz(answer) : 0,
+		.nr_samples = sb_store_answer_samples(answer),
+	};
+	int err = sb_profile_set_metadata(profile, &metadata);
 
-	if (!err)
-		err = sb_profile_meta(profile, "unit", "%s",
-				      answer->kind.unit[0] ? answer->kind.unit : "samples");
-	if (!err)
-		err = add_u64(profile, "dur_us", figure[SB_BLOCK_SAMPLED_MS] * 1000);
-	if (!err && answer->from_s > 0)
-		err = add_u64(profile, "start_us", (uint64_t)answer->from_s * 1000000);
-	if (!err && hz && sb_streq(answer->kind.unit, "samples"))
-		err = add_u64(profile, "hz", hz);
-	if (!err && ask->by)
-		err = sb_profile_meta(profile, "by", "%s", ask->by);
-	if (!err)
-		err = add_u64(profile, "n", sb_store_answer_samples(answer));
 	if (!err)
 		err = add_u64(profile, "lost", figure[SB_BLOCK_LOST]);
 	if (!err)

@@ -17,6 +17,7 @@
 #include "base/version.h"
 #include "export/otlp.h"
 #include "export/run.h"
+#include "model/fold.h"
 
 static const struct sb_export_state full = {
 	.to = "otlp:http://host:4318",
@@ -244,8 +245,8 @@ static void test_series(void **state)
 	add(profile, "a", "web", "f", 10);
 	add(profile, "a", "(none)", "f", 100);
 	add(profile, "a", "web", "g", 1000);
-	sb_profile_meta(profile, "kind", "oncpu");
-	sb_profile_meta(profile, "by", "host,service");
+	sb_fold_read_meta(profile, "kind", "oncpu");
+	sb_fold_read_meta(profile, "by", "host,service");
 	assert_int_equal(sb_profile_seal(profile), 0);
 	assert_int_equal(sb_export_period_new(profile, keys, 2, 60, 120, &period), 0);
 	assert_int_equal(period->nr_series, 3);
@@ -262,7 +263,8 @@ static void test_series(void **state)
 	assert_int_equal(sb_profile_nr_stacks(one), 2);
 	assert_int_equal(sb_profile_weight(one), 1010);
 	assert_string_equal(sb_profile_meta_get(one, "tag:service"), "web");
-	assert_null(sb_profile_meta_get(one, "by"));
+	assert_null(sb_profile_metadata(one)->by);
+	assert_string_equal(sb_profile_metadata(one)->kind, "oncpu");
 	sb_profile_free(one);
 	sb_export_period_free(period);
 	sb_profile_free(profile);
@@ -327,9 +329,9 @@ static void test_otlp_bytes(void **state)
 		skip();
 	assert_int_equal(sb_profile_new(&profile), 0);
 	add(profile, "a", "web", "f", 7);
-	sb_profile_meta(profile, "kind", "oncpu");
-	sb_profile_meta(profile, "unit", "samples");
-	sb_profile_meta(profile, "hz", "100");
+	sb_fold_read_meta(profile, "kind", "oncpu");
+	sb_fold_read_meta(profile, "unit", "samples");
+	sb_fold_read_meta(profile, "hz", "100");
 	assert_int_equal(sb_profile_seal(profile), 0);
 	assert_int_equal(sb_export_period_new(profile, keys, 2, 60, 120, &period), 0);
 	row = sb_export_row(period, period->series[0].stacks[0]);

@@ -259,7 +259,7 @@ static void test_merge(void **state)
 								    .nr_samples = 2 }),
 			 0);
 	assert_int_equal(sb_profile_add(from, (uint32_t[]){ b }, 1, 3), 0);
-	assert_int_equal(sb_profile_meta(from, "kind", "oncpu"), 0);
+	assert_int_equal(sb_fold_read_meta(from, "kind", "oncpu"), 0);
 	ids[1] = frame(to, "b", SB_FRAME_KERNEL);
 	ids[0] = frame(to, "a", SB_FRAME_USER);
 	assert_int_equal(
@@ -278,7 +278,7 @@ static void test_merge(void **state)
 	assert_int_equal(row.weight, 15);
 	assert_int_equal(row.nr, 2);
 	assert_memory_equal(row.frames, ids, sizeof(ids));
-	assert_null(sb_profile_meta_get(to, "kind"));
+	assert_null(sb_profile_metadata(to)->kind);
 	assert_int_equal(sb_profile_weight(from), 108);
 	sb_profile_free(from);
 	sb_profile_free(to);
@@ -562,16 +562,35 @@ static void test_clear(void **state)
 static void test_meta(void **state)
 {
 	struct sb_profile *profile;
-	const char *value;
+	struct sb_fold_meta meta = {};
+	struct sb_str line = {};
+	char by[] = "comm,cpu";
+	const struct sb_metadata metadata = {
+		.kind = "oncpu", .by = by, .hz = 99, .nr_samples = 12
+	};
 
 	assert_int_equal(sb_profile_new(&profile), 0);
-	assert_int_equal(sb_profile_meta(profile, "kind", "%s", "oncpu"), 0);
-	assert_int_equal(sb_profile_meta(profile, "n", "%d", 12), 0);
-	assert_string_equal(sb_profile_meta_get(profile, "n"), "12");
-	assert_null(sb_profile_meta_get(profile, "lost"));
-	assert_string_equal(sb_profile_meta_at(profile, 0, &value), "kind");
-	assert_string_equal(value, "oncpu");
-	assert_null(sb_profile_meta_at(profile, 2, &value));
+	assert_string_equal(sb_profile_unit(profile), "samples");
+	assert_false(sb_fold_next_meta(profile, &meta));
+	assert_int_equal(sb_profile_meta(profile, "lost", "%d", 0), 0);
+	assert_int_equal(sb_profile_set_metadata(profile, &metadata), 0);
+	by[0] = '!';
+	assert_string_equal(sb_profile_meta_get(profile, "lost"), "0");
+	assert_null(sb_profile_meta_get(profile, "tags"));
+	assert_int_equal(sb_fold_header(&line, profile), 0);
+	assert_string_equal(line.s, "#stackbpf;v=1;kind=oncpu;hz=99;by=comm,cpu;n=12;lost=0");
+	/* What is no number is no number, and stays visible. */
+	assert_int_equal(sb_fold_read_meta(profile, "cpus", "-1"), 0);
+	assert_int_equal(sb_fold_read_meta(profile, "dur_us", "1500"), 0);
+	assert_int_equal(sb_fold_read_meta(profile, "unit", "us"), 0);
+	assert_int_equal(sb_profile_metadata(profile)->cpus, 0);
+	assert_int_equal(sb_profile_metadata(profile)->dur_us, 1500);
+	sb_str_clear(&line);
+	assert_int_equal(sb_fold_header(&line, profile), 0);
+	assert_string_equal(line.s,
+			    "#stackbpf;v=1;kind=oncpu;unit=us;dur_us=1500;hz=99;by=comm,cpu;n=12;"
+			    "lost=0;cpus=-1");
+	sb_str_release(&line);
 	sb_profile_free(profile);
 }
 

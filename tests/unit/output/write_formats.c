@@ -120,7 +120,7 @@ static void read_profile(struct sb_profile *profile)
 			add_stack(profile, at);
 		} else if (sb_streq(word, "meta") && at) {
 			word = strsep(&at, " ");
-			if (sb_profile_meta(profile, word, "%s", at ? unhex(at) : ""))
+			if (sb_fold_read_meta(profile, word, at ? unhex(at) : ""))
 				fail("cannot add a fact");
 		} else {
 			fail("neither meta nor stack");
