@@ -4,11 +4,13 @@ what each has taken so far, by the clock of the CPU: loops that look alike may d
 the processor. Their rounds differ in length, because rounds of one length may keep step with the sampling, which
 then sees but a few of their moments."""
 import collections
+import time
 
-from live import check, stackbpf
+from live import check, sampling, stackbpf, wait_for
 
 POINTS = 0.03  # of a share, as far as chance allows that
-SAMPLES_OF_EACH, RUNS_MAX = 100, 4  # of each program, on average
+SNAPSHOT_REST = 0.5  # s
+SAMPLES_OF_EACH = 100  # of each program, on average
 
 
 def are_few(nr, total, share):
@@ -59,15 +61,44 @@ def enough(run, is_enough, runs_max=10):
 
 
 def sample(binary, view, processes, *options, seconds):
-    """All of them at once; on the CPU, on a machine that has others to serve, again and again, until there are
-    enough samples of what runs."""
+    """All of them at once; on the CPU only what came after each process had frames of its interpreter, and for as long
+    as it takes on a busy machine to have enough samples. Before, nobody has looked at the process, and how long that
+    takes depends on what else wants the CPUs: samples without these frames may be any share of a short run."""
     pids = [option for process in processes for option in ('-p', str(process.pid))]
-    stacks = collections.Counter()
-    for _ in range(RUNS_MAX):
-        result = stackbpf(binary, view, *pids, '-t', str(seconds), '--lines', '--annotate', *options)
-        check(result.status == 0, f'{view}: exit status {result.status} {result.err[-300:] if result.status else ""}')
-        stacks += result.stacks
-        if view != 'oncpu' or stacks.total() >= SAMPLES_OF_EACH * len(processes):
-            break
-    result.stacks = stacks
+    options = (*pids, '--lines', '--annotate', *options)
+    if view != 'oncpu':
+        result = stackbpf(binary, view, '-t', str(seconds), *options)
+    else:
+        with sampling(binary, view, '--by', 'pid', *options) as run:
+            early = snapshot_when(run, lambda stacks: looked_at(stacks) >= {str(process.pid) for process in processes},
+                                  'each process has frames of its interpreter')
+            needed = early.total() + SAMPLES_OF_EACH * len(processes)
+            time.sleep(seconds)
+            snapshot_when(run, lambda stacks: stacks.total() >= needed, 'enough samples')
+        result = run.result
+        result.stacks = without_pids(result.stacks - early)
+    check(result.status == 0, f'{view}: exit status {result.status} {result.err[-300:] if result.status else ""}')
     return result
+
+
+def snapshot_when(run, is_enough, what):
+    """The stacks so far, once is_enough(stacks); with pauses, because each snapshot takes CPU time from the programs."""
+    def look():
+        time.sleep(SNAPSHOT_REST)
+        stacks = run.snapshot().stacks
+        return stacks if is_enough(stacks) else None
+
+    return wait_for(look, what)
+
+
+def looked_at(stacks):
+    """Processes of stacks with frames of an interpreter."""
+    return {stack[0].rpartition('-')[2] for stack in stacks if any(frame.endswith('_[p]') for frame in stack)}
+
+
+def without_pids(stacks):
+    """The roots of `--by pid` as those of `--by comm`."""
+    found = collections.Counter()
+    for stack, weight in stacks.items():
+        found[(stack[0].rpartition('-')[0], *stack[1:])] += weight
+    return found

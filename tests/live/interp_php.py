@@ -175,9 +175,9 @@ def mode_of(frames, version, wants_lines):
     return (mode, found[mode]) if found[mode] else (None, 0)
 
 
-def judge(result, what, wanted, wants_lines=True, first=8):
-    """All stacks of the result against their trees. @first: what the first samples of each program weigh, which
-    come before anybody has looked at it."""
+def judge(result, what, wanted, wants_lines=True, first=0):
+    """All stacks of the result against their trees. @first: what those of each program weigh which come before anybody
+    has looked at it."""
     weights = collections.Counter()
     whole = collections.Counter()
     counts = collections.defaultdict(collections.Counter)
