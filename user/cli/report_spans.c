@@ -58,8 +58,9 @@ static void add_spans(const struct sb_run *run, const struct sb_run_figures *fig
 	if (spans->nr_open)
 		(void)sb_str_addf(line, ", %llu open", (unsigned long long)spans->nr_open);
 	if (spans->nr_open && opts->slower_than_ns)
-		(void)sb_str_addf(line, " of which %llu have taken as long",
-				  (unsigned long long)spans->nr_open_slow);
+		(void)sb_str_addf(line, " of which %llu %s taken as long",
+				  (unsigned long long)spans->nr_open_slow,
+				  sb_plural(spans->nr_open_slow, "has", "have"));
 	add_nr(line, stat[SB_STAT_SPANS_LEFT], opts->until ? "without an end" : "left by a jump");
 	add_nr(line, stat[SB_STAT_SPANS_EXITED], "in which their thread ended");
 	add_nr(line, stat[SB_STAT_SPANS_FULL], "not followed: too many");

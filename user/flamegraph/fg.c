@@ -352,6 +352,9 @@ static const char *is_other_file(const char *head, size_t len)
 		{ "\x7f"
 		  "ELF",
 		  "is a program, not stacks; name a file of stacks" },
+		/* Not '{' alone: {closure} is a function of PHP. */
+		{ "{\"", "is JSON, not stacks; write the profile as .folded" },
+		{ "# callgrind", "is for callgrind; write the profile as .folded" },
 	};
 	size_t i;
 

@@ -232,9 +232,9 @@ static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *o
 
 	if (total > 0 && total < SAMPLES_MIN && is_samples(opts->countname) &&
 	    is_samples(sb_fg_said(fg, "unit")))
-		sb_warn("there are only %g samples, so widths are rough estimates; sample longer "
+		sb_warn("there %s only %g %s, so widths are rough estimates; sample longer "
 			"or more often",
-			total);
+			total == 1 ? "is" : "are", total, total == 1 ? "sample" : "samples");
 	if (opts->total > 0 && opts->total < total)
 		sb_warn("ignoring --total %.12g, which is less than the sum of all weights; give "
 			"at least %.12g",
@@ -260,8 +260,10 @@ static void hold_signals(void)
 static int fail_writing(const char *output, int err)
 {
 	/* Whoever closed the pipe knows it. */
-	if (err != -EPIPE)
-		sb_err(err, "cannot write '%s'", output ? output : "standard output");
+	if (err != -EPIPE && output)
+		sb_err(err, "cannot write '%s'", output);
+	else if (err != -EPIPE)
+		sb_err(err, "cannot write to standard output");
 	return EXIT_FAILED;
 }
 

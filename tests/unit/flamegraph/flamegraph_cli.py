@@ -236,6 +236,7 @@ class BadInput(InFolder):
     def test_few_samples(self):
         few = "a;b 99\n"
         self.assertIn(b"only 99 samples", run(text=few).stderr)
+        self.assertIn(b"there is only 1 sample, so", run(text="a;b 1\n").stderr)
         self.assertEqual(run("--countname", "us", text=few).stderr, b"")
         self.assertEqual(run(text="#stackbpf;v=1;unit=us\n" + few).stderr, b"")
         self.assertEqual(run(text="a;b 100\n").stderr, b"")
@@ -255,8 +256,11 @@ class BadInput(InFolder):
         svg = run(text=MANY).stdout
         for text, word in [(svg, "--extract"), (gzip.compress(MANY.encode()), "zcat"),
                            (gzip.compress(bytes((10, 4, 8, 1, 16, 2))), ".folded"),
-                           (b"PERFILE2\x68" + bytes(99), "perf script"), (b"\x7fELF", "program")]:
+                           (b"PERFILE2\x68" + bytes(99), "perf script"), (b"\x7fELF", "program"),
+                           ('{"format":"stackbpf","version":1}\n', "is JSON"),
+                           ("# callgrind format\nversion: 1\npositions: line\n0 7\n", "is for callgrind")]:
             self.one_sentence(run(text=text), 1, "standard input", word)
+        self.assertEqual(run(text="{closure};f 200\n").stderr, b"")
 
     def test_extract_from_other_files(self):
         self.one_sentence(run("--extract", text="<svg></svg>"), 1, "contains no stacks")
@@ -324,7 +328,7 @@ class Writing(InFolder):
         with open("/dev/full", "wb") as full:
             result = subprocess.run([FLAMEGRAPH], input=MANY.encode(), stdout=full,
                                     stderr=subprocess.PIPE, check=False)
-        self.one_sentence(result, 1, "cannot write", "No space left")
+        self.one_sentence(result, 1, "cannot write to standard output: ", "No space left")
         self.one_sentence(run("-o", "/dev/full", text=MANY), 1, "No space left")
 
     def test_bad_place(self):
