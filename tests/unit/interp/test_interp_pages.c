@@ -95,6 +95,26 @@ static void test_across(void **state)
 	assert_memory_equal(bytes, "\1\1\1\1\2\2\2\2", 8);
 }
 
+/* Pages that are said to be needed are read by one request, and are not noted again. */
+static void test_wanted(void **state)
+{
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		sb_pages_want(&pages, page_at(i) + 7);
+	assert_int_equal(pages.nr_wants, 3);
+	assert_true(pages.is_short);
+	assert_true(sb_pages_fetch(&pages));
+	pages.is_short = false;
+	sb_pages_want(&pages, page_at(0));
+	assert_false(pages.is_short);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(byte_at(page_at(i)), i + 1);
+	pages.is_noting = false;
+	sb_pages_want(&pages, page_at(3));
+	assert_int_equal(pages.nr_wants, 0);
+}
+
 /* Another process has other pages at the same addresses. */
 static void test_other_process(void **state)
 {
@@ -198,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_noted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_across, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wanted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreadable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "interp/python/python_priv.h"
 
 #define BASE  0x7f0000000000ull
@@ -234,6 +235,40 @@ static void replaced_code(void **state)
 	sb_str_release(&text.file);
 }
 
+static struct {
+	uint64_t addr[8];
+	size_t nr;
+} wanted;
+
+static void note_wanted(void *arg, uint64_t addr)
+{
+	assert_true(wanted.nr < SB_ARRAY_SIZE(wanted.addr));
+	wanted.addr[wanted.nr++] = addr;
+}
+
+/* All that a name needs can be read by two requests: the code object, and what it points to. */
+static void wants_are_told(void **state)
+{
+	struct sb_runtime_text text = {};
+
+	begin();
+	put_code(BASE + 4096);
+	/* The texts cannot be read yet: the first of them ends it. */
+	put(BASE + 4096 + 112, BASE + BYTES + 1);
+	put(BASE + 4096 + 128, BASE + BYTES + 2);
+	put(BASE + 4096 + 136, BASE + BYTES + 3);
+	memory.want = note_wanted;
+	assert_int_equal(describe(2, &text), -EFAULT);
+	memory.want = NULL;
+	assert_int_equal(wanted.nr, 5);
+	assert_int_equal(wanted.addr[0], BASE + 4096);
+	assert_int_equal(wanted.addr[1], BASE + 4096 + 136);
+	assert_int_equal(wanted.addr[2], BASE + BYTES + 2);
+	assert_int_equal(wanted.addr[3], BASE + BYTES + 1);
+	assert_int_equal(wanted.addr[4], BASE + BYTES + 3);
+	sb_str_release(&text.name);
+}
+
 static void names_and_lines(void **state)
 {
 	static const uint16_t wide[] = { 'f', 0xe9, 0x20ac, 0xd800, 1 };
@@ -292,6 +327,7 @@ int main(void)
 		cmocka_unit_test(interpreters_are_stitched),
 		cmocka_unit_test(no_python_in_this_thread),
 		cmocka_unit_test(cycles_end),
+		cmocka_unit_test(wants_are_told),
 		cmocka_unit_test(names_and_lines),
 		cmocka_unit_test(replaced_code),
 		cmocka_unit_test(noise),

@@ -82,6 +82,12 @@ int sb_memory_read_again(const struct sb_memory *memory, void *dst, size_t len, 
 	return sb_memory_read(&direct, dst, len, addr);
 }
 
+void sb_memory_want(const struct sb_memory *memory, uint64_t addr)
+{
+	if (memory->want)
+		memory->want(memory->arg, addr);
+}
+
 #define DEFINE_READ(bits)                                                                         \
 	int sb_memory_u##bits(const struct sb_memory *memory, uint64_t addr, uint##bits##_t *ret) \
 	{                                                                                         \

@@ -241,6 +241,7 @@ static int read_names(struct sb_interp *interp, struct space *space,
 
 	space->memory.read = sb_pages_read;
 	space->memory.read_again = sb_pages_read_again;
+	space->memory.want = sb_pages_want;
 	space->memory.arg = &pages;
 	read_ahead(interp, space, frames, nr, &pages);
 	space->memory.recent = &recent;

@@ -105,6 +105,15 @@ int sb_pages_read_again(void *arg, void *dst, size_t len, uint64_t addr)
 	return !pages->is_noting && read_now(pages, pages->tgid, dst, len, addr) ? 0 : -EFAULT;
 }
 
+void sb_pages_want(void *arg, uint64_t addr)
+{
+	struct sb_pages *pages = arg;
+	const uint64_t page = addr - addr % SB_PAGE_BYTES;
+
+	if (pages->is_noting && !find_page(pages, page))
+		note(pages, page);
+}
+
 /* Return: 0; -ENOMEM. */
 static int add_page(struct sb_pages *pages, const struct sb_page *page)
 {

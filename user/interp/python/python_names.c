@@ -80,16 +80,15 @@ static int add_text(const struct sb_memory *memory, const struct sb_python_layou
 	return add_wide(memory, data, len, kind, str);
 }
 
+/* @table_at: the line table of the code object at @addr. */
 static int add_line(const struct sb_memory *memory, const struct sb_python_layout *layout,
-		    uint64_t addr, uint64_t position, uint32_t *ret_line)
+		    uint64_t addr, uint64_t table_at, uint64_t position, uint32_t *ret_line)
 {
 	sb_cleanup(sb_freep) uint8_t *table = NULL;
-	uint64_t table_at, len;
+	uint64_t len;
 	uint32_t first_line;
 	int err = sb_memory_u32(memory, addr + layout->first_line, &first_line);
 
-	if (!err)
-		err = sb_memory_u64(memory, addr + layout->line_table, &table_at);
 	if (!err)
 		err = sb_memory_u64(memory, table_at + layout->bytes_length, &len);
 	if (err)
@@ -126,11 +125,15 @@ static int check_type(const struct sb_memory *memory, const struct sb_python_lay
 int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout *layout,
 		   const struct sb_interp_frame *frame, struct sb_runtime_text *text)
 {
-	uint64_t addr = frame->obj, name;
+	uint64_t addr = frame->obj, name, table;
 	uint64_t words[3]; /* file, name, qualname */
 	uint64_t check = sb_where_check(frame->where);
-	int err = check_type(memory, layout, addr);
+	int err;
 
+	/* It may lie on two pages. */
+	sb_memory_want(memory, addr);
+	sb_memory_want(memory, addr + layout->line_table);
+	err = check_type(memory, layout, addr);
 	if (!err)
 		err = sb_memory_read(memory, words, sizeof(words), addr + layout->name - 8u);
 	/* Another object may have been made at the address. 0: the kernel could not read these
@@ -141,7 +144,13 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 		err = sb_memory_u64(
 			memory, addr + (layout->qualname ? layout->qualname : layout->name), &name);
 	if (!err)
-		err = add_text(memory, layout, name, &text->name);
+		err = sb_memory_u64(memory, addr + layout->line_table, &table);
+	if (err)
+		return err;
+	sb_memory_want(memory, name);
+	sb_memory_want(memory, words[0]);
+	sb_memory_want(memory, table);
+	err = add_text(memory, layout, name, &text->name);
 	if (!err) {
 		err = add_text(memory, layout, words[0], &text->file);
 		/* compile() takes an empty file name. */
@@ -151,6 +160,7 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 		}
 	}
 	if (!err)
-		err = add_line(memory, layout, addr, sb_where_position(frame->where), &text->line);
+		err = add_line(memory, layout, addr, table, sb_where_position(frame->where),
+			       &text->line);
 	return err;
 }
