@@ -5,14 +5,14 @@
 sampler.py STACKBPF DEEP [SECONDS [ROUNDS]]
 
 Two loads: DEEP, whose stacks are 22 frames deep with frame pointers; and programs of the distribution, which have
-none. For each tool and rate: time in its BPF program per sample (the kernel's own statistics), CPU time of the
-process and its children as a share of one CPU, bytes written. The tools run in turns, ROUNDS times each, and a figure
-is the median; the lowest and the highest stand behind it. The share is that of SECONDS in the midst of a run, by the
-CPU clocks of the processes. "Steady" is the share in the median second of these, which has no work that is done now
-and then, such as reading debug information; "once" is the rest of the CPU time: start, names, output. Where others
-work beside it, only the row with `-p` of the load is comparable, since all other rows sample the others, too. BPF
-time of ours is also given as the ratio to each of its rows in the same round, as a median: of `--unwind none --interp
-off`, which takes the leaf alone, and of bpftrace. To compare two builds: ticks.py.
+none, each of them at least once. For each tool and rate: time in its BPF program per sample (the kernel's own
+statistics), CPU time of the process and its children as a share of one CPU, bytes written. The tools run in turns,
+ROUNDS times each, and a figure is the median; the lowest and the highest stand behind it. The share is that of SECONDS
+in the midst of a run, by the CPU clocks of the processes. "Steady" is the share in the median second of these, which
+has no work that is done now and then, such as reading debug information; "once" is the rest of the CPU time: start,
+names, output. Where others work beside it, only the row with `-p` of the load is comparable, since all other rows
+sample the others, too. BPF time of ours is also given as the ratio to each of its rows in the same round, as a
+median: of `--unwind none --interp off`, which takes the leaf alone, and of bpftrace. To compare two builds: ticks.py.
 """
 import os
 import re
@@ -108,7 +108,7 @@ def main():
             print(f'\n{load}:')
             here = [c for c in commands if shutil.which(c[0])]
             busy = [subprocess.Popen(here[i % len(here)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                    for i in range(os.cpu_count())]
+                    for i in range(max(os.cpu_count(), len(here)))]
             try:
                 time.sleep(0.5)
                 measure(work, busy)
