@@ -380,9 +380,8 @@ static void keep_hole(struct sb_scratch *s, const __u32 *chunk, __u32 pos, __u64
 
 /*
  * Return: 1 if the @i-th word can be a return address: code that is mapped, behind a call; 0 if
- * not;
- * -ENOENT: from here on, none may be. Global, so that the verifier examines it once and not for
- * each word.
+ * not; -ENOENT: from here on, none may be. Global, so that the verifier examines it once and not
+ * for each word.
  */
 __noinline int sb_unwind_is_return(__u32 slot, __u32 i)
 {

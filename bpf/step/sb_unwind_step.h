@@ -80,7 +80,7 @@ enum {
  */
 struct sb_walk {
 	__u64 pc, sp, fp;
-	__u64 user_end; /* end of the addresses that code can have */
+	__u64 user_end; /* end of the addresses that a return can have: sb_user_end_with() */
 	__u64 mark;	/* SB_IP_* of pc */
 	__u32 flags;	/* SB_WALK_* */
 	__u32 status;	/* enum sb_stack_status, once a step returned SB_STEP_END */
@@ -93,8 +93,8 @@ struct sb_walk {
 
 /*
  * Return: the end of the addresses that a return address can have, walk->user_end, where code ends
- * at @user_end. @trampoline: what replaces the address of a call whose return is probed; 0: there is
- * none. The kernel maps it as high as it can (kernel/events/uprobes.c, xol_add_vma()), which is
+ * at @user_end. @trampoline: what replaces the address of a call whose return is probed; 0: there
+ * is none. The kernel maps it as high as it can (kernel/events/uprobes.c, xol_add_vma()), which is
  * above all code with 5-level paging on x86-64, or with 52 bits on arm64.
  */
 static __always_inline __u64 sb_user_end_with(__u64 user_end, __u64 trampoline)

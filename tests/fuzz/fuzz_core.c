@@ -346,7 +346,7 @@ static void check_native(const struct sb_scratch *s)
 	/* SB_IP_MARKS are above all of user space, so marks and addresses do not mix. */
 	for (i = 1; i < nr; i++)
 		must((s->ip[i] & ~(SB_IP_MARKS | SB_IP_INTERP)) >= SB_PC_MIN &&
-		     (s->ip[i] & ~(SB_IP_MARKS | SB_IP_INTERP)) < s->walk.user_end);
+		     (s->ip[i] & ~(SB_IP_MARKS | SB_IP_INTERP)) < SB_IP_HIDES);
 }
 
 static void check_interp(const struct sb_scratch *s)

@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'serve'))
 from live import Result, check, done, need_root, running, wait_for  # noqa: E402
@@ -120,6 +121,9 @@ def store():
         subprocess.run(FORKS, check=True)
         written(recorder)
         recorder.end()
+    # A range that ends now has no block that begins in this second.
+    ended = int(time.time())
+    wait_for(lambda: time.time() >= ended + 1, 'the next second begins')
     query = subprocess.run([BINARY, 'query', '--store', path, '--kind', 'toy', '--by', 'comm', '--format', 'folded'],
                            stdout=subprocess.PIPE, text=True, check=False)
     result = Result(query.returncode, query.stdout, '')

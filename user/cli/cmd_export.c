@@ -127,7 +127,9 @@ struct export
 	/* The progress line on the terminal. */
 	bool has_progress;
 	uint64_t shown_ns;
+	/* Where the line began: the rest was sent by earlier exports. */
 	int64_t begin_s;
+	uint64_t begin_pieces;
 };
 
 static void clear_progress(const struct export *export)
@@ -151,21 +153,24 @@ static const char *pieces(const struct export *export, uint64_t nr)
 static void progress(void *arg, const struct sb_export_state *state, int64_t to_s)
 {
 	struct export *export = arg;
-	uint64_t now_ns = sb_now_ns();
+	uint64_t now_ns = sb_now_ns(), nr;
 	char line[128], until[SB_ASK_TIME_BYTES];
 	int n;
 
 	if (!export->has_progress || state->next_s >= to_s ||
 	    (export->shown_ns && now_ns - export->shown_ns < PROGRESS_NS))
 		return;
-	if (!export->shown_ns)
+	if (!export->shown_ns) {
 		export->begin_s = state->next_s;
+		export->begin_pieces = state->nr_pieces;
+	}
 	export->shown_ns = now_ns;
+	nr = state->nr_pieces - export->begin_pieces;
 	sb_ask_print_time(state->next_s, until);
 	n = snprintf(line, sizeof(line), "\r\033[Kstackbpf: export: %.0f %%, up to %s; %llu %s",
 		     100.0 * (double)(state->next_s - export->begin_s) /
 			     (double)(to_s - export->begin_s),
-		     until, (unsigned long long)state->nr_pieces, pieces(export, state->nr_pieces));
+		     until, (unsigned long long)nr, pieces(export, nr));
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 }
 
@@ -425,11 +430,13 @@ static void say_end(const struct export *export, const struct sb_export_state *s
 		return;
 	}
 	sb_ask_print_time(state->next_s, until);
-	sb_info("export: '%s' has received everything up to %s: %llu %s, %llu %s, %llu bytes",
+	/* Without --follow, --from saves no position, and so has no earlier exports. */
+	sb_info("export: '%s' has received everything up to %s: %llu %s, %llu %s, %llu bytes%s",
 		state->to, until, (unsigned long long)state->nr_periods,
 		sb_plural(state->nr_periods, "period", "periods"),
 		(unsigned long long)state->nr_pieces, pieces(export, state->nr_pieces),
-		(unsigned long long)state->nr_bytes);
+		(unsigned long long)state->nr_bytes,
+		export->plan.from_s && !export->opts->is_follow ? "" : " since the first export");
 	if (state->nr_refused)
 		sb_warn("export: the server refused %llu %s since the first export, so what they "
 			"held is missing there; to send that time again, use --from and --to",

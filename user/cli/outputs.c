@@ -170,7 +170,8 @@ static int add_governed(const struct sb_run *run, const struct sb_thinning_stats
 			       run->config->freq_hz);
 }
 
-/* Root frames: those of --by, and labels of threads that have any. */
+/* What the weights mean, when they were recorded, and what the root frames are: those of --by, and
+ * labels of threads that have any. */
 static int set_metadata(const struct sb_run *run, const struct sb_run_figures *figures,
 			struct sb_profile *profile)
 {

@@ -42,8 +42,9 @@ struct sb_export_plan {
 	/* Report a sentence, valid during the call, to the user; @is_bad if something went
 	 * wrong. */
 	void (*say)(void *arg, bool is_bad, const char *sentence);
-	/* Report how far it is, after each piece and period; @state is valid during the call, and
-	 * what was complete in the store when it was last looked at ends at @to_s. */
+	/* Report how far it is; not NULL. Called whenever the position was saved: after a piece, a
+	 * period, or a failed attempt, and when late blocks were found. @state is valid during the
+	 * call. What is to be sent now ends at @to_s; 0: that is not known yet. */
 	void (*progress)(void *arg, const struct sb_export_state *state, int64_t to_s);
 	void *arg;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/unwind.bpf.c and core/rawstack.bpf.c, compiled for the host: what the walk does when tables
+ * core/unwind.bpf.c, core/unwind_tables.bpf.c and core/rawstack.bpf.c, compiled for the host: what the walk does when tables
  * are there, are missing, or are out of date; and what it asks for.
  */
 #include <setjmp.h>

@@ -31,7 +31,8 @@ struct sb_pages {
 	/* Set by the caller: a page that is not there is noted for sb_pages_fetch(), and not
 	 * read. */
 	bool is_noting;
-	/* A read lacked a page. Until the caller resets it, all reads fail that would note one. */
+	/* A page was noted, by a read that lacked it or by sb_pages_want(). Until the caller resets
+	 * it, all reads fail that would note one. */
 	bool is_short;
 	struct sb_index index;
 	SB_VEC(struct sb_page {
@@ -60,8 +61,8 @@ int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr);
  * them. @arg is the struct sb_pages. Return: 0; -EFAULT: they cannot be read, and @dst may be
  * partly overwritten; also if pages->is_noting, and then nothing is read or noted. */
 int sb_pages_read_again(void *arg, void *dst, size_t len, uint64_t addr);
-/* For struct sb_memory.want: note the page of @addr if it is not there and pages->is_noting. @arg is
- * the struct sb_pages. */
+/* For struct sb_memory.want: note the page of @addr if it is not there and pages->is_noting, and set
+ * is_short then. @arg is the struct sb_pages. */
 void sb_pages_want(void *arg, uint64_t addr);
 /* Read the pages that were noted, which are none then; one that cannot be read is kept as such. The
  * caller resets is_short before the next walk. Return: whether there were any, and room and memory

@@ -130,7 +130,7 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 	uint64_t check = sb_where_check(frame->where);
 	int err;
 
-	/* It may lie on two pages. */
+	/* A code object may lie on two pages. */
 	sb_memory_want(memory, addr);
 	sb_memory_want(memory, addr + layout->line_table);
 	err = check_type(memory, layout, addr);
