@@ -183,13 +183,15 @@ static const char *suffix_of(const struct sb_tree *tree, uint32_t node)
 		[SB_FG_MARK] = "_[m]",
 		[SB_FG_PLAIN] = "_[c]",
 	};
-	enum sb_fg_kind kind = tree->kinds.at[node], said = SB_FG_PLAIN;
+	enum sb_fg_kind kind = tree->kinds.at[node];
 	size_t len;
 	const char *name = sb_strtab_get(&tree->names, tree->nodes.at[node].name, &len);
+	struct sb_tree_frame read = { .len = len, .kind = SB_FG_PLAIN };
 
 	if (len && !sb_fg_name_is_plain(name, len))
-		said = sb_fg_frame_parse(name, len).kind;
-	if (said == kind)
+		read = sb_fg_frame_parse(name, len);
+	/* A name that ends like a suffix needs one of its own, or would lose that end. */
+	if (read.kind == kind && read.len == len)
 		return "";
 	return rare[kind] ? rare[kind] : sb_fg_kind_suffix(kind);
 }

@@ -126,6 +126,8 @@ static void test_waits(void **state)
 	static const struct golden goldens[] = {
 		{ "folded", "a;b_[k];--;w_[k];u;c 1\n", "a;b_[k];--;w_[k];u_[w];c_[w] 1\n", NULL },
 		{ "folded", "a;b;--;w_[w];c_[w] 1\n", "a;b;--;w_[w];c_[w] 1\n", NULL },
+		/* Of a name that ends like an annotation only the last is one. */
+		{ "folded", "a_[j]_[j];b_[k]_[z]_[c] 1\n", "a_[j]_[j];b_[k]_[z]_[c] 1\n", NULL },
 		/* All code under an idle root is idle, what is no code is not. */
 		{ "folded", "[idle];a;[x+0x1];f_[i];-;k;[truncated: x];--;w_[w] 1\n",
 		  "[idle];a_[z];[x+0x1]_[z];f_[z];-;k_[z];[truncated: x];--;w_[z] 1\n", NULL },
