@@ -46,6 +46,7 @@ VIEWS = {
         'perl;main;perl_run;{main}_[p];My::work_[p];Perl_pp_sysread;read;vfs_read_[k]': 200,
         'python;main;[python truncated: too deep];Query.run_[p];[unreadable python frame]_[p]': 80,
         'node;main;runMicrotasks_[p];tick_[j];alloc': 10,
+        'app;[unknown x];[Unknown];[a+0x1F];[a+0X1f];[a+0xg+0x1]': 15,
     }),
     'offcpu': ('kind=offcpu;unit=us;idle=250000', {
         'app;main;read;vfs_read_[k];schedule_[k]': 900, 'app;main;poll;schedule_[k];[idle: epoll]': 700,

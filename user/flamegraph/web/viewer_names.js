@@ -22,8 +22,10 @@ function shapeOf(text) {
 
 	if (shape)
 		return shape[1];
+	const plus = text.indexOf('+0x');
+
 	return /^\[[a-z0-9]+ truncated: /.test(text) ? MARK :
-		/^\[unknown|\+0x[0-9a-f]*\]$/i.test(text) ? UNKNOWN : PLAIN;
+		text.startsWith('[unknown') || plus > 0 && /^[0-9a-f]*\]$/i.test(text.slice(plus + 3)) ? UNKNOWN : PLAIN;
 }
 
 const SUFFIX_KINDS = {
