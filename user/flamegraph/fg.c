@@ -331,6 +331,9 @@ static const struct sb_fg_reader *sniff(const char *head, size_t len)
 	return readers[i];
 }
 
+#define IS_JSON	     "is JSON, not stacks; write the profile as .folded"
+#define IS_CALLGRIND "is for callgrind; write the profile as .folded"
+
 /* Recognise files that are given by mistake. Return: what to do instead; NULL if it may be text. */
 static const char *is_other_file(const char *head, size_t len)
 {
@@ -353,8 +356,13 @@ static const char *is_other_file(const char *head, size_t len)
 		  "ELF",
 		  "is a program, not stacks; name a file of stacks" },
 		/* Not '{' alone: {closure} is a function of PHP. */
-		{ "{\"", "is JSON, not stacks; write the profile as .folded" },
-		{ "# callgrind", "is for callgrind; write the profile as .folded" },
+		{ "{\"", IS_JSON },
+		{ "{\n", IS_JSON },
+		{ "{\r\n", IS_JSON },
+		{ "[{\"", IS_JSON },
+		{ "# callgrind", IS_CALLGRIND },
+		/* Its first line alone may be a stack. */
+		{ "version: 1\ncreator: ", IS_CALLGRIND },
 	};
 	size_t i;
 

@@ -257,10 +257,13 @@ class BadInput(InFolder):
         for text, word in [(svg, "--extract"), (gzip.compress(MANY.encode()), "zcat"),
                            (gzip.compress(bytes((10, 4, 8, 1, 16, 2))), ".folded"),
                            (b"PERFILE2\x68" + bytes(99), "perf script"), (b"\x7fELF", "program"),
-                           ('{"format":"stackbpf","version":1}\n', "is JSON"),
+                           ('{"format":"stackbpf","version":1}\n', "is JSON"), ('{\n  "a": 1\n}\n', "is JSON"),
+                           ('{\r\n  "a": 1\r\n}\r\n', "is JSON"), ('[{"a": 1}]\n', "is JSON"),
+                           ("version: 1\ncreator: xdebug 3.1\n", "is for callgrind"),
                            ("# callgrind format\nversion: 1\npositions: line\n0 7\n", "is for callgrind")]:
             self.one_sentence(run(text=text), 1, "standard input", word)
-        self.assertEqual(run(text="{closure};f 200\n").stderr, b"")
+        for text in "{closure};f 200\n", "version: 1\nf 200\n":
+            self.assertEqual(run(text=text).stderr, b"")
 
     def test_extract_from_other_files(self):
         self.one_sentence(run("--extract", text="<svg></svg>"), 1, "contains no stacks")
