@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "flamegraph/reader.h"
 #include "model/fold.h"
+#include "output/picture.h"
 
 /* The code of an idle thread is recognised by its root frame, which stays. */
 static const enum sb_frame_kind kinds[SB_FG_KIND_MAX] = {
@@ -35,11 +36,12 @@ static int add_frame(struct input *input, uint32_t node)
 	struct sb_frame frame = { .kind = kinds[kind], .is_unnamed = kind == SB_FG_UNKNOWN };
 
 	frame.name = sb_strtab_get(&tree->names, tree->nodes.at[node].name, NULL);
-	/* Text has no other sign of a mark than its name. */
-	if (frame.kind == SB_FRAME_MARK || kind == SB_FG_IDLE)
-		frame.mark = (uint8_t)sb_fold_mark_kind(frame.name);
-	if (frame.mark)
+	/* Text has no other sign of a mark than its name, with which its kind must agree. */
+	frame.mark = (uint8_t)sb_fold_mark_kind(frame.name);
+	if (frame.mark && !frame.is_unnamed && sb_picture_kind(&frame) == kind)
 		frame.kind = SB_FRAME_MARK;
+	else
+		frame.mark = SB_ATTR_NONE;
 	return sb_profile_frame(input->profile, &frame, &input->frames[node]);
 }
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "flamegraph/fg.h"
+#include "output/input.h"
 #include "output/jsontext.h"
 #include "output/output.h"
 
@@ -370,6 +372,47 @@ static void test_json(void **state)
 	free(text);
 }
 
+/* Text tells a mark by its name, unless the name is annotated or the frame is code of an idle
+ * thread. */
+static void test_input(void **state)
+{
+	static const char line[] = "[idle];[lock: mutex]_[j];[idle: x]_[f];[running]_[m];"
+				   "[blocked]_[c];[residual]_[u];[lock: gil];[stopped] 1";
+	static const struct {
+		enum sb_frame_kind kind;
+		enum sb_attr_kind mark;
+	} want[] = {
+		{ SB_FRAME_MARK, SB_ATTR_ALL_IDLE },
+		{ SB_FRAME_USER },
+		{ SB_FRAME_FILE },
+		{ SB_FRAME_MARK },
+		{ SB_FRAME_USER },
+		{ SB_FRAME_USER },
+		{ SB_FRAME_MARK, SB_ATTR_LOCK },
+		{ SB_FRAME_MARK, SB_ATTR_STOPPED },
+	};
+	struct sb_profile *read;
+	struct sb_fg *fg;
+	struct sb_row row;
+	uint64_t nr_rounded;
+	size_t i;
+
+	assert_int_equal(sb_fg_new(&fg), 0);
+	assert_int_equal(sb_fg_add_folded(fg, line, strlen(line)), 0);
+	assert_int_equal(sb_input_profile(fg, &read, &nr_rounded), 0);
+	assert_int_equal(nr_rounded, 0);
+	row = sb_profile_row_at(read, 0);
+	assert_int_equal(row.nr, sizeof(want) / sizeof(*want));
+	for (i = 0; i < row.nr; i++) {
+		const struct sb_frame *frame = sb_profile_frame_at(read, row.frames[i]);
+
+		assert_int_equal(frame->kind, want[i].kind);
+		assert_int_equal(frame->mark, want[i].mark);
+	}
+	sb_profile_free(read);
+	sb_fg_free(fg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,7 +421,7 @@ int main(void)
 		cmocka_unit_test(test_annotations),   cmocka_unit_test(test_distr),
 		cmocka_unit_test(test_distr_without), cmocka_unit_test(test_distr_functions),
 		cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_choice),
-		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json),	      cmocka_unit_test(test_input),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
