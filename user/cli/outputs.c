@@ -184,6 +184,8 @@ static int set_metadata(const struct sb_run *run, const struct sb_run_figures *f
 		.dur_us = figures->wall_ns / 1000,
 		.start_us = now_us > ago_us ? now_us - ago_us : 0,
 		.nr_samples = figures->nr_samples,
+		.has_dur_us = true,
+		.has_nr_samples = true,
 	};
 	size_t i;
 	int err = roots->nr ? 0 : sb_str_add(&names, sb_root_names[SB_ATTR_COMM]);

@@ -173,30 +173,37 @@ static const struct {
 	const char *key;
 	size_t offset;
 	bool is_text;
+	size_t has; /* of the member that says whether 0 is known; 0: it never is */
 } known[] = {
 	{ "kind", offsetof(struct sb_metadata, kind), true },
 	{ "unit", offsetof(struct sb_metadata, unit), true },
-	{ "dur_us", offsetof(struct sb_metadata, dur_us) },
+	{ "dur_us", offsetof(struct sb_metadata, dur_us),
+	  .has = offsetof(struct sb_metadata, has_dur_us) },
 	{ "start_us", offsetof(struct sb_metadata, start_us) },
 	{ "hz", offsetof(struct sb_metadata, hz) },
 	{ "cpus", offsetof(struct sb_metadata, cpus) },
 	{ "by", offsetof(struct sb_metadata, by), true },
-	{ "n", offsetof(struct sb_metadata, nr_samples) },
+	{ "n", offsetof(struct sb_metadata, nr_samples),
+	  .has = offsetof(struct sb_metadata, has_nr_samples) },
 };
 
 bool sb_fold_next_meta(const struct sb_profile *profile, struct sb_fold_meta *meta)
 {
+	const char *metadata = (const char *)sb_profile_metadata(profile);
+
 	while (meta->next < SB_ARRAY_SIZE(known)) {
-		const void *at =
-			(const char *)sb_profile_metadata(profile) + known[meta->next].offset;
+		const size_t i = meta->next++;
+		const void *at = metadata + known[i].offset;
 		const uint64_t *number = at;
 
-		meta->key = known[meta->next].key;
-		if (known[meta->next++].is_text) {
+		meta->key = known[i].key;
+		if (known[i].is_text) {
 			meta->value = *(const char *const *)at;
 		} else {
+			bool has = known[i].has && *(const bool *)(metadata + known[i].has);
+
 			snprintf(meta->number, sizeof(meta->number), "%" PRIu64, *number);
-			meta->value = *number ? meta->number : NULL;
+			meta->value = *number || has ? meta->number : NULL;
 		}
 		if (meta->value)
 			return true;
@@ -218,6 +225,8 @@ int sb_fold_read_meta(struct sb_profile *profile, const char *key, const char *v
 			*(const char **)at = value;
 		else if (sb_parse_u64(value, INT64_MAX, at))
 			break;
+		if (known[i].has)
+			*((bool *)&metadata + known[i].has) = true;
 		return sb_profile_set_metadata(profile, &metadata);
 	}
 	return sb_profile_meta(profile, key, "%s", value);

@@ -98,7 +98,8 @@ struct sb_attr {
 	const char *key, *text;
 };
 
-/* Metadata: what the weights mean, and when they were recorded. NULL and 0: not known. */
+/* Metadata: what the weights mean, and when they were recorded. NULL and 0: not known, unless a
+ * `has_` member says that it is. */
 struct sb_metadata {
 	const char *kind;    /* name of a view */
 	const char *unit;    /* of the weights: "samples", "us", "bytes", "calls" */
@@ -108,6 +109,8 @@ struct sb_metadata {
 	uint64_t hz;	     /* sampling rate */
 	uint64_t cpus;	     /* how many were sampled */
 	uint64_t nr_samples; /* of all rows */
+	/* The member is known even if it is 0; need not be set if it is not 0. */
+	bool has_dur_us, has_nr_samples;
 };
 
 /* Make an empty profile, owned by the caller. Return: 0 or -ENOMEM. */
@@ -227,10 +230,10 @@ int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares)
 int sb_profile_set_metadata(struct sb_profile *profile, const struct sb_metadata *metadata);
 
 /*
- * Append metadata that are only shown: "lost", "tags", ..., no key of struct sb_metadata. Headers
- * show them in this order, behind that. A key that is there already is not replaced:
- * sb_profile_meta_get() finds the first. May be called after the seal. @key and the formatted value
- * are copied. Return: 0; -ENOMEM, and nothing is added.
+ * Append metadata that are only shown: "lost", "tags", ...; a key of struct sb_metadata only if its
+ * value is no number (sb_fold_read_meta()). Headers show them in this order, behind that. A key that
+ * is there already is not replaced: sb_profile_meta_get() finds the first. May be called after the
+ * seal. @key and the formatted value are copied. Return: 0; -ENOMEM, and nothing is added.
  */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -422,6 +422,8 @@ static int add_facts(struct sb_profile *profile, const struct sb_ask *ask,
 		.start_us = answer->from_s > 0 ? (uint64_t)answer->from_s * 1000000 : 0,
 		.hz = is_samples ? sb_store_answer_hz(answer) : 0,
 		.nr_samples = sb_store_answer_samples(answer),
+		.has_dur_us = true,
+		.has_nr_samples = true,
 	};
 	int err = sb_profile_set_metadata(profile, &metadata);
 

@@ -590,6 +590,14 @@ static void test_meta(void **state)
 	assert_string_equal(line.s,
 			    "#stackbpf;v=1;kind=oncpu;unit=us;dur_us=1500;hz=99;by=comm,cpu;n=12;"
 			    "lost=0;cpus=-1");
+	/* Nothing was sampled, in no time; a rate of 0 is none. */
+	assert_int_equal(sb_fold_read_meta(profile, "dur_us", "0"), 0);
+	assert_int_equal(sb_fold_read_meta(profile, "n", "0"), 0);
+	assert_int_equal(sb_fold_read_meta(profile, "hz", "0"), 0);
+	sb_str_clear(&line);
+	assert_int_equal(sb_fold_header(&line, profile), 0);
+	assert_string_equal(line.s, "#stackbpf;v=1;kind=oncpu;unit=us;dur_us=0;by=comm,cpu;n=0;"
+				    "lost=0;cpus=-1");
 	sb_str_release(&line);
 	sb_profile_free(profile);
 }

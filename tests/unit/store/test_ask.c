@@ -368,6 +368,8 @@ static void test_profile(void **state)
 	assert_int_equal(sb_ask_profile(store, &ask, &profile, &answer), 0);
 	assert_int_equal(answer.nr_blocks, 0);
 	assert_int_equal(sb_profile_nr_stacks(profile), 0);
+	expect_meta(profile, "dur_us", "0");
+	expect_meta(profile, "n", "0");
 	sb_profile_free(profile);
 	sb_store_close(store);
 }
