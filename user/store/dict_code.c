@@ -378,6 +378,9 @@ int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor)
 		err = decode_marks(dict, cursor, first);
 	if (!err && cursor->is_bad)
 		err = -EBADMSG;
+	/* The entries before the error stay, and only their names tell which are marks. */
+	if (err)
+		name_marks(dict, first);
 	dict->may_use_spare = false;
 	return err;
 }

@@ -129,7 +129,8 @@ static void test_bytes(void **state)
 }
 
 /* What is read back is what the frame was, not what its name looks like; a record of an older
- * version ends before the marks, and the names of marks, not of functions, tell them. */
+ * version ends before the marks, a damaged one does not get to them, and the names of marks, not of
+ * functions, tell them. */
 static void test_marks(void **state)
 {
 	static const struct sb_frame frames[] = {
@@ -142,13 +143,15 @@ static void test_marks(void **state)
 		  .mark = SB_ATTR_TRUNCATED },
 	};
 	const size_t nr = sizeof(frames) / sizeof(*frames);
-	/* The number of marks, and two bytes for each. */
-	const size_t nr_bytes = 1 + 2 * 2;
+	/* Of the marks: their number, and two bytes for each. One more is of the rows. */
+	static const struct {
+		size_t nr_cut;
+		int err;
+	} records[] = { { 0, 0 }, { 1 + 2 * 2, 0 }, { 1 + 2 * 2 + 1, -EBADMSG } };
 	struct sb_dict from, to;
 	struct sb_str text = {};
 	uint32_t id;
-	size_t i;
-	int is_old;
+	size_t i, k;
 
 	(void)state;
 	assert_int_equal(sb_dict_init(&from), 0);
@@ -157,14 +160,14 @@ static void test_marks(void **state)
 		assert_int_equal(id, i);
 	}
 	assert_int_equal(sb_dict_encode(&from, &text), 0);
-	for (is_old = 0; is_old < 2; is_old++) {
+	for (k = 0; k < sizeof(records) / sizeof(*records); k++) {
 		struct sb_cursor cursor = {
 			.p = (const uint8_t *)text.s,
-			.end = (const uint8_t *)text.s + text.len - (is_old ? nr_bytes : 0),
+			.end = (const uint8_t *)text.s + text.len - records[k].nr_cut,
 		};
 
 		assert_int_equal(sb_dict_init(&to), 0);
-		assert_int_equal(sb_dict_decode(&to, &cursor), 0);
+		assert_int_equal(sb_dict_decode(&to, &cursor), records[k].err);
 		assert_ptr_equal(cursor.p, cursor.end);
 		for (i = 0; i < nr; i++) {
 			const struct sb_frame have = sb_dict_frame_at(&to, (uint32_t)i);
