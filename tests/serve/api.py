@@ -264,6 +264,14 @@ def metrics(server, store):
           'metrics: the server')
 
 
+def other(server, store):
+    """A function may have the name of the nodes that stand for pruned ones."""
+    begin = T0 + 20 * BLOCKS
+    store.add([(begin, 'oncpu', 'samples', {'host': 'h1'}, 7, ('main', '(other)'))])
+    data = server.json('/api/flame', from_=begin, to=begin + 10)
+    check(data['total'] == 7 and data['nr_nodes_cut'] == data['weight_cut'] == 0, 'flame: a function (other) is not cut')
+
+
 def main():
     binary, store_text = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as work:
@@ -279,6 +287,7 @@ def main():
             errors(server)
             page(server)
             metrics(server, store)
+            other(server, store)
 
 
 main()

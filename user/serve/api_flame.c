@@ -194,6 +194,12 @@ static int put_tree(struct sb_json *json, const struct sb_tree *tree, const stru
 	return err;
 }
 
+static bool is_other(const struct sb_tree *tree, size_t node)
+{
+	return tree->kinds.at[node] == SB_FRAME_MARK &&
+	       sb_streq(sb_tree_name(tree, node), SB_TREE_OTHER);
+}
+
 /* Return: the weight of the nodes "(other)", which stand for pruned subtrees. */
 static uint64_t weight_cut(const struct sb_tree *tree)
 {
@@ -201,8 +207,7 @@ static uint64_t weight_cut(const struct sb_tree *tree)
 	size_t i;
 
 	for (i = 1; i < tree->nodes.nr; i++) {
-		if (sb_streq(sb_tree_name(tree, i), SB_TREE_OTHER) &&
-		    !sb_streq(sb_tree_name(tree, tree->nodes.at[i].parent), SB_TREE_OTHER))
+		if (is_other(tree, i) && !is_other(tree, tree->nodes.at[i].parent))
 			weight += sb_tree_total(tree, i, SB_TREE_A) +
 				  sb_tree_total(tree, i, SB_TREE_B);
 	}

@@ -140,8 +140,8 @@ size_t sb_dict_bytes(const struct sb_dict *dict);
  *	without a share of their own
  */
 void sb_dict_set_owner(struct sb_dict *dict, const struct sb_tag *tags, size_t nr);
-/* Return: whether the stack that ends at @node is one frame of the name "(other)", which stands for
- * stacks that had no room. */
+/* Return: whether the stack that ends at @node is the one mark "(other)", which stands for stacks
+ * that had no room. */
 bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node);
 /* Return: the number of the owner that is charged (share.h); 0 while no bound is near, and from
  * sb_dict_set_owner() until the next new entry. */

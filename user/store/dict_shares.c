@@ -67,9 +67,12 @@ static void charge_row(struct charged *charged, uint64_t *nr, uint32_t node)
 bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node)
 {
 	uint32_t id = dict->nodes.at[node].frame;
+	struct sb_frame frame;
 
-	return node && !dict->nodes.at[node].parent && id != SB_DICT_NONE &&
-	       sb_streq(sb_dict_frame_at(dict, id).name, SB_SHARE_OTHER);
+	if (!node || dict->nodes.at[node].parent || id == SB_DICT_NONE)
+		return false;
+	frame = sb_dict_frame_at(dict, id);
+	return frame.kind == SB_FRAME_MARK && sb_streq(frame.name, SB_SHARE_OTHER);
 }
 
 /* An entry is charged to the owner of the first row that uses it: that is who added it. */

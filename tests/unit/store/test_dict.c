@@ -184,6 +184,26 @@ static void test_marks(void **state)
 	sb_dict_release(&from);
 }
 
+/* A function may have the name of the frame that stands for stacks without room. */
+static void test_is_other(void **state)
+{
+	static const enum sb_frame_kind kinds[] = { SB_FRAME_JIT, SB_FRAME_MARK };
+	struct sb_dict dict;
+	uint32_t frame, node;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(sb_dict_init(&dict), 0);
+	for (i = 0; i < 2; i++) {
+		const struct sb_frame of = { .name = "(other)", .kind = kinds[i] };
+
+		assert_int_equal(sb_dict_frame(&dict, &of, &frame), 0);
+		assert_int_equal(sb_dict_path(&dict, &frame, 1, &node), 0);
+		assert_int_equal(sb_dict_is_other(&dict, node), kinds[i] == SB_FRAME_MARK);
+	}
+	sb_dict_release(&dict);
+}
+
 /* A path for which there is no room. */
 static void test_no_room(void **state)
 {
@@ -228,9 +248,9 @@ static void test_no_tags(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),	cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_no_room), cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_no_tags),
+		cmocka_unit_test(test_ids),	 cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_is_other), cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_bytes),	 cmocka_unit_test(test_no_tags),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
