@@ -92,8 +92,8 @@ static int look_at_lr(struct sb_walk *walk, const struct sb_walk_env *env)
 }
 
 /*
- * The counterpart of sb_unwind_hides() in core/unwind_tables.bpf.c; less code can be read here. Return:
- * 1, 0 or -ENOMEM.
+ * The counterpart of sb_unwind_hides() in core/unwind_tables.bpf.c; less code can be read here.
+ * Return: 1, 0 or -ENOMEM.
  */
 static int hides(const struct sb_walk *walk, const struct sb_walk_env *env)
 {

@@ -121,9 +121,9 @@ def store():
         subprocess.run(FORKS, check=True)
         written(recorder)
         recorder.end()
-    # A range that ends now has no block that begins in this second.
+    # A range that ends now has no block that begins in this second, or in the next: the recorder rounds times up by half.
     ended = int(time.time())
-    wait_for(lambda: time.time() >= ended + 1, 'the next second begins')
+    wait_for(lambda: time.time() >= ended + 2, 'the block has begun')
     query = subprocess.run([BINARY, 'query', '--store', path, '--kind', 'toy', '--by', 'comm', '--format', 'folded'],
                            stdout=subprocess.PIPE, text=True, check=False)
     result = Result(query.returncode, query.stdout, '')

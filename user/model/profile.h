@@ -231,9 +231,9 @@ int sb_profile_set_metadata(struct sb_profile *profile, const struct sb_metadata
 
 /*
  * Append metadata that are only shown: "lost", "tags", ...; a key of struct sb_metadata only if its
- * value is no number (sb_fold_read_meta()). Headers show them in this order, behind that. A key that
- * is there already is not replaced: sb_profile_meta_get() finds the first. May be called after the
- * seal. @key and the formatted value are copied. Return: 0; -ENOMEM, and nothing is added.
+ * value is no number (sb_fold_read_meta()). Headers show them in this order, behind that. A key
+ * that is there already is not replaced: sb_profile_meta_get() finds the first. May be called after
+ * the seal. @key and the formatted value are copied. Return: 0; -ENOMEM, and nothing is added.
  */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

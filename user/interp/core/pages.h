@@ -61,8 +61,8 @@ int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr);
  * them. @arg is the struct sb_pages. Return: 0; -EFAULT: they cannot be read, and @dst may be
  * partly overwritten; also if pages->is_noting, and then nothing is read or noted. */
 int sb_pages_read_again(void *arg, void *dst, size_t len, uint64_t addr);
-/* For struct sb_memory.want: note the page of @addr if it is not there and pages->is_noting, and set
- * is_short then. @arg is the struct sb_pages. */
+/* For struct sb_memory.want: note the page of @addr if it is not there and pages->is_noting, and
+ * set is_short then. @arg is the struct sb_pages. */
 void sb_pages_want(void *arg, uint64_t addr);
 /* Read the pages that were noted, which are none then; one that cannot be read is kept as such. The
  * caller resets is_short before the next walk. Return: whether there were any, and room and memory
