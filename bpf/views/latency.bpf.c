@@ -569,16 +569,13 @@ int BPF_PROG(latency_exec, struct task_struct *task)
 static long settle_call(void *map, struct sb_latency_call *key, struct sb_latency_record *call,
 			__u64 *now_ns)
 {
-	__u64 id = key->caller.id, begin_ns = call->begin_ns;
 	const struct sb_trace_place *place = sb_event_place(call->idx);
 
 	/* A call that may still be inside of malloc() holds nothing yet, and what was given back
 	 * nothing any more. */
-	if (place && is_held(place) && (id || call->watch.proof))
+	if (place && is_held(place) && (key->caller.id || call->watch.proof))
 		return 0;
-	if (account(call, SB_SCRATCH_ITER, *now_ns, SB_LATENCY_OP_OPEN) && latency_sliced_ns &&
-	    begin_ns >= latency_sliced_ns)
-		latency_nr_sliced++;
+	account(call, SB_SCRATCH_ITER, *now_ns, SB_LATENCY_OP_OPEN);
 	return 0;
 }
 

@@ -32,9 +32,6 @@ const volatile __u32 cfg_latency_half = 0;
 /* What a process holds when it ends counts as held until the end of the run. */
 const volatile bool cfg_latency_keeps_ended = false;
 
-/* When the run went over from tracing each call to slices of time; 0: it has not. Beside it: how
- * many pieces of memory were accounted that were allocated after that. */
-__u64 latency_sliced_ns = 0, latency_nr_sliced = 0;
 /* The window of now, or the last one: sb_held_watch. 0: there was none, and each call is seen. */
 __u32 latency_window = 0;
 
@@ -282,19 +279,18 @@ static __u64 describe(const struct sb_latency_record *call, __u32 slot, __u64 no
  * which concern the whole call, or if another program accounts it at the same time. Overwrites the
  * capture of @slot. @op: 0: it has ended, and the caller removes the record next;
  * SB_LATENCY_OP_OPEN: it is open. from_ns becomes @now_ns also if --min or --max leaves it out.
- * Return: whether it was accounted.
  */
-static bool account(struct sb_latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
+static void account(struct sb_latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
 {
 	struct sb_capture *capture = sb_capture_of(slot);
 	__u64 from_ns = call->from_ns, all_ns = now_ns - call->begin_ns;
 
 	if (op == SB_LATENCY_OP_OPEN && is_for_its_end(call, now_ns, all_ns))
-		return false;
+		return;
 	if (!capture || from_ns >= now_ns || (call->weight && from_ns != call->begin_ns) ||
 	    __sync_val_compare_and_swap(&call->from_ns, from_ns, now_ns) != from_ns ||
 	    is_out_of_bounds(all_ns))
-		return false;
+		return;
 	*capture = call->capture;
 	capture->now_ns = now_ns;
 	if (op)
@@ -304,7 +300,6 @@ static bool account(struct sb_latency_record *call, __u32 slot, __u64 now_ns, __
 	if (cfg_latency_slowest && (!op || has_run_ended(now_ns)) && sb_latency_is_slow(all_ns))
 		capture->key.object = describe(call, slot, now_ns);
 	sb_account(capture, (call->weight ? call->weight : now_ns - from_ns) * call->nr);
-	return true;
 }
 
 #endif

@@ -273,20 +273,27 @@ def leak_sliced():
           f'the leak first: {result.stacks}, {result.facts}, {said}')
 
 
-def leak_ages():
-    """Beside memory that is given back at once, after 2 ms, and after a second, which is longer than a slice: little of it is in
-    the result of slices, and the shares of what leaks are right."""
-    ages = f'{WORK.name}/ages'
+def of_ages(part, seconds, *rates):
+    """Return: the result of slices for a program with memory of several ages, and what was said; None: there are no slices."""
+    ages = f'{WORK.name}/{part}'
     subprocess.run(['gcc', '-O1', '-g', '-o', ages, SOURCE_AGES], check=True)
-    with subprocess.Popen([ages, '4000', '10000', '10000', '20000', '1'], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as target:
+    with subprocess.Popen([ages, *rates], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
         target.stdout.readline()
         time.sleep(1.5)
-        result = stackbpf(BINARY, 'leak', '-p', str(target.pid), '-t', '20', f'--max-overhead={4 / os.cpu_count()}', timeout=120)
+        result = stackbpf(BINARY, 'leak', '-p', str(target.pid), '-t', seconds, f'--max-overhead={4 / os.cpu_count()}', timeout=120)
         target.stdin.close()
     said = ' '.join(line.removeprefix('stackbpf:').strip() for line in result.err.splitlines())
     if 'slices' not in said:
-        print('skip: leak_ages: this kernel attaches probes one by one')
+        print(f'skip: {part}: this kernel attaches probes one by one')
+        return None, said
+    return result, said
+
+
+def leak_ages():
+    """Beside memory that is given back at once, after 2 ms, and after a second, which is longer than a slice: little of it is in
+    the result of slices, and the shares of what leaks are right."""
+    result, said = of_ages('leak_ages', '20', '4000', '10000', '10000', '20000', '1')
+    if not result:
         return
     churn = of(result, 'churn') + of(result, 'churn_in')
     # A share that is estimated from n pieces, and that pieces of one slice have in common.
@@ -296,6 +303,16 @@ def leak_ages():
     check('was given back between slices' in said and churn < 0.1 * result.total and
           all(abs(of(result, name) - share * leaked) < by * leaked for name, share in SHARES.items()),
           f'within {by}: {result.stacks}, {result.facts}, {said}')
+
+
+def leak_nothing():
+    """Of a program that keeps each piece for a second, and gives all of them back: that nothing leaks is the result, in place of
+    the pages, whose first code is named."""
+    result, said = of_ages('leak_nothing', '12', '0', '0', '0', '20000', '1')
+    if not result:
+        return
+    check(result.status == 3 and not result.stacks and 'nothing that leaks was seen' in said and
+          'was given back between slices' in said, f'nothing leaks: {result.status}, {result.stacks}, {result.facts}, {said}')
 
 
 # Of what a program takes that is busy with allocating, however many CPUs there are.
@@ -621,6 +638,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, operator_new, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, leak_sliced, machine, replaced, cut, kernel, formats), sys.argv[12:],
+run_parts((refused, exact, held, operator_new, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, leak_sliced, leak_nothing, machine, replaced, cut, kernel, formats), sys.argv[12:],
           waiting=(leak, leak_ages, traced, by_pages, recorded))
 done()

@@ -315,10 +315,10 @@ int sb_session_poll_fd(const struct sb_session *session)
 	return sb_drain_poll_fd(session->drain);
 }
 
-/* Fewer slices say too little of what is held, and so do fewer samples of memory that was allocated
- * in them. */
-#define SLICES_MIN  4u
-#define SAMPLES_MIN 50u
+/* Fewer slices say too little of what is held, and so do fewer pieces of memory that were allocated
+ * in them and outlived them. That all of these were given back is an answer, too. */
+#define SLICES_MIN 4u
+#define PIECES_MIN 50u
 
 /* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of
  * the pages. */
@@ -335,7 +335,7 @@ static void choose_source(struct sb_session *session)
 		sb_tracing_give_up(tracing, SB_TRACING_FULL);
 	if (tracing->is_sampled && !tracing->end &&
 	    (session->slices.slicer.stats.nr < SLICES_MIN ||
-	     session->skel->bss->latency_nr_sliced < SAMPLES_MIN))
+	     session->slices.estimate.nr < PIECES_MIN))
 		sb_tracing_give_up(tracing, SB_TRACING_COST);
 	if (!tracing->end && session->opts.view_opts.fallback == SB_FALLBACK_IF_BLIND &&
 	    weights[0] < weights[1] / 2)

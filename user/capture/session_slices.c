@@ -155,7 +155,6 @@ static int go_over_to_slices(struct sb_session *session, const struct sb_slicer_
 	detach(slices, 0);
 	init_slicer(session, now);
 	sb_tracing_sample(&slices->tracing);
-	session->skel->bss->latency_sliced_ns = now->now_ns;
 	sb_thinning_start(&session->thinning, now->run_ns);
 	return set_timer(slices, PAUSE_NS);
 }

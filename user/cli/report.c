@@ -608,7 +608,9 @@ static void explain_view(const struct sb_run *run, const struct sb_run_figures *
 	const struct sb_view_opts *opts = &run->config->view_opts;
 	const bool is_limited = opts->min_ns || opts->max_ns || opts->states;
 
-	sb_err(0, "nothing was sampled: %s%s; sample longer, or %s", sb_report_memory_empty(run),
+	sb_err(0, "nothing %s: %s%s; sample longer, or %s",
+	       run->config->views.at[0]->kind->is_of_growth ? "that leaks was seen" : "was sampled",
+	       sb_report_memory_empty(run),
 	       is_limited ? " within the limits of -m, -M and --state" : "",
 	       is_limited ? "change these options" : "other targets");
 	sb_report_memory_unread(figures, &unread);

@@ -256,7 +256,7 @@ static void add_sampled(const struct sb_session_stats *stats, struct sb_str *lis
 		"memory that was allocated before the run, or by other functions, is not seen: of "
 		"pages there are %.1f MB, and 'stackbpf memory' shows them",
 		(double)tracing->traced_ns / 1e9, tracing->hits_per_s, tracing->each_ns / 1e3, cost,
-		limit, all > 0 ? 100 * estimate->held / all : 100, 100 * estimate->traced,
+		limit, all > 0 ? 100 * estimate->held / all : 0, 100 * estimate->traced,
 		(double)tracing->pages / 1e6);
 	if (tracing->calls < tracing->pages / 2)
 		(void)sb_str_add(list, ", because the result has less than half of that, which "

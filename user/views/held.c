@@ -209,6 +209,7 @@ static int add_piece(void *arg, const void *key, const void *value)
 
 	if (!is_memory(key, &record->watch) || !counts(surviving, record))
 		return 0;
+	surviving->estimate->nr += record->watch.window != 0;
 	return sb_survival_add(&surviving->survival, stack_of(&record->capture.key), &record->watch,
 			       (double)record->nr);
 }

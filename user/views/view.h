@@ -131,6 +131,7 @@ struct sb_held_windows {
 
 /* What such a view estimates of memory of which no window has seen that it was given back. */
 struct sb_held_estimate {
+	uint64_t nr; /* pieces that were allocated in a window, outlived it, and would count */
 	double held, gone; /* weights that are in the result, and that are left out */
 	double traced;	   /* the part of the time since the first window that is in windows */
 };

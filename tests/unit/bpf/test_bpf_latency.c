@@ -733,7 +733,6 @@ static void test_held_in_slices(void **state)
 	cfg_slices = 1;
 	slice_weight = 50ull << SB_SLICE_SHIFT;
 	slice_end_ns = 5000;
-	latency_sliced_ns = 2500;
 	place.weigh = 4200;
 	be(0);
 	allocate_at(1000, 7);
@@ -744,9 +743,8 @@ static void test_held_in_slices(void **state)
 	end_ns = 10000;
 	settle_at(10000);
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 2 * 50 * 4200);
-	assert_int_equal(latency_nr_sliced, 1);
 	cfg_slices = 0;
-	slice_weight = slice_end_ns = latency_sliced_ns = latency_nr_sliced = 0;
+	slice_weight = slice_end_ns = 0;
 }
 
 /* Return: what was seen of the memory at an address, which is followed or, with @until, was set
