@@ -57,15 +57,26 @@ int sb_survival_add(struct sb_survival *survival, uint64_t stack, const struct s
 	if (watch->until == watch->proof)
 		return 0;
 	group->watched += nr;
+	group->windows_watched |= 1ull << watch->proof % 64;
 	group->silent += watch->last == watch->proof ? nr : 0;
 	return 0;
+}
+
+/* That few windows have seen all addresses again does not say that it is always so: by Laplace's
+ * rule of succession, but never less than was seen, which would let more count as held. */
+static double part_silent(const struct sb_survival_group *group)
+{
+	const double windows = __builtin_popcountll(group->windows_watched);
+	const double share = windows > 0 ? group->silent / group->watched : 1;
+
+	return fmax(share, (share * windows + 1) / (windows + 2));
 }
 
 static double part_of(const struct sb_survival_group *group, double traced)
 {
 	const double windows = __builtin_popcountll(group->windows);
 	const double unseen = 1 - traced;
-	const double silent = group->watched > 0 ? group->silent / group->watched : 1;
+	const double silent = part_silent(group);
 	const double has_proof = 1 - unseen * silent;
 	double gone, held, variance;
 
@@ -75,9 +86,11 @@ static double part_of(const struct sb_survival_group *group, double traced)
 		return 0;
 	gone = group->proven / has_proof;
 	held = group->unproven + group->proven - gone;
-	variance = (1 - has_proof) / has_proof +
-		   unseen * unseen * silent * (1 - silent) / has_proof / has_proof;
-	return held > SURE * gone * sqrt(variance / windows) ? held / group->unproven : 0;
+	variance = (1 - has_proof) / has_proof / windows;
+	if (group->windows_watched)
+		variance += unseen * unseen * silent * (1 - silent) / has_proof / has_proof /
+			    __builtin_popcountll(group->windows_watched);
+	return held > SURE * gone * sqrt(variance) ? held / group->unproven : 0;
 }
 
 void sb_survival_judge(struct sb_survival *survival, double traced)

@@ -359,8 +359,9 @@ struct sb_survival_group {
 	uint64_t hash;
 	double unproven, proven; /* without and with proof that they were given back */
 	double watched, silent;	 /* of the proven: address watched since, and never seen since */
-	uint64_t windows;	 /* in which proof came, as bits 1 << window % 64 */
-	double part;		 /* of the unproven that are held */
+	/* In which proof came, of all and of the watched, as bits 1 << window % 64. */
+	uint64_t windows, windows_watched;
+	double part; /* of the unproven that are held */
 };
 
 struct sb_survival {

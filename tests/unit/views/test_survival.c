@@ -134,12 +134,42 @@ static void test_part(void **state)
 	check(5, 2, 0, 0, 0);
 }
 
+/* Return: the part of ten pieces without proof that is held beside a hundred with proof in the
+ * first windows, and an address that each window has seen. */
+static double part_after(uint32_t nr)
+{
+	struct sb_survival survival = {};
+	const struct sb_held_watch unproven = { .window = 1 };
+	double part;
+	uint32_t i;
+
+	assert_int_equal(sb_survival_add(&survival, 1, &unproven, 10), 0);
+	for (i = 0; i < nr; i++) {
+		const struct sb_held_watch proven = { .window = 1, .proof = 2 + i, .last = 99 };
+
+		assert_int_equal(sb_survival_add(&survival, 1, &proven, 100.0 / nr), 0);
+	}
+	sb_survival_judge(&survival, 0.1);
+	part = sb_survival_part(&survival, 1);
+	sb_survival_release(&survival);
+	return part;
+}
+
+/* That one window has seen all addresses again does not say that it is always so. */
+static void test_few_windows(void **state)
+{
+	assert_true(part_after(1) == 0);
+	assert_true(part_after(3) == 0);
+	assert_true(part_after(60) > 0.5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leak),
 		cmocka_unit_test(test_churn),
 		cmocka_unit_test(test_part),
+		cmocka_unit_test(test_few_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
