@@ -184,6 +184,15 @@ static bool is_older(const struct sb_latency_record *pair)
 	return latency_window && pair->watch.window != latency_window;
 }
 
+/* Return: whether memory can be in the result of "leak", as far as it is known when the run ends.
+ * What cannot has no use as proof either. */
+static bool may_count(const struct sb_latency_record *pair)
+{
+	const __u64 begin_ns = sb_begin_ns(), end_ns = sb_end_ns();
+
+	return !cfg_latency_half || !end_ns || pair->begin_ns <= end_ns - (end_ns - begin_ns) / 2;
+}
+
 /* The address of such memory was given back or handed out now. */
 static void see_address(struct sb_held_watch *watch)
 {
@@ -199,7 +208,7 @@ static void set_aside(const struct sb_latency_call *key)
 	struct sb_latency_record *old = bpf_map_lookup_elem(&latency_calls, key);
 	struct sb_latency_call aside = *key;
 
-	if (!old || !is_older(old))
+	if (!old || !is_older(old) || !may_count(old))
 		return;
 	see_address(&old->watch);
 	old->watch.until = latency_window;
@@ -380,7 +389,7 @@ static __noinline void end_pair(const struct event *event, __u64 now_ns)
 	}
 	if (!is_held(event->place))
 		account(pair, event->slot, now_ns, 0);
-	if (is_held(event->place) && is_older(pair))
+	if (is_held(event->place) && is_older(pair) && may_count(pair))
 		see_address(&pair->watch);
 	else
 		bpf_map_delete_elem(&latency_calls, &key);

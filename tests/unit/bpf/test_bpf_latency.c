@@ -794,6 +794,29 @@ static void test_held_in_windows(void **state)
 	latency_window = 0;
 }
 
+/* Where the end of the run is known, what is too young to count at that time is forgotten as soon as
+ * it is given back. */
+static void test_held_too_late(void **state)
+{
+	cfg_latency_half = 1;
+	begin_ns = 1000;
+	end_ns = 101000;
+	be(0);
+	latency_window = 1;
+	allocate_at(50800, 7);
+	allocate_at(51100, 8);
+	allocate_at(52000, 9);
+	assert_int_equal(shim_map_nr(&latency_calls), 3);
+	latency_window = 2;
+	free_at(60000, 7);
+	free_at(61000, 8);
+	allocate_at(62000, 9);
+	assert_int_equal(watched(7, 0).proof, 2);
+	assert_int_equal(watched(9, 0).window, 2);
+	assert_int_equal(shim_map_nr(&latency_calls), 2);
+	latency_window = 0;
+}
+
 /* Return: how many samples have an object. */
 static uint32_t nr_described(void)
 {
@@ -865,6 +888,7 @@ int main(void)
 		cmocka_unit_test_setup(test_held_for_half, setup),
 		cmocka_unit_test_setup(test_held_in_slices, setup),
 		cmocka_unit_test_setup(test_held_in_windows, setup),
+		cmocka_unit_test_setup(test_held_too_late, setup),
 		cmocka_unit_test_setup(test_slowest, setup),
 	};
 
