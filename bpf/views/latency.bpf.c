@@ -385,6 +385,7 @@ static __noinline void end_pair(const struct event *event, __u64 now_ns)
 	if (!pair) {
 		if (sb_is_asked_for())
 			sb_stat_add(SB_STAT_CALLS_UNSEEN, 1);
+		sb_spent_some(now_ns);
 		return;
 	}
 	if (!is_held(event->place))
