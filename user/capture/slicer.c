@@ -78,6 +78,7 @@ bool sb_slicer_stays(struct sb_slicer *slicer, const struct sb_slicer_reading *n
 	slicer->cost *= MEMORY;
 	slicer->span *= MEMORY;
 	slicer->each = slicer->each * MEMORY + 1;
+	slicer->stats.slice_cost_ns += now->cost_ns - slicer->began_cost_ns;
 	account(slicer, now);
 	slicer->is_staying = slicer->cost <= slicer->allowed * slicer->span;
 	return slicer->is_staying;
@@ -104,7 +105,8 @@ void sb_slicer_stats(const struct sb_slicer *slicer, struct sb_slicer_stats *ret
 
 	*ret_stats = slicer->stats;
 	if (slicer->stats.attached_ns)
-		ret_stats->busy = (double)slicer->stats.cost_ns / (double)slicer->stats.attached_ns;
+		ret_stats->busy =
+			(double)slicer->stats.slice_cost_ns / (double)slicer->stats.attached_ns;
 	if (slicer->stats.nr < 2 || slicer->rates <= 0)
 		return;
 	mean = slicer->rates / nr;

@@ -36,9 +36,11 @@ struct sb_slicer_stats {
 	uint64_t attached_ns; /* their time, without gaps */
 	uint64_t covered_ns;  /* the time that they stand for */
 	uint64_t cost_ns;     /* CPU time, as read */
-	uint64_t ended_ns;    /* when there could be no more slices: nothing was left to probe; 0 */
-	double error;	      /* relative standard error of the number of events; 0: not known */
-	double busy;	      /* CPUs that probes took during slices */
+	/* The part of it that was read at the ends of slices, without what came after them. */
+	uint64_t slice_cost_ns;
+	uint64_t ended_ns; /* when there could be no more slices: nothing was left to probe; 0 */
+	double error;	   /* relative standard error of the number of events; 0: not known */
+	double busy;	   /* CPUs that probes took during slices */
 };
 
 /* Return: the part of the run for which probes were attached, at most 1, since the last slice may

@@ -387,8 +387,9 @@ static void add_slices(const struct sb_run *run, const struct sb_run_figures *fi
 		return;
 	(void)sb_str_addf(
 		list,
-		"probes were attached for %.2f %% of the time, in %llu slices at random times, "
-		"to stay below %.4g %% of all CPUs (--max-overhead); samples stand for the rest",
+		"probes of what allocates were attached for %.2f %% of the time, in %llu slices at "
+		"random times, to stay below %.4g %% of all CPUs (--max-overhead); samples stand "
+		"for the rest",
 		100 * sb_slicer_attached(stats, figures->wall_ns), (unsigned long long)stats->nr,
 		100 * figures->session.thinning.limit);
 	/* It is that of the number of calls, and says nothing of how many of them were never taken

@@ -22,7 +22,8 @@ struct load {
 	double per_second;
 	double swing; /* the rate is higher and lower by this part of it, in turns of period_ns */
 	uint64_t period_ns;
-	double cost_ns; /* of an event while it is probed */
+	double cost_ns;	  /* of an event while it is probed */
+	uint64_t rest_ns; /* how long a part of the probes stays after a slice */
 };
 
 struct play {
@@ -67,6 +68,7 @@ static void slice(struct play *play, const struct load *load)
 				(1 << SB_SLICE_SHIFT);
 	} while (sb_slicer_stays(&play->slicer, &play->now) &&
 		 play->now.now_ns < 3600 * SB_NS_PER_SEC);
+	probe(play, load, load->rest_ns);
 	play->now.now_ns += DETACH_NS;
 	play->now.now_ns += sb_slicer_gap(&play->slicer, &play->now);
 }
@@ -121,6 +123,7 @@ static void test_cheap(void **state)
 static void test_unbiased(void **state)
 {
 	const struct load steady = { .per_second = 1e5, .cost_ns = 2000 };
+	const struct load with_rest = { .per_second = 1e5, .cost_ns = 2000, .rest_ns = 50 * MS };
 	struct load swinging = { .per_second = 1e5, .swing = 1, .cost_ns = 2000 };
 	struct sb_slicer_stats stats;
 	struct play play;
@@ -130,7 +133,10 @@ static void test_unbiased(void **state)
 	run(&play, &steady, 3, 60 * SB_NS_PER_SEC);
 	sb_slicer_stats(&play.slicer, &stats);
 	assert_true(fabs(play.weight / (1e5 * (double)stats.covered_ns / 1e9) - 1) < 0.001);
-	assert_true(stats.error < 0.5 && stats.busy > 0.1);
+	assert_true(stats.error < 0.5 && fabs(stats.busy - 0.2) < 0.001);
+	run(&play, &with_rest, 3, 60 * SB_NS_PER_SEC);
+	sb_slicer_stats(&play.slicer, &stats);
+	assert_true(fabs(stats.busy - 0.2) < 0.001);
 	for (i = 0; i < 400; i++) {
 		swinging.period_ns = (uint64_t)(i % 20 + 1) * 150 * MS;
 		run(&play, &swinging, (uint64_t)i * 77 + 5, 60 * SB_NS_PER_SEC);
