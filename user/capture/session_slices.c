@@ -73,12 +73,15 @@ static int attach(struct sb_session *session)
 		return err;
 	sb_slicer_prepare(&slices->slicer, &now);
 	slices->began_cost_ns = now.cost_ns;
-	if (slices->tracing.is_sampled) {
+	/* The first probes are called while the others are still being attached, so the number
+	 * comes first. The time of the window begins when all are, because each call is seen from
+	 * then on. */
+	if (slices->tracing.is_sampled)
 		session->skel->bss->latency_window++;
-		slices->window_ns = now.now_ns;
-	}
 	err = slices->view->attach(session->skel, &session->opts.view_opts, &slices->links,
 				   session->opts.reason);
+	if (slices->tracing.is_sampled && !err)
+		slices->window_ns = sb_now_ns();
 	slices->own_ns += sb_thread_time_ns() - since_ns;
 	return err;
 }
@@ -95,22 +98,26 @@ static void detach(struct sb_slices *slices, size_t nr)
 	slices->own_ns += sb_thread_time_ns() - since_ns;
 }
 
-/* There are no more slices. */
+/* Detach, and begin no more slices. */
 static void end(struct sb_slices *slices)
 {
 	detach(slices, 0);
 	slices->view = NULL;
 }
 
-/* All is detached, or will be. */
-static void end_window(struct sb_slices *slices)
+/* Add the window, if there is one, to the sums. Its probes are still attached, and see all calls
+ * until the run ends. */
+static void end_window(struct sb_session *session)
 {
+	struct sb_slices *slices = &session->slices;
 	struct sb_held_windows *windows = &slices->windows;
+	uint64_t now_ns = sb_now_ns(), end_ns = session->skel->bss->end_ns;
 
-	if (slices->window_ns) {
+	now_ns = end_ns && end_ns < now_ns ? end_ns : now_ns;
+	if (slices->window_ns && slices->window_ns < now_ns) {
 		windows->first_ns = windows->nr ? windows->first_ns : slices->window_ns;
 		windows->nr++;
-		windows->ns += sb_now_ns() - slices->window_ns;
+		windows->ns += now_ns - slices->window_ns;
 	}
 	slices->window_ns = 0;
 	slices->is_following = false;
@@ -241,7 +248,6 @@ static int begin_next(struct sb_session *session)
 	/* Nothing is left to attach to: the closing report says since when there are no slices. */
 	if (err == -ESRCH || err == -ENODATA) {
 		end(slices);
-		end_window(slices);
 		slices->slicer.stats.ended_ns = sb_now_ns();
 		return 0;
 	}
@@ -275,8 +281,8 @@ static int end_window_and_slice(struct sb_session *session)
 	struct sb_slicer_reading now;
 	int err;
 
+	end_window(session);
 	detach(slices, 0);
-	end_window(slices);
 	err = read_cost(session, slices->own_ns, &now);
 	return err ? err : set_timer(slices, sb_slicer_gap(&slices->slicer, &now));
 }
@@ -335,7 +341,7 @@ int sb_session_survive(struct sb_session *session)
 
 	if (!slices->tracing.is_sampled || !view->survive)
 		return 0;
-	end_window(slices);
+	end_window(session);
 	if (!slices->windows.nr)
 		return 0;
 	err = view->survive(session->skel, &slices->windows, &slices->estimate);
