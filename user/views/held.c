@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -193,13 +194,15 @@ static bool is_memory(const struct sb_latency_call *call, const struct sb_held_w
 	return call->caller.tgid && (!call->caller.id || call->caller.id == watch->until);
 }
 
-/* Whether it is older than half of the run. */
+/* Whether it is older than half of the run: the rule of is_out_of_bounds() in sb_latency.bpf.h for
+ * "leak", the only view with windows. */
 static bool counts(const struct surviving *surviving, const struct sb_latency_record *record)
 {
 	const uint64_t begin_ns = surviving->skel->bss->begin_ns;
 	const uint64_t end_ns = surviving->skel->bss->end_ns;
 
-	return end_ns - record->begin_ns >= (end_ns - begin_ns) / 2;
+	/* It may have begun while the end of the run was set. */
+	return record->begin_ns <= end_ns && end_ns - record->begin_ns >= (end_ns - begin_ns) / 2;
 }
 
 static int add_piece(void *arg, const void *key, const void *value)
@@ -214,7 +217,7 @@ static int add_piece(void *arg, const void *key, const void *value)
 			       (double)record->nr);
 }
 
-/* What is of so many pieces, or nothing at all. */
+/* Let a piece without proof stand for the part of it that is held; remove it if that is none. */
 static int weigh_piece(void *arg, const void *key, const void *value)
 {
 	struct surviving *surviving = arg;
@@ -229,8 +232,10 @@ static int weigh_piece(void *arg, const void *key, const void *value)
 	surviving->estimate->held += part * nr * (double)record.weight;
 	surviving->estimate->gone += (1 - part) * nr * (double)record.weight;
 	nr = nr * part + surviving->rest;
+	surviving->rest = nr - floor(nr);
+	if ((uint64_t)nr == record.nr)
+		return 0;
 	record.nr = (uint64_t)nr;
-	surviving->rest = nr - (double)record.nr;
 	fd = bpf_map__fd(surviving->skel->maps.latency_calls);
 	err = record.nr ? bpf_map_update_elem(fd, key, &record, BPF_EXIST)
 			: bpf_map_delete_elem(fd, key);
@@ -241,8 +246,9 @@ static int weigh_piece(void *arg, const void *key, const void *value)
 int sb_held_survive(struct sampler_bpf *skel, const struct sb_held_windows *windows,
 		    struct sb_held_estimate *ret_estimate)
 {
-	const double ns = (double)(skel->bss->end_ns - windows->first_ns);
-	const double traced = ns > (double)windows->ns ? (double)windows->ns / ns : 1;
+	const uint64_t end_ns = skel->bss->end_ns;
+	const uint64_t ns = end_ns > windows->first_ns ? end_ns - windows->first_ns : 0;
+	const double traced = ns > windows->ns ? (double)windows->ns / (double)ns : 1;
 	struct surviving surviving = { .skel = skel, .estimate = ret_estimate };
 	int err = sb_map_each(skel->maps.latency_calls, add_piece, &surviving);
 
