@@ -201,8 +201,8 @@ static void see_address(struct sb_held_watch *watch)
 	watch->last = latency_window;
 }
 
-/* Memory is allocated at the address of older memory, which was given back, then: what was seen of
- * that stays. */
+/* Memory is allocated at the address of older memory, which was given back, then: its record is
+ * moved to a key of its own. */
 static void set_aside(const struct sb_latency_call *key)
 {
 	struct sb_latency_record *old = bpf_map_lookup_elem(&latency_calls, key);

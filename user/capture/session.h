@@ -183,7 +183,8 @@ uint64_t sb_session_held_since_ns(const struct sb_session *session);
 int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted);
 /* End sampling and detach; once, after sb_session_start(). Drain once more after it, for what was
  * counted last. Return: 0; or a negative errno, with opts->reason, when waits that are not over,
- * resident pages or open spans could not be accounted for; it is detached then, too. */
+ * resident pages or open spans could not be accounted for, or what was given back between slices
+ * could not be estimated; it is detached then, too. */
 int sb_session_stop(struct sb_session *session);
 /* Detach what is still attached, end the threads, and free. Accepts NULL. */
 void sb_session_free(struct sb_session *session);

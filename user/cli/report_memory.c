@@ -248,11 +248,12 @@ static void add_sampled(const struct sb_session_stats *stats, struct sb_str *lis
 		"source: calls, after %.1f s only in slices of time, because programs came to "
 		"probes %.0f times a second, which at %.1f us each costs %.3g %% of all CPUs, above "
 		"%.4g %% (--max-overhead)\n"
-		"how much was given back between slices is estimated for each stack: %.0f %% of the "
-		"memory that was not seen given back is held; the functions that give memory back "
-		"were traced for %.1f %% of the time; a leak that is small beside what the same "
-		"stack gives back is not seen: use --max-overhead off to trace each call whatever it "
-		"costs, or preload libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them\n"
+		"how much was given back between slices is estimated for each stack: by this "
+		"estimate, %.0f %% of the memory that was not seen given back is held; the functions "
+		"that give memory back were traced for %.1f %% of the time; a leak of less than about "
+		"half of what the same stack gives back may not be seen: use --max-overhead off to "
+		"trace each call whatever it costs, or preload libstackbpf-alloc.so "
+		"(stackbpf-alloc(8)) to sample them\n"
 		"memory that was allocated before the run, or by other functions, is not seen: of "
 		"pages there are %.1f MB, and 'stackbpf memory' shows them",
 		(double)tracing->traced_ns / 1e9, tracing->hits_per_s, tracing->each_ns / 1e3, cost,

@@ -11,19 +11,24 @@
  * ended. Both happen to an address at the same moment, when it is given back, and so q is the part
  * of those with proof whose address no window has seen since that proof. Of D, 1 - (1 - f) q have
  * proof: this gives D (Horvitz and Thompson 1952), and what is held is the rest of all pieces. As
- * proof comes later than the end itself, less time is left to see the address again, so that q is
- * rather too large, and what is held too little. This matters for stacks alone that give back a
- * part of what they allocate.
+ * proof comes later than the end itself, less time is left to see the address again, which makes q
+ * too large, and what is held too little. This matters only for stacks that give back a part of
+ * what they allocate. But addresses that are used again often have proof more often, which makes q
+ * too small if the addresses of a stack differ in that; then memory that was given back counts as
+ * held. Sizes are such a difference, as heaps reuse an address for one size. Stacks are not divided
+ * by size, because then more parts have too few pieces to see any of them given back, and all of
+ * such a part counts as held.
  *
  * Pieces of one window often end in one window, so that errors go by windows in which something was
- * seen, not by pieces. An estimate that is less than three standard errors from nothing is nothing:
- * the many pieces of a stack whose memory comes and goes would hide a leak otherwise.
+ * seen, not by pieces; 64 windows are told apart at most. An estimate of less than three standard
+ * errors counts as zero: the many pieces of a stack whose memory comes and goes would hide a leak
+ * otherwise.
  */
 #include <math.h>
 
 #include "views/views.h"
 
-/* Standard errors from nothing. */
+/* Standard errors. */
 #define SURE 3.0
 
 static struct sb_survival_group *find(const struct sb_survival *survival, uint64_t stack)

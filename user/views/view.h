@@ -205,8 +205,8 @@ struct sb_view {
 	 * on, are of what ends pairs; they can stay when the others are destroyed. NULL: none. */
 	size_t (*nr_ends)(void);
 	/* With is_sliced(), before `settle`: remove from what is held what was probably given back
-	 * between windows. Return: 0 or a negative
-	 * errno, and then the result is not to be used. NULL: nothing is held. */
+	 * between windows. *@ret_estimate is zeroed by the caller. Return: 0; or a negative errno,
+	 * and then neither it nor the result is to be used. NULL: nothing is held. */
 	int (*survive)(struct sampler_bpf *skel, const struct sb_held_windows *windows,
 		       struct sb_held_estimate *ret_estimate);
 	/* Whether attach() attaches this program, so that the session does not. NULL: it attaches

@@ -376,8 +376,8 @@ int sb_survival_add(struct sb_survival *survival, uint64_t stack, const struct s
 /* After all pieces were added, estimate for each stack which part of those without proof is held.
  * @traced: the part of the time that is in windows, from 0 to 1. */
 void sb_survival_judge(struct sb_survival *survival, double traced);
-/* Return: this part, from 0 to 1, of a stack; 0 if it cannot be told from nothing; 1 for a stack
- * that was not added. */
+/* Return: this part, from 0 to 1, of a stack; 0 if it cannot be distinguished from zero; 1 for a
+ * stack that was not added. */
 double sb_survival_part(const struct sb_survival *survival, uint64_t stack);
 void sb_survival_release(struct sb_survival *survival);
 
