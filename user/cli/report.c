@@ -662,7 +662,11 @@ void sb_report_empty(const struct sb_run *run)
 	sb_run_figures(run, sb_run_shown(run), &figures);
 	add_lost(&lost, &figures.session);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
-	if (figures.nr_lost && !sb_view_has_spans(&run->config->view_opts))
+	/* Of so many that slices trace, some always are: that is not why nothing is held. */
+	if (figures.nr_lost && figures.session.tracing.is_sampled) {
+		explain_view(run, &figures);
+		sb_info("lost: %s", lost.len ? lost.s : unknown);
+	} else if (figures.nr_lost && !sb_view_has_spans(&run->config->view_opts))
 		sb_err(0, "nothing was recorded: %llu %s lost: %s%s",
 		       (unsigned long long)figures.nr_lost,
 		       sb_plural(figures.nr_lost, "sample was", "samples were"),
