@@ -162,7 +162,9 @@ static void progress(void *arg, const struct sb_export_state *state, int64_t to_
 		return;
 	if (!export->shown_ns) {
 		export->begin_s = state->next_s;
-		export->begin_pieces = state->nr_pieces;
+		/* The first call comes after the first piece of a period. */
+		export->begin_pieces =
+			state->nr_pieces - (state->nr_pieces && state->nr_part_pieces);
 	}
 	export->shown_ns = now_ns;
 	nr = state->nr_pieces - export->begin_pieces;
