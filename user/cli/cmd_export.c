@@ -134,11 +134,8 @@ struct export
 
 static void clear_progress(const struct export *export)
 {
-	static const char clear[] = "\r\033[K";
-
-	/* A terminal that is gone is no reason to stop. */
 	if (export->has_progress)
-		(void)!write(STDERR_FILENO, clear, sizeof(clear) - 1);
+		sb_wrap_clear_line();
 }
 
 static const char *pieces(const struct export *export, uint64_t nr)

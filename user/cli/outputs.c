@@ -16,6 +16,7 @@
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/result.h"
+#include "cli/wrap.h"
 #include "workers/privileges.h"
 
 #define FORMAT_DEFAULT	    "folded"
@@ -391,10 +392,8 @@ static int write_result(struct sb_result_sink *result, struct sb_run *run, bool 
 
 void sb_result_sink_clear(const struct sb_result_sink *result)
 {
-	static const char clear[] = "\r\033[K";
-
 	if (result->has_progress)
-		(void)!write(STDERR_FILENO, clear, sizeof(clear) - 1);
+		sb_wrap_clear_line();
 }
 
 static int prepare(struct sb_run_sink *sink, struct sb_run *run)

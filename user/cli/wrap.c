@@ -13,6 +13,13 @@
 #define LOG_INDENT	6
 #define PREFIX		"stackbpf: " /* what the log puts before each message */
 
+void sb_wrap_clear_line(void)
+{
+	static const char clear[] = "\r\033[K";
+
+	(void)!write(STDERR_FILENO, clear, sizeof(clear) - 1);
+}
+
 unsigned int sb_wrap_columns(int fd)
 {
 	struct winsize size;

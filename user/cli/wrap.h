@@ -31,6 +31,10 @@ int sb_wrap(struct sb_str *out, const char *text, unsigned int nr_columns, unsig
  */
 void sb_wrap_info(const char *text);
 
+/* Remove the line of the terminal at stderr that shows progress. It does not matter if the terminal
+ * is gone. */
+void sb_wrap_clear_line(void);
+
 /* Return: @one, the noun in the singular, if @nr is 1, otherwise @many; the pointer that was
  * passed, not a copy. */
 static inline const char *sb_plural(uint64_t nr, const char *one, const char *many)
