@@ -24,9 +24,10 @@ __hidden int sb_labels_are_on(void)
 }
 
 /*
- * What is off is not verified: up to 6.7 a global function is, whoever calls it. sb_label_begin()
- * and sb_label_step() are in two halves, so that the verifier examines the second one once and not
- * for each way out of the first.
+ * If labels are off, the verifier does not examine this code, because cfg_labels is a constant. Up
+ * to 6.7 it examines every global function, also one that nobody calls, so the check is inside.
+ * Each beginning and each step is two global functions, so that the verifier examines the second
+ * one once, and not once for each path through the first.
  */
 __noinline int sb_labels_begin_at(__u32 slot)
 {

@@ -341,9 +341,9 @@ static void tick_outside(struct sched_task *st)
 }
 
 /*
- * The time on CPUs since the last tick is divided between the stacks of the last tick and of this
- * one. With spans, part of that time can be outside of them, so a tick is worth the period of the
- * timer.
+ * The CPU time that the thread has used since its last tick is divided between the stack of that
+ * tick and the stack of this one. With spans, part of that time can be outside of them, so a tick
+ * is worth the period of the timer.
  */
 SEC("?perf_event")
 int sched_tick(struct bpf_perf_event_data *ctx)

@@ -50,8 +50,8 @@ static bool runs_as(uint32_t tgid, const struct sb_file_owner *owner)
 	return !owner->ino && !sb_procfs_ids(tgid, &ids) && ids.euid == owner->uid;
 }
 
-/* Return: 1 if the process maps that very file, 0 if it maps another one there, -ENOENT if that
- * cannot be told. */
+/* Return: 1 if the process maps the file with this stamp at @at, 0 if it maps another file there,
+ * -ENOENT if neither is known. */
 static int is_mapping(const struct sb_mapped_at *at, const struct sb_file_stamp *stamp)
 {
 	struct statx stx;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/core and bpf/interp, compiled for the host: one sample of a process that does what it can
- * against us. Its registers, every word that is read of it, and all that user space has told the
+ * bpf/core and bpf/interp, compiled for the host, take one sample of a hostile process. Its registers, every word that is read of it, and all that user space has told the
  * kernel about it come from the input: tables of rules (as they are made, or any words), what
  * interpreters it has and how they are laid out.
  *

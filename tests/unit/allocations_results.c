@@ -93,7 +93,8 @@ int outputs(void)
 
 /* What is sent elsewhere. */
 
-/* Two profiles, the second out of text, as everything that a comparison can be. */
+/* Compare two profiles, of which the second was read from text, and write the result in every format
+ * that comparisons have. */
 static int compare(const struct sb_profile *a, const struct sb_profile *b)
 {
 	static const struct sb_comparison_opts opts = { .nr_rows = 10 };

@@ -138,8 +138,9 @@ int sb_explain_setting(struct sb_reason *reason, int err, const char *what)
 }
 
 /*
- * Whether descriptors have run out. libbpf finds out by small programs and types what the kernel
- * can do, and takes a lack of descriptors then for a lack of the kernel: so some must be left.
+ * Return: whether fewer than FDS_LEFT file descriptors can still be opened. libbpf loads small
+ * programs and types to find out what the kernel supports. If it gets no descriptor for one, it
+ * concludes that the kernel lacks the feature.
  */
 static bool lacks_fds(void)
 {

@@ -191,8 +191,8 @@ static void test_unknown_process(void **state)
 	}
 }
 
-/* A process that has just been forked, and ran little, is asked about when exec is done or it goes
- * on; its stacks are complete meanwhile. */
+/* User space is not told of a process that has just been forked and has run little, until it has
+ * called execve() or has gone on running. Its stacks are complete in the meantime. */
 static void test_just_forked(void **state)
 {
 	static const struct {
@@ -291,8 +291,9 @@ static void test_raw_to_root(void **state)
 	}
 }
 
-/* Of a thread that sleeps: as far as its stack can go, by where the first thread or its libc has
- * it. */
+/* The stack of a thread that sleeps is read up to the nearer of two places above its stack pointer:
+ * where the stack of the first thread begins, and the thread pointer, which is behind the stacks
+ * that libc makes. */
 static void test_reach(void **state)
 {
 	const uint64_t sp = BASE + 4096 + 8, more = SB_RED_ZONE_BYTES + ROOT_BYTES;
@@ -512,8 +513,8 @@ static void test_random_tables(void **state)
 	}
 }
 
-/* Rows of a granule, which begin at word @first. Each names a rule of its own: its number is its
- * CFA's offset. */
+/* The unwind rows of one granule; the first is at word @first. Each row has a rule of its own, whose
+ * number is the offset of the CFA. */
 struct rows {
 	uint32_t first, nr;
 	uint16_t off[SB_UW_GRANULE_BYTES];

@@ -387,8 +387,8 @@ static double storm(struct play *play, const struct load *load)
 	return (double)(play->now.bpf_ns + play->now.own_ns - before_ns) / (NR_CPUS * 1e9);
 }
 
-/* What a storm costs until it is throttled is repaid in twenty seconds, and soon after it the rate
- * is back. */
+/* A storm costs more than the limit until the governor throttles it. Within twenty seconds the
+ * average is below the limit again, and soon after the storm the full rate is back. */
 static void test_repays(void **state)
 {
 	struct play play;

@@ -141,9 +141,10 @@ static void test_known_change_is_found(void **state)
 }
 
 /*
- * Nothing changed: of 9 functions times 1,000 pairs chance takes 0.27 % beyond |z| = 3, 24.3 +- 4.9
- * of them if they were independent. Five standard deviations more are not met by chance. Rare
- * functions and unequal profiles are where approximations fail.
+ * Both profiles are drawn from the same shares, so every difference is chance. Of 9 functions in
+ * 1,000 pairs of profiles, 0.27 % have |z| > 3 by chance: 24.3 +- 4.9 if they were independent. More
+ * than five standard deviations above that is a fault. Approximations fail first for rare functions
+ * and for profiles of unequal size.
  */
 static void false_positives(size_t nr_a, size_t nr_b, uint64_t weight, enum sb_diff_norm norm)
 {

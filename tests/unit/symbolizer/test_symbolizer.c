@@ -187,8 +187,8 @@ static size_t count_fds(void)
 	return nr;
 }
 
-/* Each program is a file of its own, as where programs are built: nothing is left of those that
- * ended. */
+/* On a machine that builds programs, each process runs a file of its own. The symbolizer keeps
+ * neither descriptors nor memory of files whose processes have ended. */
 static void test_files_come_and_go(void **state)
 {
 	const size_t nr_before = count_fds();

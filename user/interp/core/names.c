@@ -10,9 +10,10 @@
 
 /* Functions inlined into one another at one place. */
 #define INLINED_MAX 64u
-/* A frame that cannot be read may be one that was just being made or freed: it is tried again with
- * new stacks that have it. Many come at one moment, and a process that waits for a CPU stays as it
- * is: so the first time after 1 ms, then after 2, 4, ... */
+/* A function that cannot be read may just have been created or freed, so it is read again when a
+ * new stack has it. Many such stacks come at the same moment, and a process that waits for a CPU
+ * does not change. So the first new attempt is made after 1 ms at the earliest, then after 2, 4,
+ * ... */
 #define TRIES_MAX   16u
 /* Of one process: a generator of code must not fill our memory. */
 #define NAMES_MAX   1000000u
