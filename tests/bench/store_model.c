@@ -202,18 +202,18 @@ static void next_day(void)
 
 /* Blocks. */
 
-static struct sb_profile *profiles[NR_SERVICES];
-/* Of each profile, by name; UINT32_MAX: not yet. */
-static uint32_t frames[NR_SERVICES][NR_NAMES];
+static struct sb_profile *block_profile;
+/* Of the profile, by name; UINT32_MAX: not yet. */
+static uint32_t frames[NR_NAMES];
 
 static void add_sample(uint32_t id, uint64_t weight)
 {
 	const struct stack *stack = &stacks[id];
-	struct sb_profile *profile = profiles[stack->service];
 	uint32_t ids[DEPTH_MAX], i;
+	const struct sb_row row = { ids, stack->nr, .series = stack->service, .weight = weight };
 
 	for (i = 0; i < stack->nr; i++) {
-		uint32_t name = stack->names[i], *frame = &frames[stack->service][name];
+		uint32_t name = stack->names[i], *frame = &frames[name];
 		struct sb_frame of = {
 			.name = names[name],
 			.module = name % 4 ? "libserver.so" : "kernel",
@@ -221,10 +221,10 @@ static void add_sample(uint32_t id, uint64_t weight)
 		};
 
 		if (*frame == UINT32_MAX)
-			must(sb_profile_frame(profile, &of, frame), "frame");
+			must(sb_profile_frame(block_profile, &of, frame), "frame");
 		ids[i] = *frame;
 	}
-	must(sb_profile_add(profile, ids, stack->nr, weight), "stack");
+	must(sb_profile_add_row(block_profile, &row), "stack");
 }
 
 static double load_at(int64_t time_s)
@@ -274,19 +274,20 @@ static void put_block(struct sb_store *store, int64_t begin_s, const char *kind,
 			    [SB_BLOCK_HZ_MS] = 990000 },
 		.series = series,
 		.nr = NR_SERVICES,
+		.profile = block_profile,
 	};
 	uint32_t i;
 	double before;
 
 	block.figure[SB_BLOCK_SAMPLES] = sample(nr_samples);
 	made->nr_samples += block.figure[SB_BLOCK_SAMPLES];
+	must(sb_profile_seal(block_profile), "seal");
+	made->nr_rows += sb_profile_nr_stacks(block_profile);
 	for (i = 0; i < NR_SERVICES; i++) {
-		must(sb_profile_seal(profiles[i]), "seal");
 		snprintf(service[i], sizeof(service[i]), "service%u", i);
 		tags[i][0] = (struct sb_tag){ "host", "model", false };
 		tags[i][1] = (struct sb_tag){ "service", service[i], false };
-		series[i] = (struct sb_store_series){ tags[i], 2, profiles[i] };
-		made->nr_rows += sb_profile_nr_stacks(profiles[i]);
+		series[i] = (struct sb_store_series){ tags[i], 2 };
 	}
 	before = cpu_us();
 	must(sb_store_put(store, &block), "put");
@@ -295,8 +296,7 @@ static void put_block(struct sb_store *store, int64_t begin_s, const char *kind,
 	if (before > made->cpu_max_us)
 		made->cpu_max_us = before;
 	made->nr_blocks++;
-	for (i = 0; i < NR_SERVICES; i++)
-		sb_profile_clear(profiles[i]);
+	sb_profile_clear(block_profile);
 }
 
 static int make(char **argv, int argc)
@@ -309,12 +309,10 @@ static int make(char **argv, int argc)
 	struct made made = {};
 	char **kinds = argc > 5 ? argv + 5 : &default_kind;
 	int k, nr_kinds = argc > 5 ? argc - 5 : 1;
-	uint32_t i;
 
 	make_host();
 	memset(frames, 0xff, sizeof(frames));
-	for (i = 0; i < NR_SERVICES; i++)
-		must(sb_profile_new(&profiles[i]), "profile");
+	must(sb_profile_new(&block_profile), "profile");
 	must(sb_store_open_to_write(argv[0], &opts, &store), "open");
 	for (at_s = begin_s; at_s < begin_s + seconds; at_s += step_s) {
 		if (at_s > begin_s && at_s % HOUR < step_s)

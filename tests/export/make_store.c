@@ -44,9 +44,11 @@ static uint32_t random_of(uint32_t nr)
 }
 
 /* Stack number @i has frames by its number, so that all blocks have the same ones. */
-static void add_stack(struct sb_profile *profile, uint32_t i, uint64_t weight, const char *prefix)
+static void add_stack(struct sb_profile *profile, uint32_t series, uint32_t i, uint64_t weight,
+		      const char *prefix)
 {
 	uint32_t ids[1 + NR_STACKS];
+	struct sb_row row = { .frames = ids, .series = series, .weight = weight };
 	size_t nr = 1 + i % 4, k, byte;
 
 	printf("%s\t%llu", prefix, (unsigned long long)weight);
@@ -60,7 +62,8 @@ static void add_stack(struct sb_profile *profile, uint32_t i, uint64_t weight, c
 			printf("%02x", (unsigned char)frame->name[byte]);
 	}
 	putchar('\n');
-	if (sb_profile_add(profile, ids, nr, weight))
+	row.nr = nr;
+	if (sb_profile_add_row(profile, &row))
 		fail("cannot add a stack", -ENOMEM);
 }
 
@@ -71,7 +74,7 @@ static void put(struct sb_store *store, int64_t begin_s, const char *kind, const
 	static const char *const regions[] = { "eu", "us east" };
 	struct sb_store_series series[NR_SERIES];
 	struct sb_tag tags[NR_SERIES][3];
-	struct sb_profile *profiles[NR_SERIES];
+	struct sb_profile *profile;
 	char pids[NR_SERIES][16], prefix[128];
 	struct sb_store_block block = {
 		begin_s, kind,
@@ -81,6 +84,8 @@ static void put(struct sb_store *store, int64_t begin_s, const char *kind, const
 	uint32_t i, k, nr;
 	int err;
 
+	if (sb_profile_new(&profile))
+		fail("cannot make a profile", -ENOMEM);
 	block.figure[SB_BLOCK_HZ_MS] = strcmp(unit, "samples") ? 0 : 990000;
 	for (i = 0; i < NR_SERIES; i++) {
 		const char *service = services[i % 3], *region = regions[i / 3];
@@ -93,20 +98,16 @@ static void put(struct sb_store *store, int64_t begin_s, const char *kind, const
 			tags[i][nr++] = (struct sb_tag){ "service", service, false };
 		snprintf(prefix, sizeof(prefix), "%lld\t%s\t%s\t%s", (long long)begin_s, kind,
 			 service, region);
-		if (sb_profile_new(&profiles[i]))
-			fail("cannot make a profile", -ENOMEM);
 		for (k = 0; k < NR_STACKS; k++)
 			if (random_of(3))
-				add_stack(profiles[i], k, 1 + random_of(weight_max), prefix);
-		if (sb_profile_seal(profiles[i]))
-			fail("cannot seal a profile", -ENOMEM);
-		series[i] = (struct sb_store_series){ tags[i], nr, profiles[i] };
+				add_stack(profile, i, k, 1 + random_of(weight_max), prefix);
+		series[i] = (struct sb_store_series){ tags[i], nr };
 	}
-	err = sb_store_put(store, &block);
+	block.profile = profile;
+	err = sb_profile_seal(profile) ?: sb_store_put(store, &block);
 	if (err)
 		fail("cannot put a block", err);
-	for (i = 0; i < NR_SERIES; i++)
-		sb_profile_free(profiles[i]);
+	sb_profile_free(profile);
 }
 
 int main(int argc, char **argv)

@@ -10,20 +10,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_series(const struct sb_store_series *series)
 {
-	struct sb_row row;
-	size_t i, k;
+	size_t i;
 
 	must(series->nr_tags <= SB_DICT_TAGS_MAX - 1);
 	for (i = 0; i < series->nr_tags; i++) {
 		must(series->tags[i].key[0] && series->tags[i].value);
 		must(!i || strcmp(series->tags[i - 1].key, series->tags[i].key) < 0);
 	}
-	for (i = 0; i < sb_profile_nr_stacks(series->profile); i++) {
-		row = sb_profile_row_at(series->profile, i);
-		must(row.nr && row.nr <= SB_BLOCK_FRAMES_MAX);
+}
+
+static void check_rows(const struct sb_block *block)
+{
+	struct sb_row row;
+	size_t i, k;
+
+	for (i = 0; i < sb_profile_nr_stacks(block->profile); i++) {
+		row = sb_profile_row_at(block->profile, i);
+		must(row.nr && row.nr <= SB_BLOCK_FRAMES_MAX && row.series < block->nr_series);
 		for (k = 0; k < row.nr; k++) {
 			const struct sb_frame *frame =
-				sb_profile_frame_at(series->profile, row.frames[k]);
+				sb_profile_frame_at(block->profile, row.frames[k]);
 
 			must(frame->name[0] && frame->kind < SB_FRAME_KIND_MAX);
 		}
@@ -48,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(block.nr_series <= SB_BLOCK_SERIES_MAX);
 		for (i = 0; i < block.nr_series; i++)
 			check_series(&block.series[i]);
+		check_rows(&block);
 		sb_block_release(&block);
 	}
 	free(bytes);

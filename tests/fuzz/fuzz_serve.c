@@ -43,11 +43,12 @@ static void make_store(void)
 				       { "pid", "1", true },
 				       { "service", "car", false } };
 	struct sb_profile *profile = make_profile();
-	const struct sb_store_series series = { tags, 3, profile };
+	const struct sb_store_series series = { tags, 3 };
 	struct sb_store_block block = { .kind = "oncpu",
 					.unit = "samples",
 					.series = &series,
 					.nr = 1,
+					.profile = profile,
 					.figure = { [SB_BLOCK_SAMPLED_MS] = 10000 } };
 	struct sb_store *store;
 	int i;

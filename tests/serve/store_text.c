@@ -100,30 +100,26 @@ static enum sb_frame_kind kind_of(char *name)
 	return strcmp(name, "--") ? SB_FRAME_USER : SB_FRAME_DELIMITER;
 }
 
-static struct sb_profile *profile_of(const struct line *line)
+static void add_line(struct sb_profile *profile, const struct line *line, uint32_t series)
 {
 	char stack[LINE_MAX_], *save, *name;
-	struct sb_profile *profile;
 	uint32_t frames[256];
-	size_t nr = 0;
-	int err = sb_profile_new(&profile);
+	struct sb_row row = { .frames = frames, .series = series, .weight = line->weight };
+	int err = 0;
 
 	strcpy(stack, line->stack);
-	for (name = strtok_r(stack, ";", &save); name && nr < 256 && !err;
+	for (name = strtok_r(stack, ";", &save); name && row.nr < 256 && !err;
 	     name = strtok_r(NULL, ";", &save)) {
 		struct sb_frame frame = { .name = name, .module = "prog", .kind = kind_of(name) };
 
 		frame.mark = frame.kind == SB_FRAME_MARK ? SB_ATTR_TRUNCATED : SB_ATTR_NONE;
 
-		err = sb_profile_frame(profile, &frame, &frames[nr++]);
+		err = sb_profile_frame(profile, &frame, &frames[row.nr++]);
 	}
 	if (!err)
-		err = sb_profile_add(profile, frames, nr, line->weight);
-	if (!err)
-		err = sb_profile_seal(profile);
+		err = sb_profile_add_row(profile, &row);
 	if (err)
 		die(line->text, err);
-	return profile;
 }
 
 static void put(struct sb_store *store, struct line *const *lines, size_t nr)
@@ -138,24 +134,25 @@ static void put(struct sb_store *store, struct line *const *lines, size_t nr)
 			    [SB_BLOCK_HZ_MS] = strcmp(lines[0]->unit, "samples") ? 0 : 1000000,
 			    [SB_BLOCK_OWN_US] = 1000 },
 	};
+	struct sb_profile *profile;
 	size_t i;
-	int err = 0;
+	int err = sb_profile_new(&profile);
 
 	for (i = 0; i < nr && !err; i++) {
+		add_line(profile, lines[i], (uint32_t)i);
 		err = sb_vec_push(&series,
-				  (struct sb_store_series){ lines[i]->tags, lines[i]->nr_tags,
-							    profile_of(lines[i]) });
+				  (struct sb_store_series){ lines[i]->tags, lines[i]->nr_tags });
 		block.figure[SB_BLOCK_SAMPLES] += lines[i]->weight;
 		block.figure[SB_BLOCK_LOST]++;
 	}
 	block.series = series.at;
 	block.nr = series.nr;
+	block.profile = profile;
 	if (!err)
-		err = sb_store_put(store, &block);
+		err = sb_profile_seal(profile) ?: sb_store_put(store, &block);
 	if (err)
 		die("put", err);
-	for (i = 0; i < series.nr; i++)
-		sb_profile_free((struct sb_profile *)series.at[i].profile);
+	sb_profile_free(profile);
 	sb_vec_release(&series);
 }
 

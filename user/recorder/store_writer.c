@@ -201,16 +201,18 @@ static int by_key(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-/* Combine the tags that came, our own, and those of the command line, which take precedence. */
+/*
+ * Combine the tags that came, our own, and those of the command line, which take precedence.
+ * *is_other: set if a value became "(other)".
+ */
 static int complete_tags(struct writer *writer, struct sb_block *block,
-			 struct sb_store_series *series)
+			 struct sb_store_series *series, bool *is_other)
 {
 	size_t nr = 0, i;
 	struct sb_tag *tags =
 		sb_arena_alloc(&block->arena, SB_DICT_TAGS_MAX * sizeof(struct sb_tag));
 	struct sb_share_tags *share = sb_arena_alloc(&block->arena, sizeof(*share));
 	struct owner owner = { .tags = share };
-	bool is_other = false;
 	int err = tags && share ? 0 : -ENOMEM;
 
 	if (err)
@@ -222,7 +224,7 @@ static int complete_tags(struct writer *writer, struct sb_block *block,
 		if (is_label(writer, tags[nr].key))
 			tags[nr].is_wide = false;
 		if (!tags[nr].is_wide)
-			err = bound_value(writer, &tags[nr], &owner, &is_other);
+			err = bound_value(writer, &tags[nr], &owner, is_other);
 		nr++;
 	}
 	if (err)
@@ -233,11 +235,28 @@ static int complete_tags(struct writer *writer, struct sb_block *block,
 	qsort(tags, nr, sizeof(tags[0]), by_key);
 	series->tags = tags;
 	series->nr_tags = nr;
-	if (is_other) {
-		block->figure[SB_BLOCK_OTHER] += sb_profile_weight(series->profile);
-		writer->stats.nr_other_series++;
-	}
 	return 0;
+}
+
+static int complete_series(struct writer *writer, struct sb_block *block)
+{
+	bool *is_other = sb_arena_alloc(&block->arena, block->nr_series + 1);
+	struct sb_row row;
+	size_t i;
+	int err = is_other ? 0 : -ENOMEM;
+
+	for (i = 0; i < block->nr_series && !err; i++) {
+		is_other[i] = false;
+		err = complete_tags(writer, block, &block->series[i], &is_other[i]);
+		if (!err)
+			writer->stats.nr_other_series += is_other[i];
+	}
+	for (i = 0; i < sb_profile_nr_stacks(block->profile) && !err; i++) {
+		row = sb_profile_row_at(block->profile, i);
+		if (is_other[row.series])
+			block->figure[SB_BLOCK_OTHER] += row.weight;
+	}
+	return err;
 }
 
 /* Writing. */
@@ -287,7 +306,6 @@ static int put_block(struct writer *writer, const struct sb_store_writer_kinds *
 {
 	struct sb_store_block whole = {};
 	struct sb_block block;
-	size_t i;
 	int err = sb_block_decode(message->s, message->len, writer->opts->nr_tags + 1, kinds->nr,
 				  &block);
 
@@ -297,14 +315,14 @@ static int put_block(struct writer *writer, const struct sb_store_writer_kinds *
 		forget_values(writer);
 		writer->day = block.begin_s / DAY_S;
 	}
-	for (i = 0; i < block.nr_series && !err; i++)
-		err = complete_tags(writer, &block, &block.series[i]);
+	err = complete_series(writer, &block);
 	whole.kind = kinds->at[block.kind].name;
 	whole.unit = kinds->at[block.kind].unit;
 	whole.begin_s = block.begin_s;
 	whole.lead_ms = block.lead_ms;
 	whole.series = block.series;
 	whole.nr = block.nr_series;
+	whole.profile = block.profile;
 	memcpy(whole.figure, block.figure, sizeof(whole.figure));
 	if (!err)
 		err = sb_store_put(writer->store, &whole);

@@ -340,15 +340,11 @@ struct reader {
 	struct sb_arena *arena;
 	size_t nr_tags_max;
 	uint32_t nr_kinds;
+	struct sb_profile *profile;
 	SB_VEC(const char *) strings;
-	SB_VEC(struct sb_frame) frames;
+	SB_VEC(uint32_t) frames; /* their IDs in the profile */
 	SB_VEC(struct sb_store_series) series;
 	SB_VEC(uint32_t) stack;
-	/*
-	 * By frame: the series whose profile has it, from 1 on (high half), and its ID there (low
-	 * half).
-	 */
-	uint64_t *frame_id;
 	size_t nr_stacks;
 };
 
@@ -461,10 +457,10 @@ static int read_frames(struct reader *reader)
 		set_kind(reader, &frame, sb_get_varint(&reader->cursor));
 		if (reader->cursor.is_bad || !frame.name[0])
 			return -EPROTO;
-		reader->frames.at[reader->frames.nr++] = frame;
+		err = sb_profile_push_frame(reader->profile, &frame, &reader->frames.at[i]);
+		reader->frames.nr++;
 	}
-	reader->frame_id = calloc(nr + 1, sizeof(*reader->frame_id));
-	return err || reader->frame_id ? err : -ENOMEM;
+	return err;
 }
 
 static int read_tags(struct reader *reader, struct sb_store_series *series)
@@ -487,66 +483,46 @@ static int read_tags(struct reader *reader, struct sb_store_series *series)
 	return reader->cursor.is_bad ? -EPROTO : 0;
 }
 
-static int frame_id(struct reader *reader, struct sb_profile *profile, uint64_t i, uint32_t *ret_id)
-{
-	uint64_t *known = &reader->frame_id[i];
-	uint32_t id;
-	int err = 0;
-
-	if (*known >> 32 != reader->series.nr) {
-		err = sb_profile_push_frame(profile, &reader->frames.at[i], &id);
-		if (err)
-			return err;
-		*known = (uint64_t)reader->series.nr << 32 | id;
-	}
-	*ret_id = (uint32_t)*known;
-	return 0;
-}
-
-static int read_stack(struct reader *reader, struct sb_profile *profile)
+/* A stack of the last series. */
+static int read_stack(struct reader *reader)
 {
 	uint64_t weight = sb_get_varint(&reader->cursor), id;
 	size_t nr = get_nr(reader, SB_BLOCK_FRAMES_MAX), i;
 	int err = sb_vec_reserve(&reader->stack, nr + 1);
 
-	if (!weight || !nr)
-		reader->cursor.is_bad = true;
-	for (i = 0; i < nr && !err; i++) {
+	if (err)
+		return err;
+	for (i = 0; i < nr; i++) {
 		id = sb_get_varint(&reader->cursor);
-		if (id >= reader->frames.nr || reader->cursor.is_bad)
+		if (id >= reader->frames.nr)
 			return -EPROTO;
-		err = frame_id(reader, profile, id, &reader->stack.at[i]);
+		reader->stack.at[i] = reader->frames.at[id];
 	}
-	if (err || reader->cursor.is_bad)
-		return err ? err : -EPROTO;
-	return sb_profile_add(profile, reader->stack.at, nr, weight);
+	if (!weight || !nr || reader->cursor.is_bad)
+		return -EPROTO;
+	return sb_profile_add_row(reader->profile,
+				  &(struct sb_row){ .frames = reader->stack.at,
+						    .nr = nr,
+						    .series = (uint32_t)reader->series.nr - 1,
+						    .weight = weight });
 }
 
 static int read_series(struct reader *reader)
 {
 	struct sb_store_series series = {};
-	struct sb_profile *profile;
-	int err = read_tags(reader, &series);
+	int err = read_tags(reader, &series) ?: sb_vec_push(&reader->series, series);
 	size_t nr, i;
 
-	if (!err)
-		err = sb_profile_new(&profile);
 	if (err)
 		return err;
-	series.profile = profile;
-	err = sb_vec_push(&reader->series, series);
-	if (err) {
-		sb_profile_free(profile);
-		return err;
-	}
 	nr = get_nr(reader, SB_BLOCK_STACKS_MAX + 1);
 	for (i = 0; i < nr && !err; i++)
-		err = read_stack(reader, profile);
+		err = read_stack(reader);
 	reader->nr_stacks += nr;
 	if (reader->series.nr > SB_BLOCK_SERIES_MAX ||
 	    reader->nr_stacks > SB_BLOCK_STACKS_MAX + SB_BLOCK_SERIES_MAX)
 		err = -EPROTO;
-	return err ? err : sb_profile_seal(profile);
+	return err;
 }
 
 static int read_all(struct reader *reader, struct sb_block *block)
@@ -554,14 +530,12 @@ static int read_all(struct reader *reader, struct sb_block *block)
 	int err;
 
 	read_head(reader, block);
-	err = read_strings(reader);
-	if (!err)
-		err = read_frames(reader);
+	err = read_strings(reader) ?: sb_profile_new(&reader->profile) ?: read_frames(reader);
 	while (!err && !reader->cursor.is_bad && reader->cursor.p < reader->cursor.end)
 		err = read_series(reader);
 	if (!err && reader->cursor.is_bad)
 		err = -EPROTO;
-	return err;
+	return err ?: sb_profile_seal(reader->profile);
 }
 
 int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
@@ -585,10 +559,10 @@ int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_k
 	err = read_all(&reader, &block);
 	block.series = reader.series.at;
 	block.nr_series = reader.series.nr;
+	block.profile = reader.profile;
 	sb_vec_release(&reader.strings);
 	sb_vec_release(&reader.frames);
 	sb_vec_release(&reader.stack);
-	free(reader.frame_id);
 	if (err) {
 		sb_block_release(&block);
 		return err;
@@ -599,10 +573,7 @@ int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_k
 
 void sb_block_release(struct sb_block *block)
 {
-	size_t i;
-
-	for (i = 0; i < block->nr_series; i++)
-		sb_profile_free((struct sb_profile *)block->series[i].profile);
+	sb_profile_free(block->profile);
 	free(block->series);
 	sb_arena_release(&block->arena);
 	*block = (struct sb_block){};

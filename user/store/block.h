@@ -75,8 +75,11 @@ struct sb_block {
 	int64_t begin_s;
 	uint16_t lead_ms;
 	uint64_t figure[SB_BLOCK_FIGURE_MAX];
-	struct sb_store_series *series; /* that have stacks; all is owned by the block */
+	/* Owned by the block: the series that have stacks, and a sealed profile, whose rows have
+	 * indexes of these. */
+	struct sb_store_series *series;
 	size_t nr_series;
+	struct sb_profile *profile;
 	struct sb_arena arena;
 };
 

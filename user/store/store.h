@@ -75,12 +75,11 @@ int sb_store_open(const char *path, struct sb_store **ret_store);
 /* Close the store and free it; nothing is left to be written. NULL is allowed. */
 void sb_store_close(struct sb_store *store);
 
-/* Samples with the same tags, SB_DICT_TAGS_MAX at most, sorted by key, which is not checked. The
- * kind is not a tag: it belongs to the block. */
+/* The tags of samples that have the same ones: SB_DICT_TAGS_MAX at most, sorted by key, which is
+ * not checked. The kind is not a tag: it belongs to the block. */
 struct sb_store_series {
 	const struct sb_tag *tags;
 	size_t nr_tags;
-	const struct sb_profile *profile; /* sealed */
 };
 /* 10 s of one kind. */
 struct sb_store_block {
@@ -91,6 +90,8 @@ struct sb_store_block {
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* the store adds to SB_BLOCK_OTHER */
 	const struct sb_store_series *series;
 	size_t nr;
+	/* Sealed; the series of its rows are indexes of `series`. NULL: no samples. */
+	const struct sb_profile *profile;
 	uint16_t lead_ms; /* sampling began this long after begin_s */
 };
 /**
@@ -101,9 +102,9 @@ struct sb_store_block {
  * aggregates of its period.
  *
  * Return: 0, and then ask sb_store_put_status(); -EINVAL if the time, kind or unit is not valid, a
- * series has too many tags, or the store is not open for writing; -EFBIG or -E2BIG if the block is
- * too large for its file; -ENOSPC and other errors of I/O; -ENOMEM. On error the file has nothing
- * of the block, and it can be put again.
+ * series has too many tags, a row has no series, or the store is not open for writing; -EFBIG or
+ * -E2BIG if the block is too large for its file; -ENOSPC and other errors of I/O; -ENOMEM. On error
+ * the file has nothing of the block, and it can be put again.
  */
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Writing. A block becomes sums over the rows of its file's dictionary (add_series()), and is
+ * Writing. A block becomes sums over the rows of its file's dictionary (add_rows()), and is
  * appended to that file. A stack that has no room in the dictionary becomes "(other)" of its series
  * or its owner (share.h). A block that comes late is also added to the aggregates of its periods,
  * as further blocks of the same time.
@@ -117,36 +117,80 @@ int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 	return 0;
 }
 
-/* Scratch while the stacks of a profile are added. */
-struct paths {
+/* Scratch while the rows of a block are added. */
+struct rows {
+	const struct sb_store_block *block;
+	uint32_t *order; /* indexes of the profile's rows, by series, and then as they are there */
+	size_t *end;	 /* where each series ends in `order` */
 	uint32_t *frame; /* of the dictionary, by frame of the profile; SB_DICT_NONE: not yet */
-	SB_VEC(uint32_t) frames; /* scratch */
+	SB_VEC(uint32_t) path; /* of one row */
 };
 
-/* Find or add the node of a stack's leaf. Return: 0, -E2BIG: no room, -ENOMEM. */
-static int node_of(struct sb_dict *dict, const struct sb_profile *profile, const struct sb_row *row,
-		   struct paths *paths, uint32_t *ret_node)
+static size_t nr_rows(const struct sb_store_block *block)
 {
-	size_t k;
-	int err = sb_vec_reserve(&paths->frames, row->nr + 1);
-
-	for (k = 0; k < row->nr && !err; k++) {
-		uint32_t *frame = &paths->frame[row->frames[k]];
-
-		if (*frame == SB_DICT_NONE)
-			err = sb_dict_frame(dict, sb_profile_frame_at(profile, row->frames[k]),
-					    frame);
-		paths->frames.at[k] = *frame;
-	}
-	return err ? err : sb_dict_path(dict, paths->frames.at, row->nr, ret_node);
+	return block->profile ? sb_profile_nr_stacks(block->profile) : 0;
 }
 
-static int add_series(struct sb_dict *dict, const struct sb_store_series *series,
+static void rows_release(struct rows *rows)
+{
+	free(rows->order);
+	free(rows->end);
+	free(rows->frame);
+	sb_vec_release(&rows->path);
+}
+
+/* Return: 0 or -ENOMEM. */
+static int rows_init(struct rows *rows, const struct sb_store_block *block)
+{
+	const size_t nr = nr_rows(block), nr_frames = nr ? sb_profile_nr_frames(block->profile) : 0;
+	size_t i, begin = 0, count;
+
+	*rows = (struct rows){
+		.block = block,
+		.order = malloc((nr + 1) * sizeof(*rows->order)),
+		.end = calloc(block->nr + 1, sizeof(*rows->end)),
+		.frame = malloc((nr_frames + 1) * sizeof(*rows->frame)),
+	};
+	if (!rows->order || !rows->end || !rows->frame) {
+		rows_release(rows);
+		return -ENOMEM;
+	}
+	memset(rows->frame, 0xff, nr_frames * sizeof(*rows->frame));
+	for (i = 0; i < nr; i++)
+		rows->end[sb_profile_row_at(block->profile, i).series]++;
+	for (i = 0; i < block->nr; i++, begin += count) {
+		count = rows->end[i];
+		rows->end[i] = begin;
+	}
+	for (i = 0; i < nr; i++)
+		rows->order[rows->end[sb_profile_row_at(block->profile, i).series]++] = (uint32_t)i;
+	return 0;
+}
+
+/* Find or add the node of a stack's leaf. Return: 0, -E2BIG: no room, -ENOMEM. */
+static int node_of(struct sb_dict *dict, struct rows *rows, const struct sb_row *row,
+		   uint32_t *ret_node)
+{
+	size_t k;
+	int err = sb_vec_reserve(&rows->path, row->nr + 1);
+
+	for (k = 0; k < row->nr && !err; k++) {
+		const uint32_t id = row->frames[k];
+
+		if (rows->frame[id] == SB_DICT_NONE)
+			err = sb_dict_frame(dict, sb_profile_frame_at(rows->block->profile, id),
+					    &rows->frame[id]);
+		rows->path.at[k] = rows->frame[id];
+	}
+	return err ? err : sb_dict_path(dict, rows->path.at, row->nr, ret_node);
+}
+
+static int add_series(struct sb_dict *dict, struct rows *rows, size_t i_series,
 		      struct sb_sums *sums)
 {
-	size_t nr_frames = sb_profile_nr_frames(series->profile), i;
-	struct paths paths = { .frame = malloc((nr_frames + 1) * sizeof(*paths.frame)) };
+	const struct sb_store_series *series = &rows->block->series[i_series];
 	uint32_t tags_id = SB_DICT_NONE;
+	size_t i = i_series ? rows->end[i_series - 1] : 0;
 	struct sb_row_key key = {
 		.tags = series->tags,
 		.nr_tags = series->nr_tags,
@@ -154,21 +198,31 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 	};
 	int err = 0;
 
-	if (!paths.frame)
-		return -ENOMEM;
-	memset(paths.frame, 0xff, nr_frames * sizeof(*paths.frame));
 	sb_dict_set_owner(dict, series->tags, series->nr_tags);
-	for (i = 0; i < sb_profile_nr_stacks(series->profile) && !err; i++) {
-		const struct sb_row row = sb_profile_row_at(series->profile, i);
+	for (; i < rows->end[i_series] && !err; i++) {
+		const struct sb_row row = sb_profile_row_at(rows->block->profile, rows->order[i]);
 
-		err = node_of(dict, series->profile, &row, &paths, &key.node);
+		err = node_of(dict, rows, &row, &key.node);
 		key.has_no_node = err == -E2BIG;
 		if (!err || key.has_no_node)
 			err = sb_store_add_row(dict, &key, row.weight, sums);
 	}
 	sb_dict_set_owner(dict, NULL, 0);
-	free(paths.frame);
-	sb_vec_release(&paths.frames);
+	return err;
+}
+
+/* All series share the profile's frames, so each frame is looked up by its text once. */
+static int add_rows(struct sb_dict *dict, const struct sb_store_block *block, struct sb_sums *sums)
+{
+	struct rows rows;
+	size_t i;
+	int err = rows_init(&rows, block);
+
+	if (err)
+		return err;
+	for (i = 0; i < block->nr && !err; i++)
+		err = add_series(dict, &rows, i, sums);
+	rows_release(&rows);
 	return err;
 }
 
@@ -194,14 +248,17 @@ static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_sto
 	return err;
 }
 
-static bool has_too_many_tags(const struct sb_store_block *block)
+static bool has_valid_series(const struct sb_store_block *block)
 {
 	size_t i;
 
 	for (i = 0; i < block->nr; i++)
 		if (block->series[i].nr_tags > SB_DICT_TAGS_MAX)
-			return true;
-	return false;
+			return false;
+	for (i = 0; i < nr_rows(block); i++)
+		if (sb_profile_row_at(block->profile, i).series >= block->nr)
+			return false;
+	return true;
 }
 
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
@@ -217,11 +274,10 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	struct sb_store_kind kind;
 	struct sb_segment *out;
 	uint64_t nr_cut;
-	size_t i;
 	int err;
 
 	if (store->lock_fd < 0 || block->begin_s % SB_STORE_BLOCK_S || block->begin_s < 0 ||
-	    block->begin_s >= SB_LEVEL_TIME_MAX || has_too_many_tags(block) ||
+	    block->begin_s >= SB_LEVEL_TIME_MAX || !has_valid_series(block) ||
 	    !sb_store_kind_set(block->kind, block->unit, &kind))
 		return -EINVAL;
 	err = sb_store_downsample(store, block->begin_s);
@@ -230,8 +286,8 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 		err = sb_store_out(store, 0, block->begin_s, &out);
 	memcpy(sums.sums.figure, block->figure, sizeof(sums.sums.figure));
 	nr_cut = err ? 0 : out->dict.nr_names_cut;
-	for (i = 0; i < block->nr && !err; i++)
-		err = add_series(&out->dict, &block->series[i], &sums);
+	if (!err)
+		err = add_rows(&out->dict, block, &sums);
 	if (!err)
 		err = sb_sums_fit(&sums, &out->dict);
 	if (!err)

@@ -54,19 +54,26 @@ static inline int release_puts(void **state)
 }
 
 /* "main;f3;g17" */
-static inline struct sb_profile *profile_of(const struct put *put)
+static inline void add_put(struct sb_profile *profile, const struct put *put, uint32_t series)
 {
-	struct sb_profile *profile;
 	char f[16], g[16];
 	uint32_t frames[3];
+	const struct sb_row row = { frames, 3, .series = series, .weight = put->weight };
 
 	snprintf(f, sizeof(f), "f%u", put->stack % 7);
 	snprintf(g, sizeof(g), "g%u", put->stack);
-	assert_int_equal(sb_profile_new(&profile), 0);
 	frames[0] = frame_of(profile, "main");
 	frames[1] = frame_of(profile, f);
 	frames[2] = frame_of(profile, g);
-	assert_int_equal(sb_profile_add(profile, frames, 3, put->weight), 0);
+	assert_int_equal(sb_profile_add_row(profile, &row), 0);
+}
+
+static inline struct sb_profile *profile_of(const struct put *put)
+{
+	struct sb_profile *profile;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	add_put(profile, put, 0);
 	assert_int_equal(sb_profile_seal(profile), 0);
 	return profile;
 }
@@ -76,12 +83,14 @@ static inline int put_block(struct sb_store *store, int64_t begin_s, uint32_t nr
 {
 	struct sb_store_series series[16] = {};
 	struct sb_store_block block = { begin_s, "oncpu", "samples", { 10000 }, series, nr };
+	struct sb_profile *profile;
 	struct sb_tag tags[16][2];
 	char service[16][16], pid[16][16];
 	struct put put[16];
 	uint32_t i;
 	int err;
 
+	assert_int_equal(sb_profile_new(&profile), 0);
 	for (i = 0; i < nr; i++) {
 		put[i] = (struct put){ begin_s, random_of(NR_STACKS), random_of(NR_SERVICES),
 				       random_of(NR_PIDS), 1 + random_of(1000) };
@@ -89,14 +98,15 @@ static inline int put_block(struct sb_store *store, int64_t begin_s, uint32_t nr
 		snprintf(pid[i], sizeof(pid[i]), "%u", put[i].pid);
 		tags[i][0] = (struct sb_tag){ "pid", pid[i], true };
 		tags[i][1] = (struct sb_tag){ "service", service[i], false };
-		series[i] = (struct sb_store_series){ tags[i], 2, profile_of(&put[i]) };
+		series[i] = (struct sb_store_series){ tags[i], 2 };
+		add_put(profile, &put[i], i);
 	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	block.profile = profile;
 	err = sb_store_put(store, &block);
-	for (i = 0; i < nr; i++) {
-		sb_profile_free((struct sb_profile *)series[i].profile);
-		if (!err)
-			assert_int_equal(sb_vec_push(&puts_made, put[i]), 0);
-	}
+	sb_profile_free(profile);
+	for (i = 0; i < nr && !err; i++)
+		assert_int_equal(sb_vec_push(&puts_made, put[i]), 0);
 	return err;
 }
 

@@ -229,9 +229,11 @@ static void test_rules(void **state)
 
 /* A store. */
 
-static void add(struct sb_profile *profile, const char *const names[], size_t nr, uint64_t weight)
+static void add(struct sb_profile *profile, uint32_t series, const char *const names[], size_t nr,
+		uint64_t weight)
 {
 	uint32_t ids[4];
+	const struct sb_row row = { ids, nr, .series = series, .weight = weight };
 	size_t i;
 
 	for (i = 0; i < nr; i++)
@@ -240,7 +242,7 @@ static void add(struct sb_profile *profile, const char *const names[], size_t nr
 								      .kind = SB_FRAME_USER },
 						  &ids[i]),
 				 0);
-	assert_int_equal(sb_profile_add(profile, ids, nr, weight), 0);
+	assert_int_equal(sb_profile_add_row(profile, &row), 0);
 }
 
 /* main;work and main;rest of service @i, 7 + @i to 3, in a block of 10 s. */
@@ -262,23 +264,22 @@ static void put(struct sb_store *store, int64_t at_s, const char *kind, const ch
 		.series = series,
 		.nr = 3,
 	};
+	struct sb_profile *profile;
 	uint32_t i;
 
+	assert_int_equal(sb_profile_new(&profile), 0);
 	for (i = 0; i < 3; i++) {
-		struct sb_profile *profile;
-
-		assert_int_equal(sb_profile_new(&profile), 0);
-		add(profile, work, 2, 7 + i);
-		add(profile, rest, 2, 3);
-		assert_int_equal(sb_profile_seal(profile), 0);
+		add(profile, i, work, 2, 7 + i);
+		add(profile, i, rest, 2, 3);
 		snprintf(service[i], sizeof(service[i]), "s%u", i);
 		tags[i][0] = (struct sb_tag){ "pid", service[i], true };
 		tags[i][1] = (struct sb_tag){ "service", service[i], false };
-		series[i] = (struct sb_store_series){ tags[i], 2, profile };
+		series[i] = (struct sb_store_series){ tags[i], 2 };
 	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	block.profile = profile;
 	assert_int_equal(sb_store_put(store, &block), 0);
-	for (i = 0; i < 3; i++)
-		sb_profile_free((struct sb_profile *)series[i].profile);
+	sb_profile_free(profile);
 }
 
 /* An hour, of which minutes 20 to 30 were not recorded; a little of another kind. */
@@ -384,8 +385,8 @@ static void put_marked(struct sb_store *store, const char *kind, const char *uni
 		  .mark = SB_ATTR_TRUNCATED },
 		{ .name = "[m+0x12]", .kind = SB_FRAME_USER, .is_unnamed = true },
 	};
-	struct sb_store_series series[2] = {};
 	struct sb_tag tags[2] = { { "service", "cut", false }, { "service", "unnamed", false } };
+	struct sb_store_series series[2] = { { &tags[0], 1 }, { &tags[1], 1 } };
 	struct sb_store_block block = {
 		.begin_s = T0,
 		.kind = kind,
@@ -394,22 +395,24 @@ static void put_marked(struct sb_store *store, const char *kind, const char *uni
 		.series = series,
 		.nr = 2,
 	};
+	struct sb_profile *profile;
 	uint32_t ids[3], i;
+	struct sb_row row = { .frames = ids };
 
+	assert_int_equal(sb_profile_new(&profile), 0);
 	for (i = 0; i < 2; i++) {
-		struct sb_profile *profile;
-
-		assert_int_equal(sb_profile_new(&profile), 0);
 		assert_int_equal(sb_profile_frame(profile, &frames[0], &ids[0]), 0);
 		assert_int_equal(sb_profile_frame(profile, &frames[i + 1], &ids[1]), 0);
 		ids[2] = ids[1];
-		assert_int_equal(sb_profile_add(profile, ids, i + 2, 100 * (i + 1)), 0);
-		assert_int_equal(sb_profile_seal(profile), 0);
-		series[i] = (struct sb_store_series){ &tags[i], 1, profile };
+		row.nr = i + 2;
+		row.series = i;
+		row.weight = 100 * (i + 1);
+		assert_int_equal(sb_profile_add_row(profile, &row), 0);
 	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	block.profile = profile;
 	assert_int_equal(sb_store_put(store, &block), 0);
-	for (i = 0; i < 2; i++)
-		sb_profile_free((struct sb_profile *)series[i].profile);
+	sb_profile_free(profile);
 }
 
 /* What is said of an answer's stacks is of those that it is made of, however it is asked and
@@ -522,12 +525,12 @@ static struct sb_store *fill_waits(const char *unit)
 		struct sb_profile *profile;
 
 		assert_int_equal(sb_profile_new(&profile), 0);
-		add(profile, always, 2, 1000);
-		add(profile, other, 2, 700 + block.begin_s % 70);
+		add(profile, 0, always, 2, 1000);
+		add(profile, 0, other, 2, 700 + block.begin_s % 70);
 		if (block.begin_s == T0 + 1230)
-			add(profile, once, 2, 5000);
+			add(profile, 0, once, 2, 5000);
 		assert_int_equal(sb_profile_seal(profile), 0);
-		series.profile = profile;
+		block.profile = profile;
 		assert_int_equal(sb_store_put(store, &block), 0);
 		sb_profile_free(profile);
 	}

@@ -114,36 +114,35 @@ static void frame(struct sb_profile *profile, uint32_t depth, bool is_last, uint
 	assert_int_equal(sb_profile_frame(profile, &of, ret_id), 0);
 }
 
-static struct sb_profile *random_profile(void)
+static void add_random(struct sb_profile *profile, uint32_t series)
 {
-	struct sb_profile *profile;
-	uint32_t ids[DEPTH_MAX], i, k, nr;
+	uint32_t ids[DEPTH_MAX], i, k;
+	struct sb_row row = { .frames = ids, .series = series };
 
-	assert_int_equal(sb_profile_new(&profile), 0);
 	for (i = 0; i < 40; i++) {
-		nr = 1 + random_of(DEPTH_MAX);
-		for (k = 0; k < nr; k++)
-			frame(profile, k, k + 1 == nr, &ids[k]);
-		assert_int_equal(sb_profile_add(profile, ids, nr, 1 + random_of(1000) / (i + 1)),
-				 0);
+		row.nr = 1 + random_of(DEPTH_MAX);
+		for (k = 0; k < row.nr; k++)
+			frame(profile, k, k + 1 == row.nr, &ids[k]);
+		row.weight = 1 + random_of(1000) / (i + 1);
+		assert_int_equal(sb_profile_add_row(profile, &row), 0);
 	}
-	assert_int_equal(sb_profile_seal(profile), 0);
-	return profile;
 }
 
 /* Two services have the same stacks. */
 static void put_block(struct sb_store *store, int64_t begin_s)
 {
 	const struct sb_tag tags[] = { { "service", "a", false }, { "service", "b", false } };
-	struct sb_store_series series[] = {
-		{ &tags[0], 1, random_profile() },
-		{ &tags[1], 1, random_profile() },
-	};
+	struct sb_store_series series[] = { { &tags[0], 1 }, { &tags[1], 1 } };
 	struct sb_store_block block = { begin_s, "oncpu", "samples", { 10000 }, series, 2 };
+	struct sb_profile *profile;
 
+	assert_int_equal(sb_profile_new(&profile), 0);
+	add_random(profile, 0);
+	add_random(profile, 1);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	block.profile = profile;
 	assert_int_equal(sb_store_put(store, &block), 0);
-	sb_profile_free((struct sb_profile *)series[0].profile);
-	sb_profile_free((struct sb_profile *)series[1].profile);
+	sb_profile_free(profile);
 }
 
 /* The last blocks of a day and the first ones of the next, of which no sum is of use: two files. */

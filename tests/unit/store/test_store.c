@@ -100,13 +100,15 @@ static void put_long(struct sb_store *store, int64_t begin_s, uint16_t lead_ms, 
 {
 	struct put one = { begin_s, 1, 0, 0, weight };
 	struct sb_tag tag = { "service", "a", false };
-	struct sb_store_series series = { &tag, 1, profile_of(&one) };
-	struct sb_store_block block = { begin_s, "oncpu", "samples", { length_ms }, &series, 1 };
+	struct sb_store_series series = { &tag, 1 };
+	struct sb_profile *profile = profile_of(&one);
+	struct sb_store_block block = { begin_s, "oncpu", "samples", { length_ms },
+					&series, 1,	  profile };
 
 	block.lead_ms = lead_ms;
 	block.figure[SB_BLOCK_HZ_MS] = 99 * length_ms;
 	assert_int_equal(sb_store_put(store, &block), 0);
-	sb_profile_free((struct sb_profile *)series.profile);
+	sb_profile_free(profile);
 }
 
 static void expect_steps(struct sb_store *store, int64_t from_s, size_t nr,
@@ -134,7 +136,8 @@ static void test_many_kinds(void **state)
 	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
 	struct put one = { T0, 1, 0, 0, 1 };
 	struct sb_tag tag = { "service", "a", false };
-	struct sb_store_series series = { &tag, 1, profile_of(&one) };
+	struct sb_store_series series = { &tag, 1 };
+	struct sb_profile *profile = profile_of(&one);
 	struct sb_store *store;
 	char name[16];
 	int i;
@@ -142,7 +145,9 @@ static void test_many_kinds(void **state)
 	(void)state;
 	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i <= SB_STORE_KINDS_MAX; i++) {
-		struct sb_store_block block = { T0, name, "samples", { 10000 }, &series, 1 };
+		struct sb_store_block block = {
+			T0, name, "samples", { 10000 }, &series, 1, profile
+		};
 
 		assert_false(store->has_told_kinds);
 		snprintf(name, sizeof(name), "kind%d", i);
@@ -151,7 +156,7 @@ static void test_many_kinds(void **state)
 				 i < SB_STORE_KINDS_MAX ? i + 1 : SB_STORE_KINDS_MAX);
 	}
 	assert_true(store->has_told_kinds);
-	sb_profile_free((struct sb_profile *)series.profile);
+	sb_profile_free(profile);
 	sb_store_close(store);
 }
 
@@ -353,7 +358,7 @@ static void test_other(void **state)
 		assert_int_equal(sb_profile_add(profile, ids, 2, 3), 0);
 	}
 	assert_int_equal(sb_profile_seal(profile), 0);
-	series.profile = profile;
+	block.profile = profile;
 	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(sb_store_put(store, &block), 0);
 	ask(store, T0, T0 + 10, -1, have, &answer);

@@ -330,9 +330,9 @@ static void test_half_summed(void **state)
 	struct stat before, after;
 
 	profile = profile_of(&one);
-	series.profile = profile;
 	io.series = &series;
 	io.nr = 1;
+	io.profile = profile;
 	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(put_block(store, T0, 4), 0);
 	assert_int_equal(put_block(store, T0 + 600, 4), 0);

@@ -252,11 +252,33 @@ static void test_many_tags(void **state)
 	frame = frame_of(profile, "main");
 	assert_int_equal(sb_profile_add(profile, &frame, 1, 7), 0);
 	assert_int_equal(sb_profile_seal(profile), 0);
-	series.profile = profile;
+	block.profile = profile;
 	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(sb_store_put(store, &block), -EINVAL);
 	series.nr_tags = SB_DICT_TAGS_MAX;
 	assert_int_equal(sb_store_put(store, &block), 0);
+	sb_store_close(store);
+	sb_profile_free(profile);
+}
+
+static void test_no_series(void **state)
+{
+	struct sb_store_series series = {};
+	struct sb_store_block block = { T0, "oncpu", "samples", { 10000 }, &series, 1 };
+	struct sb_profile *profile;
+	struct sb_store *store;
+	struct sb_row row = { .series = 1, .weight = 7 };
+
+	(void)state;
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_profile_add_row(profile, &row), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	block.profile = profile;
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	assert_int_equal(sb_store_put(store, &block), -EINVAL);
+	block.series = NULL;
+	block.nr = 0;
+	assert_int_equal(sb_store_put(store, &block), -EINVAL);
 	sb_store_close(store);
 	sb_profile_free(profile);
 }
@@ -400,6 +422,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_series, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_tags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_keys, setup, teardown),

@@ -50,8 +50,10 @@ static const struct sb_tag of_car[] = { { "cgroup", "/system.slice/car.service",
 static void put(struct sb_store *store, int64_t begin_s, const struct sb_tag tags[3],
 		const struct sb_profile *profile)
 {
-	struct sb_store_series series = { tags, 3, profile };
-	struct sb_store_block block = { begin_s, "oncpu", "samples", { 10000 }, &series, 1 };
+	struct sb_store_series series = { tags, 3 };
+	struct sb_store_block block = {
+		begin_s, "oncpu", "samples", { 10000 }, &series, 1, profile
+	};
 
 	assert_int_equal(sb_store_put(store, &block), 0);
 }
@@ -165,23 +167,32 @@ static void test_text(void **state)
 static void test_tags(void **state)
 {
 	const uint32_t nr = 300000;
-	struct sb_profile *one = profile_of("x", 1, 1), *car = profile_of("car", NR_HONEST, 50);
+	struct sb_profile *all, *car = profile_of("car", NR_HONEST, 50);
 	struct sb_store_series *series = calloc(nr, sizeof(*series));
 	struct sb_tag(*tags)[3] = calloc(nr, sizeof(*tags));
 	struct sb_store_block block = { T0, "oncpu", "samples", { 10000 }, series, nr };
 	char(*text)[2][64] = calloc(nr, sizeof(*text));
 	struct sb_store *store;
-	uint32_t i;
+	uint32_t i, ids[2];
 
 	assert_true(series && tags && text);
+	assert_int_equal(sb_profile_new(&all), 0);
+	ids[0] = ids[1] = frame_of(all, "x0");
 	for (i = 0; i < nr; i++) {
 		snprintf(text[i][0], sizeof(text[i][0]), "/user.slice/user-1000.slice/%u", i);
 		snprintf(text[i][1], sizeof(text[i][1]), "comm%u", i);
 		tags[i][0] = (struct sb_tag){ "cgroup", text[i][0], false };
 		tags[i][1] = (struct sb_tag){ "comm", text[i][1], false };
 		tags[i][2] = (struct sb_tag){ "uid", "1000", false };
-		series[i] = (struct sb_store_series){ tags[i], 3, one };
+		series[i] = (struct sb_store_series){ tags[i], 3 };
+		assert_int_equal(sb_profile_add_row(all, &(struct sb_row){ .frames = ids,
+									   .nr = 2,
+									   .series = i,
+									   .weight = 3 }),
+				 0);
 	}
+	assert_int_equal(sb_profile_seal(all), 0);
+	block.profile = all;
 	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 4; i++) {
 		uint32_t k;
@@ -193,7 +204,7 @@ static void test_tags(void **state)
 	put(store, T0 + 10, of_car, car);
 	expect_fair(store, 4 * 3ull * nr, 3ull * NR_HONEST);
 	sb_store_close(store);
-	sb_profile_free(one);
+	sb_profile_free(all);
 	sb_profile_free(car);
 	free(series);
 	free(tags);

@@ -124,11 +124,14 @@ static void put_host(struct sb_store *store, int64_t begin_s, const char *host)
 {
 	struct put one = { begin_s, random_of(NR_STACKS), 0, 0, 1 + random_of(1000) };
 	struct sb_tag tag = { "host", host, false };
-	struct sb_store_series series = { &tag, 1, profile_of(&one) };
-	struct sb_store_block block = { begin_s, "oncpu", "samples", { 10000 }, &series, 1 };
+	struct sb_store_series series = { &tag, 1 };
+	struct sb_profile *profile = profile_of(&one);
+	struct sb_store_block block = {
+		begin_s, "oncpu", "samples", { 10000 }, &series, 1, profile
+	};
 
 	assert_int_equal(sb_store_put(store, &block), 0);
-	sb_profile_free((struct sb_profile *)series.profile);
+	sb_profile_free(profile);
 }
 
 /* A host whose finer blocks had expired when it was merged in is no damage of the sums that have
@@ -168,8 +171,9 @@ static void put_stack(const char *path, uint32_t stack, const char *service)
 {
 	struct put one = { T0, stack, 0, 0, 77 };
 	struct sb_tag tag = { "service", service, false };
-	struct sb_store_series series = { &tag, 1, profile_of(&one) };
-	struct sb_store_block block = { T0, "oncpu", "samples", { 10000 }, &series, 1 };
+	struct sb_store_series series = { &tag, 1 };
+	struct sb_profile *profile = profile_of(&one);
+	struct sb_store_block block = { T0, "oncpu", "samples", { 10000 }, &series, 1, profile };
 	struct sb_store *store;
 
 	assert_int_equal(sb_store_open_to_write(path, &no_sync, &store), 0);
@@ -177,7 +181,7 @@ static void put_stack(const char *path, uint32_t stack, const char *service)
 	block.begin_s += 600;
 	assert_int_equal(sb_store_put(store, &block), 0);
 	sb_store_close(store);
-	sb_profile_free((struct sb_profile *)series.profile);
+	sb_profile_free(profile);
 }
 
 /* The same weight, but of another stack, or of other tags. */
