@@ -276,21 +276,13 @@ enum column { COLUMN_NAME, COLUMN_MODULE, COLUMN_KIND };
 
 static int add_frame(struct sb_str *row, const struct sb_frame *frame, enum column column)
 {
-	static const char *const kinds[] = {
-		[SB_FRAME_ROOT] = "root",	    [SB_FRAME_USER] = "user",
-		[SB_FRAME_INLINED] = "inlined",	    [SB_FRAME_JIT] = "jit",
-		[SB_FRAME_KERNEL] = "kernel",	    [SB_FRAME_KERNEL_INLINED] = "kernel_inlined",
-		[SB_FRAME_DELIMITER] = "delimiter", [SB_FRAME_MARK] = "mark",
-		[SB_FRAME_FILE] = "file",	    [SB_FRAME_INTERP] = "interp",
-		[SB_FRAME_WAKER] = "waker",
-	};
+	const char *kind = sb_frame_kinds[frame->kind].name;
 	struct sb_fold_opts opts = {};
 	struct sb_str name = {};
 	int err;
 
-	_Static_assert(SB_ARRAY_SIZE(kinds) == SB_FRAME_KIND_MAX, "each kind has a name");
 	if (column == COLUMN_KIND)
-		return add_quoted(row, kinds[frame->kind], strlen(kinds[frame->kind]));
+		return add_quoted(row, kind, strlen(kind));
 	if (column == COLUMN_MODULE)
 		return add_quoted(row, frame->module ? frame->module : "",
 				  frame->module ? strlen(frame->module) : 0);

@@ -111,35 +111,15 @@ static int add_swatch(const struct sb_svg *picture, struct sb_str *out, const ch
 /* Swatches for the kinds of frames in the picture, unless there is only one. */
 static int add_legend(const struct sb_svg *picture, struct sb_str *out, double y)
 {
-	static const struct {
-		enum sb_fg_kind kind;
-		const char *name;
-	} rows[] = {
-		{ SB_FG_PLAIN, "user" },
-		{ SB_FG_KERNEL, "kernel" },
-		{ SB_FG_INLINED, "inlined" },
-		{ SB_FG_INTERP, "interpreter" },
-		{ SB_FG_JIT, "JIT" },
-		{ SB_FG_WAKER, "waker" },
-		{ SB_FG_UNKNOWN, "no name" },
-		{ SB_FG_MARK, "truncated" },
-		{ SB_FG_FILE, "file" },
-		{ SB_FG_IDLE, "idle" },
-		{ SB_FG_RUNNING, "running" },
-		{ SB_FG_WAITING, "waiting for a CPU" },
-		{ SB_FG_BLOCKED, "blocked" },
-		{ SB_FG_LOCK, "lock" },
-		{ SB_FG_RESIDUAL, "not accounted for" },
-	};
 	double x = SB_SVG_PAD_PX;
 	int err = sb_str_add(out, "<g id=\"legend\">");
 
-	for (size_t i = 0; i < SB_ARRAY_SIZE(rows) && !err && !picture->is_diff; i++) {
+	for (int kind = 0; kind < SB_FG_KIND_MAX && !err && !picture->is_diff; kind++) {
 		char class[SB_FG_CLASS_LEN_MAX];
 
-		if (picture->has_kind[rows[i].kind] &&
-		    sb_fg_palette_legend(&picture->palette, rows[i].kind, class))
-			err = add_swatch(picture, out, class, rows[i].name, &x, y);
+		if (picture->has_kind[kind] && sb_fg_kinds[kind].legend[0] &&
+		    sb_fg_palette_legend(&picture->palette, kind, class))
+			err = add_swatch(picture, out, class, sb_fg_kinds[kind].legend, &x, y);
 	}
 	for (size_t i = 0; picture->is_diff && !err; i++) {
 		const char *class, *name;
@@ -159,7 +139,7 @@ static bool has_legend(const struct sb_svg *picture)
 	if (picture->is_diff)
 		return true;
 	for (int i = 0; i < SB_FG_KIND_MAX; i++)
-		nr += picture->has_kind[i] && i != SB_FG_DELIMITER;
+		nr += picture->has_kind[i] && sb_fg_kinds[i].legend[0];
 	return nr > 1 && sb_fg_palette_legend(&picture->palette, SB_FG_PLAIN, class);
 }
 

@@ -10,11 +10,6 @@
 
 #define IDLE_ROOT "[idle]"
 
-/* Kinds that are code. */
-#define CODE                                                                              \
-	(1u << SB_FG_PLAIN | 1u << SB_FG_KERNEL | 1u << SB_FG_INLINED | 1u << SB_FG_JIT | \
-	 1u << SB_FG_WAKER | 1u << SB_FG_UNKNOWN | 1u << SB_FG_INTERP)
-
 const struct sb_tree_frame sb_fg_frame_empty = { .name = "[empty]", .len = 7, .kind = SB_FG_MARK };
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
@@ -138,51 +133,35 @@ static bool is_cut_interpreter(const char *name, size_t len)
 	return i > 1 && sb_text_begins(name + i, len - i, " truncated: ");
 }
 
-/* Return: what an annotation says; SB_FG_KIND_MAX if @letter is none. The viewer has the same
- * list. */
-static enum sb_fg_kind kind_of_annotation(char letter)
+/* Return: what an annotation of four bytes says; SB_FG_KIND_MAX if it is none. */
+static enum sb_fg_kind kind_of_annotation(const char *s)
 {
-	static const char letters[] = "kijwpfzumc";
-	static const enum sb_fg_kind kinds[] = { SB_FG_KERNEL, SB_FG_INLINED, SB_FG_JIT,
-						 SB_FG_WAKER,  SB_FG_INTERP,  SB_FG_FILE,
-						 SB_FG_IDLE,   SB_FG_UNKNOWN, SB_FG_MARK,
-						 SB_FG_PLAIN };
-	const char *at = letter ? strchr(letters, letter) : NULL;
+	int kind = 0;
 
-	return at ? kinds[at - letters] : SB_FG_KIND_MAX;
+	while (kind < SB_FG_KIND_MAX &&
+	       !(sb_fg_kinds[kind].suffix[0] && !memcmp(sb_fg_kinds[kind].suffix, s, 4)))
+		kind++;
+	return (enum sb_fg_kind)kind;
 }
 
 static enum sb_fg_kind kind_of_shape(const char *name, size_t len)
 {
-	/*
-	 * Forms by their beginning; one that ends with ] is the whole name. The viewer has the same
-	 * list.
-	 */
 	static const struct {
-		const char *head;
+		const char *form;
 		enum sb_fg_kind kind;
 	} shapes[] = {
-		{ "[truncated", SB_FG_MARK },	   { "[lost ", SB_FG_MARK },
-		{ "[Missed ", SB_FG_MARK },	   { "[empty]", SB_FG_MARK },
-		{ IDLE_ROOT, SB_FG_IDLE },	   { "[idle: ", SB_FG_IDLE },
-		{ "[lock: ", SB_FG_LOCK },	   { "[running]", SB_FG_RUNNING },
-		{ "[running: ", SB_FG_RUNNING },   { "[runqueue]", SB_FG_WAITING },
-		{ "[throttled]", SB_FG_WAITING },  { "[blocked]", SB_FG_BLOCKED },
-		{ "[stopped]", SB_FG_BLOCKED },	   { "[residual]", SB_FG_RESIDUAL },
-		{ "[unreadable ", SB_FG_UNKNOWN },
+#define SB_MARK(form, kind, ...) { form, SB_FG_##kind },
+#define SB_FORM(form, kind)	 { form, SB_FG_##kind },
+#include "tree/frames.def"
 	};
 
 	if (len && len <= 2 && name[0] == '-' && name[len - 1] == '-')
 		return SB_FG_DELIMITER;
 	if (!len || name[len - 1] != ']' || name[0] != '[')
 		return SB_FG_PLAIN;
-	for (size_t i = 0; i < SB_ARRAY_SIZE(shapes); i++) {
-		size_t head_len = strlen(shapes[i].head);
-
-		if (sb_text_begins(name, len, shapes[i].head) &&
-		    (shapes[i].head[head_len - 1] != ']' || len == head_len))
+	for (size_t i = 0; i < SB_ARRAY_SIZE(shapes); i++)
+		if (sb_frame_has_form(name, len, shapes[i].form))
 			return shapes[i].kind;
-	}
 	if (is_cut_interpreter(name, len))
 		return SB_FG_MARK;
 	return is_unknown(name, len) ? SB_FG_UNKNOWN : SB_FG_PLAIN;
@@ -194,11 +173,11 @@ struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len)
 	enum sb_fg_kind said = SB_FG_KIND_MAX;
 
 	if (len > 4 && name[len - 1] == ']' && name[len - 3] == '[' && name[len - 4] == '_')
-		said = kind_of_annotation(name[len - 2]);
+		said = kind_of_annotation(name + len - 4);
 	frame.len -= said == SB_FG_KIND_MAX ? 0 : 4;
 	if (said == SB_FG_KIND_MAX)
 		frame.kind = kind_of_shape(name, frame.len);
-	else if (CODE & 1u << said && said != SB_FG_PLAIN &&
+	else if (sb_fg_kinds[said].is_code && said != SB_FG_PLAIN &&
 		 kind_of_shape(name, frame.len) == SB_FG_UNKNOWN)
 		frame.kind = SB_FG_UNKNOWN;
 	else
@@ -215,7 +194,7 @@ static bool is_idle_root(const struct sb_tree_frame *frame)
 static enum sb_fg_kind kind_below(enum sb_fg_kind kind, enum sb_fg_kind above)
 {
 	if (above == SB_FG_IDLE)
-		return CODE & 1u << kind ? SB_FG_IDLE : kind;
+		return sb_fg_kinds[kind].is_code ? SB_FG_IDLE : kind;
 	return kind == SB_FG_PLAIN ? above : kind;
 }
 

@@ -35,15 +35,11 @@ int sb_fg_text_set(struct sb_str *out, const char *s);
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 
 /*
- * Tell name and kind of a frame from its text. An annotation at its end tells the kind and is
- * removed: _[k] _[i] _[j] _[w] _[p] for code, which is unknown all the same if its name says so;
- * _[f] a file, _[z] of an idle thread, _[u] unknown, _[m] a mark, _[c] code of the user, whatever
- * the name. Without an annotation the form of the name tells the kind: "-" and "--" are delimiters;
- * "[unknown...]", "[module+0x12]" and "[unreadable ...]" are unknown; "[truncated...]", "[python
- * truncated: ...]", "[lost ...]", "[Missed ...]" and "[empty]" are marks; "[idle]", "[idle: ...]",
- * "[lock: ...]", "[running]", "[running: ...]", "[runqueue]", "[throttled]", "[blocked]" and
- * "[stopped]" tell the state of a thread; "[residual]" is its own kind. The result borrows from
- * @name.
+ * Tell name and kind of a frame from its text. An annotation at its end, the suffix of a row
+ * SB_KIND of tree/frames.def, tells the kind and is removed; code with the annotation of a kind of
+ * code is unknown all the same if its name says so. Without an annotation the form of the name
+ * tells the kind: "-" and "--" are delimiters, "[unknown...]" and "[module+0x12]" are unknown, and
+ * the rows SB_MARK and SB_FORM are what their kind says. The result borrows from @name.
  */
 struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len);
 

@@ -42,17 +42,6 @@ int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, siz
 	return sb_tree_weigh(tree, node, (uint32_t)nr_kept, weight, pair);
 }
 
-const char *sb_fg_kind_suffix(enum sb_fg_kind kind)
-{
-	static const char *const suffixes[SB_FG_KIND_MAX] = {
-		[SB_FG_KERNEL] = "_[k]", [SB_FG_INLINED] = "_[i]", [SB_FG_JIT] = "_[j]",
-		[SB_FG_WAKER] = "_[w]",	 [SB_FG_FILE] = "_[f]",	   [SB_FG_IDLE] = "_[z]",
-		[SB_FG_INTERP] = "_[p]",
-	};
-
-	return suffixes[kind] ? suffixes[kind] : "";
-}
-
 /* " 12\n". Return: its length. */
 static int print_whole(char *buf, uint64_t weight)
 {
@@ -177,12 +166,6 @@ static int fold_line(const struct sb_tree *tree, uint32_t node, struct sb_str *l
 /* "[idle: epoll]" and "main" need no suffix: the name tells the kind. */
 static const char *suffix_of(const struct sb_tree *tree, uint32_t node)
 {
-	/* Of kinds whose names nearly always tell them. */
-	static const char *const rare[SB_FG_KIND_MAX] = {
-		[SB_FG_UNKNOWN] = "_[u]",
-		[SB_FG_MARK] = "_[m]",
-		[SB_FG_PLAIN] = "_[c]",
-	};
 	enum sb_fg_kind kind = tree->kinds.at[node];
 	size_t len;
 	const char *name = sb_strtab_get(&tree->names, tree->nodes.at[node].name, &len);
@@ -193,7 +176,7 @@ static const char *suffix_of(const struct sb_tree *tree, uint32_t node)
 	/* A name that ends like a suffix needs one of its own, or would lose that end. */
 	if (read.kind == kind && read.len == len)
 		return "";
-	return rare[kind] ? rare[kind] : sb_fg_kind_suffix(kind);
+	return sb_fg_kinds[kind].suffix;
 }
 
 /* Append "name_[k];" to @line. A gap is time of its parent and has no name. */

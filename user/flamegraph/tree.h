@@ -15,34 +15,6 @@
 #include "tree/tree.h"
 
 /*
- * Kind of a frame, from an annotation or the form of its name. New kinds go before SB_FG_GAP; the
- * viewer has the same numbers.
- */
-enum sb_fg_kind {
-	SB_FG_PLAIN,
-	SB_FG_KERNEL,
-	SB_FG_INLINED,
-	SB_FG_JIT,
-	SB_FG_WAKER,
-	SB_FG_UNKNOWN,	 /* "[unknown]", "[module+0x12]" */
-	SB_FG_MARK,	 /* "[truncated: ...]": stands for missing frames */
-	SB_FG_DELIMITER, /* "-" or "--" */
-	SB_FG_FILE,	 /* what was read or written: "/etc/passwd", "[pipe]" */
-	SB_FG_IDLE,	 /* "[idle: epoll]", and all code below a root frame "[idle]" */
-	SB_FG_RUNNING,	 /* "[running]", "[running: not sampled]" */
-	SB_FG_WAITING,	 /* for a CPU: "[runqueue]", "[throttled]" */
-	SB_FG_BLOCKED,	 /* "[blocked]" */
-	SB_FG_RESIDUAL,	 /* "[residual]": what no measurement accounts for */
-	SB_FG_INTERP,	 /* interpreted code */
-	SB_FG_LOCK,	 /* "[lock: mutex]" */
-	SB_FG_GAP,	 /* in_order trees: the parent's own time between children; not drawn */
-	SB_FG_KIND_MAX,
-};
-
-_Static_assert((int)SB_FG_GAP == SB_TREE_GAP && (int)SB_FG_KIND_MAX == SB_TREE_KIND_MAX,
-	       "kinds of frames are kinds of a tree");
-
-/*
  * Longest stack: 512 frames are sampled, 10,000 were seen in recursion. A bound against hostile
  * input, as those of tree/tree.h; the tree counts what it cuts.
  */
@@ -76,9 +48,6 @@ int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, siz
  */
 int sb_fg_tree_fold(const struct sb_tree *tree, int (*put)(void *arg, const char *s, size_t len),
 		    void *arg);
-
-/* Return: the annotation of a kind, "_[k]" for SB_FG_KERNEL, a static string; "" if it has none. */
-const char *sb_fg_kind_suffix(enum sb_fg_kind kind);
 
 /* Metadata from "#stackbpf;k=v;..." lines. */
 struct sb_fg_facts {

@@ -3,22 +3,43 @@
 """Make C strings of what browsers and shells run: viewer_text.py OUT.c OUT.c.d HEADER.h NAME=FILE...
 
 Every picture and page carries this text: it is made smaller. A line "// include FILE" stands for that file, whose
-path is relative to the file that the line is in. OUT.c.d tells ninja which files were read.
+path is relative to the file that the line is in, and "// rows MACRO FILE" for the rows of a table of C, as rows of an
+array. OUT.c.d tells ninja which files were read.
 """
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True  # the sources may be anybody's
 import smaller  # noqa: E402
 
 
+def rows_of(path, macro):
+    """The rows of a table of C, "MACRO(NAME, "text", ...)" in a line each, as rows of an array."""
+    with open(path, encoding='utf-8') as file:
+        rows = re.findall(rf'^{macro}\((.*?)\)(?: /\*.*)?$', file.read(), re.M)
+    return ''.join('[' + ', '.join(f'"{name}"' if name else text for text, name in re.findall(r'("[^"]*")|(\w+)', row)) + '],\n'
+                   for row in rows)
+
+
 def text_of(path, read=None):
     """A file with all that it includes; their paths are added to the list @read."""
     if read is not None:
         read.append(os.path.normpath(path))
+
+    def line_of(line):
+        words = line.split()
+        if not line.startswith(('// include ', '// rows ')):
+            return line
+        other = os.path.join(os.path.dirname(path), words[-1])
+        if words[1] == 'include':
+            return text_of(other, read)
+        if read is not None:
+            read.append(os.path.normpath(other))
+        return rows_of(other, words[2])
+
     with open(path, encoding='utf-8') as file:
-        return ''.join(text_of(os.path.join(os.path.dirname(path), line.split()[2]), read)
-                       if line.startswith('// include ') else line for line in file)
+        return ''.join(map(line_of, file))
 
 
 def unindented(text):

@@ -9,18 +9,6 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-/* The suffixes of stackcollapse-perf.pl, which flamegraph.pl understands. */
-static const char *const annotations[SB_FRAME_KIND_MAX] = {
-	[SB_FRAME_INLINED] = "_[i]",
-	[SB_FRAME_JIT] = "_[j]",
-	[SB_FRAME_KERNEL] = "_[k]",
-	[SB_FRAME_KERNEL_INLINED] = "_[k]",
-	/* Our own suffixes, see flamegraph(1). */
-	[SB_FRAME_FILE] = "_[f]",
-	[SB_FRAME_INTERP] = "_[p]",
-	[SB_FRAME_WAKER] = "_[w]",
-};
-
 /* Replace bytes that would break the line: ';' separates frames, control characters end lines. */
 static int add_clean(struct sb_str *str, const char *s)
 {
@@ -38,25 +26,15 @@ static int add_clean(struct sb_str *str, const char *s)
 	return 0;
 }
 
-/* Names of marks: the part before their text, or the whole name. */
-static const char *const marks[SB_ATTR_KIND_MAX] = {
-	[SB_ATTR_IDLE] = "[idle: ",
-	[SB_ATTR_LOCK] = "[lock: ",
-	[SB_ATTR_BLOCKED] = "[blocked]",
-	[SB_ATTR_STOPPED] = "[stopped]",
-	[SB_ATTR_RUNNING] = "[running]",
-	[SB_ATTR_RUNQUEUE] = "[runqueue]",
-	[SB_ATTR_THROTTLED] = "[throttled]",
-	[SB_ATTR_NOT_SAMPLED] = "[running: not sampled]",
-	[SB_ATTR_ALL_IDLE] = "[idle]",
-	[SB_ATTR_TRUNCATED] = "truncated: ",
-	[SB_ATTR_LOST_STACK] = "[lost stack]",
-	[SB_ATTR_LOST_OBJECT] = "[lost object]",
-	[SB_ATTR_RESIDUAL] = "[residual]",
+static const char *const forms[SB_ATTR_KIND_MAX] = {
+#define SB_MARK(form, kind, attr) [SB_ATTR_##attr] = (form),
+#include "tree/frames.def"
 };
 
 int sb_fold_attr(struct sb_str *str, const struct sb_attr *attr)
 {
+	const char *form = forms[attr->kind];
+
 	switch (attr->kind) {
 	case SB_ATTR_PROCESS:
 		return sb_str_addf(str, "%s-%u", attr->text, attr->pid);
@@ -66,14 +44,13 @@ int sb_fold_attr(struct sb_str *str, const struct sb_attr *attr)
 		return sb_str_addf(str, "cpu %u", attr->cpu);
 	case SB_ATTR_LABEL:
 		return sb_str_addf(str, "%s=%s", attr->key, attr->text);
-	case SB_ATTR_IDLE:
-	case SB_ATTR_LOCK:
-		return sb_str_addf(str, "%s%s]", marks[attr->kind], attr->text);
 	case SB_ATTR_TRUNCATED:
 		return sb_str_addf(str, "[%s%s%s%s]", attr->key ? attr->key : "",
-				   attr->key ? " " : "", marks[attr->kind], attr->text);
+				   attr->key ? " " : "", form, attr->text);
 	default:
-		return sb_str_add(str, marks[attr->kind] ? marks[attr->kind] : attr->text);
+		if (form && form[strlen(form) - 1] != ']')
+			return sb_str_addf(str, "%s%s]", form, attr->text);
+		return sb_str_add(str, form ? form : attr->text);
 	}
 }
 
@@ -84,12 +61,10 @@ enum sb_attr_kind sb_fold_mark_kind(const char *name)
 
 	if (name[0] != '[' || name[len - 1] != ']')
 		return SB_ATTR_NONE;
-	if (strstr(name, marks[SB_ATTR_TRUNCATED]))
+	if (strstr(name, forms[SB_ATTR_TRUNCATED]))
 		return SB_ATTR_TRUNCATED;
 	for (kind = SB_ATTR_IDLE; kind < SB_ATTR_KIND_MAX; kind++)
-		if (kind == SB_ATTR_IDLE || kind == SB_ATTR_LOCK
-			    ? !strncmp(name, marks[kind], strlen(marks[kind]))
-			    : sb_streq(name, marks[kind]))
+		if (sb_frame_has_form(name, len, forms[kind]))
 			return (enum sb_attr_kind)kind;
 	return SB_ATTR_NONE;
 }
@@ -145,12 +120,13 @@ static int add_place(struct sb_str *str, const struct sb_frame *frame,
 
 int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame, const struct sb_fold_opts *opts)
 {
+	const struct sb_fg_kind_row *shown = &sb_fg_kinds[sb_frame_kinds[frame->kind].picture];
 	int err = add_clean(str, frame->name);
 
 	if (!err && is_code(frame))
 		err = add_place(str, frame, opts);
-	if (!err && opts->annotate && annotations[frame->kind])
-		err = sb_str_add(str, annotations[frame->kind]);
+	if (!err && opts->annotate && !shown->is_told)
+		err = sb_str_add(str, shown->suffix);
 	return err;
 }
 

@@ -10,11 +10,15 @@
 #include "model/fold.h"
 #include "model/profile_priv.h"
 
+const struct sb_frame_kind_row sb_frame_kinds[SB_FRAME_KIND_MAX] = {
+#define SB_FRAME(kind, function, picture, name, ...) \
+	[SB_FRAME_##kind] = { name, SB_FRAME_##function, SB_FG_##picture },
+#include "tree/frames.def"
+};
+
 enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind)
 {
-	if (kind == SB_FRAME_INLINED)
-		return SB_FRAME_USER;
-	return kind == SB_FRAME_KERNEL_INLINED ? SB_FRAME_KERNEL : kind;
+	return sb_frame_kinds[kind].function;
 }
 
 int sb_profile_new(struct sb_profile **ret_profile)

@@ -25,24 +25,23 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "tree/frames.h"
 
 struct sb_profile;
 
-/* What a frame is. Outputs choose its colour and suffix by it. */
+/* What a frame is: a row SB_FRAME of tree/frames.def for each. */
 enum sb_frame_kind {
-	SB_FRAME_ROOT, /* process, thread, CPU, ...: not code */
-	SB_FRAME_USER,
-	SB_FRAME_INLINED,
-	SB_FRAME_JIT,
-	SB_FRAME_KERNEL,
-	SB_FRAME_KERNEL_INLINED,
-	SB_FRAME_DELIMITER, /* between the user part and the kernel part */
-	SB_FRAME_MARK,	    /* "[truncated: ...]", "[blocked]", "[idle: epoll]": not code */
-	SB_FRAME_FILE,	    /* the file that was read or written: a path, "[pipe]" */
-	SB_FRAME_INTERP,    /* interpreted code, compiled just in time or not */
-	SB_FRAME_WAKER,	    /* code of the thread that ended a wait */
+#define SB_FRAME(kind, ...) SB_FRAME_##kind,
+#include "tree/frames.def"
 	SB_FRAME_KIND_MAX,
 };
+
+/* Indexed by enum sb_frame_kind. */
+extern const struct sb_frame_kind_row {
+	const char *name; /* "kernel_inlined"; part of file formats, so it must not change */
+	enum sb_frame_kind function; /* as sb_function_kind() returns it */
+	enum sb_fg_kind picture;     /* the kind in pictures, unless the frame is a mark */
+} sb_frame_kinds[SB_FRAME_KIND_MAX];
 
 /* Return: SB_FRAME_USER or SB_FRAME_KERNEL for the kind of their inlined frames; else @kind. */
 enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind);
@@ -61,6 +60,7 @@ struct sb_frame {
 
 /*
  * What is known about samples apart from their code. sb_fold_attr() names the frames that show it.
+ * Marks, from SB_ATTR_IDLE on, are the rows SB_MARK of tree/frames.def and shown by SB_FRAME_MARK.
  */
 enum sb_attr_kind {
 	SB_ATTR_NONE,
@@ -73,22 +73,8 @@ enum sb_attr_kind {
 	SB_ATTR_CONTAINER, /* text: its ID, or "[host]" */
 	SB_ATTR_LABEL,	   /* key and text that a program set on a thread */
 	SB_ATTR_TAG,	   /* key and text of a store's tag; only the text is shown */
-	/* State of a thread: SB_FRAME_MARK, as all that follow. Files of stores have the distance
-	 * from this one, so new kinds of marks are added at the end. */
-	SB_ATTR_IDLE, /* text: what it waits for, such as "epoll" */
-	SB_ATTR_LOCK, /* text: kind of lock, such as "mutex" */
-	SB_ATTR_BLOCKED,
-	SB_ATTR_STOPPED,
-	SB_ATTR_RUNNING,
-	SB_ATTR_RUNQUEUE,
-	SB_ATTR_THROTTLED,
-	SB_ATTR_NOT_SAMPLED, /* it ran, but no sample was taken in that time */
-	SB_ATTR_ALL_IDLE,    /* root frame of idle threads */
-	/* Missing data. */
-	SB_ATTR_TRUNCATED, /* key: runtime whose frames are missing, NULL: native; text: why */
-	SB_ATTR_LOST_STACK,
-	SB_ATTR_LOST_OBJECT,
-	SB_ATTR_RESIDUAL, /* weight that belongs to no sample */
+#define SB_MARK(form, kind, attr) SB_ATTR_##attr,
+#include "tree/frames.def"
 	SB_ATTR_KIND_MAX,
 };
 

@@ -5,18 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kind_names[SB_FRAME_KIND_MAX] = {
-	[SB_FRAME_ROOT] = "root",	    [SB_FRAME_USER] = "user",
-	[SB_FRAME_INLINED] = "user",	    [SB_FRAME_JIT] = "jit",
-	[SB_FRAME_KERNEL] = "kernel",	    [SB_FRAME_KERNEL_INLINED] = "kernel",
-	[SB_FRAME_DELIMITER] = "delimiter", [SB_FRAME_MARK] = "mark",
-	[SB_FRAME_FILE] = "file",	    [SB_FRAME_INTERP] = "interp",
-	[SB_FRAME_WAKER] = "waker",
-};
-
 const char *sb_function_kind_name(enum sb_frame_kind kind)
 {
-	return kind_names[kind];
+	return sb_frame_kinds[sb_function_kind(kind)].name;
 }
 
 /* Strings of a profile are interned, so that equal ones have the same address. */

@@ -44,9 +44,8 @@ const struct sb_frame *sb_functions_at(const struct sb_functions *functions, uin
 int sb_functions_number_frames(const struct sb_functions *functions, uint32_t **ret_numbers);
 
 /*
- * Return: the name of a kind below SB_FRAME_KIND_MAX, "user", "kernel", ..., a static string. It is
- * part of file formats, so it must not change. Kinds of inlined frames have the name of their
- * function's kind.
+ * Return: the name of a kind below SB_FRAME_KIND_MAX, "user", "kernel", ..., a static string. Kinds
+ * of inlined frames have the name of their function's kind.
  */
 const char *sb_function_kind_name(enum sb_frame_kind kind);
 

@@ -9,16 +9,9 @@
 #include "model/fold.h"
 #include "output/picture.h"
 
-/* The code of an idle thread is recognised by its root frame, which stays. */
 static const enum sb_frame_kind kinds[SB_FG_KIND_MAX] = {
-	[SB_FG_PLAIN] = SB_FRAME_USER,	    [SB_FG_KERNEL] = SB_FRAME_KERNEL,
-	[SB_FG_INLINED] = SB_FRAME_INLINED, [SB_FG_JIT] = SB_FRAME_JIT,
-	[SB_FG_WAKER] = SB_FRAME_WAKER,	    [SB_FG_UNKNOWN] = SB_FRAME_USER,
-	[SB_FG_MARK] = SB_FRAME_MARK,	    [SB_FG_DELIMITER] = SB_FRAME_DELIMITER,
-	[SB_FG_FILE] = SB_FRAME_FILE,	    [SB_FG_IDLE] = SB_FRAME_USER,
-	[SB_FG_RUNNING] = SB_FRAME_MARK,    [SB_FG_WAITING] = SB_FRAME_MARK,
-	[SB_FG_BLOCKED] = SB_FRAME_MARK,    [SB_FG_RESIDUAL] = SB_FRAME_MARK,
-	[SB_FG_INTERP] = SB_FRAME_INTERP,   [SB_FG_LOCK] = SB_FRAME_MARK,
+#define SB_KIND(kind, suffix, role, legend, frame) [SB_FG_##kind] = SB_FRAME_##frame,
+#include "tree/frames.def"
 };
 
 struct input {

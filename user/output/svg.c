@@ -6,30 +6,16 @@
 #include "output/outputs.h"
 #include "output/picture.h"
 
-static const enum sb_fg_kind kinds[SB_FRAME_KIND_MAX] = {
-	[SB_FRAME_ROOT] = SB_FG_PLAIN,		[SB_FRAME_USER] = SB_FG_PLAIN,
-	[SB_FRAME_INLINED] = SB_FG_INLINED,	[SB_FRAME_JIT] = SB_FG_JIT,
-	[SB_FRAME_KERNEL] = SB_FG_KERNEL,	[SB_FRAME_KERNEL_INLINED] = SB_FG_KERNEL,
-	[SB_FRAME_DELIMITER] = SB_FG_DELIMITER, [SB_FRAME_MARK] = SB_FG_MARK,
-	[SB_FRAME_FILE] = SB_FG_FILE,		[SB_FRAME_INTERP] = SB_FG_INTERP,
-	[SB_FRAME_WAKER] = SB_FG_WAKER,
-};
-
 static const enum sb_fg_kind marks[SB_ATTR_KIND_MAX] = {
-	[SB_ATTR_IDLE] = SB_FG_IDLE,	     [SB_ATTR_LOCK] = SB_FG_LOCK,
-	[SB_ATTR_BLOCKED] = SB_FG_BLOCKED,   [SB_ATTR_STOPPED] = SB_FG_BLOCKED,
-	[SB_ATTR_RUNNING] = SB_FG_RUNNING,   [SB_ATTR_RUNQUEUE] = SB_FG_WAITING,
-	[SB_ATTR_THROTTLED] = SB_FG_WAITING, [SB_ATTR_NOT_SAMPLED] = SB_FG_RUNNING,
-	[SB_ATTR_ALL_IDLE] = SB_FG_IDLE,     [SB_ATTR_TRUNCATED] = SB_FG_MARK,
-	[SB_ATTR_LOST_STACK] = SB_FG_MARK,   [SB_ATTR_LOST_OBJECT] = SB_FG_MARK,
-	[SB_ATTR_RESIDUAL] = SB_FG_RESIDUAL,
+#define SB_MARK(form, kind, attr) [SB_ATTR_##attr] = SB_FG_##kind,
+#include "tree/frames.def"
 };
 
 enum sb_fg_kind sb_picture_kind(const struct sb_frame *frame)
 {
 	if (frame->is_unnamed)
 		return SB_FG_UNKNOWN;
-	return frame->mark ? marks[frame->mark] : kinds[frame->kind];
+	return frame->mark ? marks[frame->mark] : sb_frame_kinds[frame->kind].picture;
 }
 
 int sb_picture_frame(struct sb_arena *names, const struct sb_frame *frame,

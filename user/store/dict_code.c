@@ -12,8 +12,8 @@
 #include "model/fold.h"
 #include "store/dict_priv.h"
 
-_Static_assert(SB_ATTR_RESIDUAL - SB_ATTR_IDLE == 12 && SB_ATTR_KIND_MAX == SB_ATTR_RESIDUAL + 1,
-	       "numbers of marks are in files: add new ones at the end, and change this");
+_Static_assert(SB_ATTR_RESIDUAL - SB_ATTR_IDLE == 12,
+	       "numbers of marks are in files: add new ones at the end");
 
 static bool is_mark(const struct sb_dict_frame *frame)
 {
@@ -352,7 +352,7 @@ static int decode_marks(struct sb_dict *dict, struct sb_cursor *cursor, uint32_t
 			return -EBADMSG;
 		/* Later versions may have more kinds. */
 		if (id >= first && may_be_mark(&dict->frames.at[id]) &&
-		    mark <= SB_ATTR_RESIDUAL - SB_ATTR_IDLE + 1)
+		    mark <= SB_ATTR_KIND_MAX - SB_ATTR_IDLE)
 			set_mark(&dict->frames.at[id], mark + SB_ATTR_IDLE - 1);
 	}
 	return 0;

@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/index.h"
 #include "base/vec.h"
+#include "tree/frames.h"
 
 /* The two profiles of a comparison: A is the one before, B the one in question. A tree of one
  * profile has A only. */
@@ -33,13 +34,12 @@ enum { SB_TREE_A, SB_TREE_B, SB_TREE_NR };
 #define SB_TREE_NAME_MAX  4096u	     /* bytes of a name; nobody reads longer ones */
 
 /* Kinds of frames are the caller's: enum sb_fg_kind, enum sb_frame_kind. All are below
- * SB_TREE_GAP. */
-#define SB_TREE_GAP \
-	16 /* in an in_order tree: own time of the parent, between two children; no frame */
-#define SB_TREE_KIND_MAX 17
+ * SB_TREE_GAP: in an in_order tree, own time of the parent, between two children; no frame. */
+#define SB_TREE_GAP	  ((int)SB_FG_GAP)
+#define SB_TREE_KIND_MAX  ((int)SB_FG_KIND_MAX)
 
-#define SB_TREE_NONE	 0 /* node 0 is the root, which is nobody's child or sibling */
-#define SB_TREE_OTHER	 "(other)"
+#define SB_TREE_NONE	  0 /* node 0 is the root, which is nobody's child or sibling */
+#define SB_TREE_OTHER	  "(other)"
 
 struct sb_tree_node {
 	uint32_t name;	 /* in names */

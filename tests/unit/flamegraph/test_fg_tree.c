@@ -64,7 +64,8 @@ static void path_of(const struct sb_tree *tree, uint32_t node, char *path)
 	*path = '\0';
 	while (nr--) {
 		strcat(path, sb_strtab_get(&tree->names, tree->nodes.at[nodes[nr]].name, NULL));
-		strcat(path, sb_fg_kind_suffix(tree->kinds.at[nodes[nr]]));
+		if (!sb_fg_kinds[tree->kinds.at[nodes[nr]]].is_told)
+			strcat(path, sb_fg_kinds[tree->kinds.at[nodes[nr]]].suffix);
 		if (nr)
 			strcat(path, ";");
 	}

@@ -15,7 +15,6 @@ if (svg !== document.documentElement && !svg.classList.contains('page'))
 	return;
 
 const SVG = 'http://www.w3.org/2000/svg';
-const KIND_NAMES = ['', 'kernel', 'inlined', 'JIT', 'waker', '', '', '', 'file', 'idle', '', '', '', '', 'interpreter', 'lock'];
 const PAD = 12, TEXT_PAD = 3, STATUS_HEIGHT = 30, EDGE = 2;
 const TOOLS_MIN = 230, TOOLS_MAX = 400;
 // A third of a pixel is not seen; a box of one pixel can be hit.

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Names of frames, their kinds and colours: as text.c and palette.c have them. */
 
-// The bits of the colour rules: enum sb_fg_kind.
-const PLAIN = 0, KERNEL = 1, INLINED = 2, JIT = 3, WAKER = 4, UNKNOWN = 5, MARK = 6, DELIMITER = 7;
-const FILE = 8, IDLE = 9, RUNNING = 10, WAITING = 11, BLOCKED = 12, RESIDUAL = 13, INTERP = 14, LOCK = 15;
+// A kind's number is that of its row, as in enum sb_fg_kind: the colour rules have its bit.
+const KINDS = [
+// rows SB_KIND ../../tree/frames.def
+];
+const kindCalled = (name) => KINDS.findIndex((row) => row[0] === name);
+const PLAIN = kindCalled('PLAIN'), UNKNOWN = kindCalled('UNKNOWN'), MARK = kindCalled('MARK'), DELIMITER = kindCalled('DELIMITER');
+const KIND_NAMES = KINDS.map(([, , role, words]) => role.endsWith('TOLD') ? '' : words);
 
 // The beginning says it; one that ends in ] is the whole name.
 const SHAPES = [
-	['[truncated', MARK], ['[lost ', MARK], ['[Missed ', MARK], ['[empty]', MARK],
-	['[idle]', IDLE], ['[idle: ', IDLE], ['[lock: ', LOCK], ['[running]', RUNNING], ['[running: ', RUNNING],
-	['[runqueue]', WAITING], ['[throttled]', WAITING], ['[blocked]', BLOCKED],
-	['[stopped]', BLOCKED], ['[residual]', RESIDUAL], ['[unreadable ', UNKNOWN],
+// rows SB_MARK ../../tree/frames.def
+// rows SB_FORM ../../tree/frames.def
 ];
 
 function shapeOf(text) {
@@ -21,22 +23,18 @@ function shapeOf(text) {
 	const shape = SHAPES.find(([head]) => head.endsWith(']') ? text === head : text.startsWith(head));
 
 	if (shape)
-		return shape[1];
+		return kindCalled(shape[1]);
 	const plus = text.indexOf('+0x');
 
 	return /^\[[a-z0-9]+ truncated: /.test(text) ? MARK :
 		text.startsWith('[unknown') || plus > 0 && /^[0-9a-f]*\]$/i.test(text.slice(plus + 3)) ? UNKNOWN : PLAIN;
 }
 
-const SUFFIX_KINDS = {
-	k: KERNEL, i: INLINED, j: JIT, w: WAKER, p: INTERP, f: FILE, z: IDLE, u: UNKNOWN, m: MARK, c: PLAIN,
-};
-
 // As sb_fg_frame_parse() has it: code with a suffix can still be unknown, and is nothing else.
-function kindOf(label, suffix) {
-	if (!suffix)
+function kindOf(label, said) {
+	if (!said)
 		return shapeOf(label);
-	return 'kijwp'.includes(suffix) && shapeOf(label) === UNKNOWN ? UNKNOWN : SUFFIX_KINDS[suffix];
+	return said[2] === 'CODE' && shapeOf(label) === UNKNOWN ? UNKNOWN : KINDS.indexOf(said);
 }
 
 const names = [], nameIds = new Map();
@@ -45,11 +43,11 @@ function nameId(text) {
 	let id = nameIds.get(text);
 
 	if (id === undefined) {
-		const suffix = /._\[([kijwpfzumc])\]$/.exec(text);
-		const label = clean(suffix ? text.slice(0, -4) : text);
+		const said = text.length > 4 && KINDS.find((row) => row[1] && text.endsWith(row[1]));
+		const label = clean(said ? text.slice(0, -4) : text);
 
 		id = names.length;
-		names.push({ label, kind: kindOf(label, suffix && suffix[1]) });
+		names.push({ label, kind: kindOf(label, said) });
 		nameIds.set(text, id);
 	}
 	return id;

@@ -2,9 +2,12 @@
 /* The call tree of an answer of the server. */
 
 // By enum sb_frame_kind.
-const KIND_NAMES = ['process', '', 'inlined', 'JIT', 'kernel', 'kernel, inlined', '', '', 'file', 'interpreter', 'waker'];
+const FRAMES = [
+// rows SB_FRAME ../../tree/frames.def
+];
+const KIND_NAMES = FRAMES.map((row) => row[4]);
 // As model/calltree.h: whether a frame is inlined makes no other frame of it.
-const OF_KEY = [0, 1, 1, 3, 4, 4, 6, 7, 8, 9, 10];
+const OF_KEY = FRAMES.map((row) => FRAMES.findIndex(([kind]) => kind === row[1]));
 const OTHER = '(other)';
 
 const rootPaint = (isDark) => isDark ? ['#3a3d43', '#fff'] : ['#e3e0da', '#000'];
