@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "../unit/read_meta.h"
 #include "base/str.h"
 #include "must.h"
 #include "output/output.h"
@@ -73,10 +74,9 @@ static struct sb_profile *take_profile(struct input *input)
 	must(!sb_profile_new(&profile));
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (flags & 1u << i)
-			must(!sb_fold_read_meta(profile, keys[i],
-						take_text(input, text, sizeof(text))));
+			must(!read_meta(profile, keys[i], take_text(input, text, sizeof(text))));
 	if (!(flags & 2))
-		must(!sb_fold_read_meta(profile, "unit", units[flags >> 6]));
+		must(!read_meta(profile, "unit", units[flags >> 6]));
 	while (input->at < input->end) {
 		uint64_t weight = take(input);
 

@@ -28,7 +28,7 @@ MAY = {
     'user/workers': {'user/base', 'libbpf', 'symbolizer/process', 'symbolizer/unwind'},
     'user/kinds': {'user/base'},
     'user/tree': {'user/base'},
-    'user/model': {'user/base', 'user/tree'},
+    'user/model': {'user/base', 'user/kinds', 'user/tree'},
     'user/store': {'user/base', 'user/kinds', 'user/model'},
     'user/flamegraph': {'user/base', 'user/kinds', 'user/tree'},
     'user/output': {'user/base', 'user/kinds', 'user/tree', 'user/model', 'user/flamegraph'},

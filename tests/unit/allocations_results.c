@@ -18,6 +18,7 @@
 #include "output/comparison.h"
 #include "output/input.h"
 #include "output/output.h"
+#include "read_meta.h"
 
 static int add_stacks(struct sb_profile *profile)
 {
@@ -56,7 +57,7 @@ int profiles(void)
 	if (!err)
 		err = add_stacks(other);
 	if (!err)
-		err = sb_fold_read_meta(profile, "kind", "offcpu");
+		err = read_meta(profile, "kind", "offcpu");
 	if (!err)
 		err = sb_profile_merge(profile, other);
 	if (!err)
@@ -82,7 +83,7 @@ int outputs(void)
 		return err;
 	err = add_stacks(profile);
 	if (!err)
-		err = sb_fold_read_meta(profile, "kind", "offcpu");
+		err = read_meta(profile, "kind", "offcpu");
 	if (!err)
 		err = sb_profile_seal(profile);
 	for (i = 0; !err && (output = sb_output_at(i)); i++)

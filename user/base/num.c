@@ -72,6 +72,30 @@ int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret)
 	return 0;
 }
 
+bool sb_parse_decimal(const char *s, size_t len, double *ret)
+{
+	const char *p = s, *end = s + len;
+	double val, scale = 1;
+	uint64_t whole;
+
+	if (!sb_scan_u64(&p, end, &whole) || whole > 1ull << 63)
+		return false;
+	val = (double)whole;
+	if (p < end && *p == '.') {
+		for (p++; p < end && *p >= '0' && *p <= '9'; p++) {
+			/* Both are exact below 2^53; a double cannot keep more digits. */
+			if (val > 9e14 || scale > 9e14)
+				continue;
+			val = val * 10 + (*p - '0');
+			scale *= 10;
+		}
+	}
+	if (p != end)
+		return false;
+	*ret = val / scale; /* rounded once: 0.1 is what a compiler makes of 0.1 */
+	return true;
+}
+
 int sb_parse_hex(const char *s, uint64_t *ret)
 {
 	const char *p = s, *end = s + strlen(s);

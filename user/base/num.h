@@ -16,6 +16,12 @@
  * exceeds @max. */
 int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret);
 
+/*
+ * Parse a decimal number: all @len bytes of @s must be one without sign and exponent, at most 2^63.
+ * "5." is valid, ".5" and "" are not. Return: whether it is valid; else *ret is untouched.
+ */
+bool sb_parse_decimal(const char *s, size_t len, double *ret);
+
 /* Parse @s, all of which has to be one hexadecimal number, with or without 0x. Return: 0, -EINVAL,
  * or -ERANGE beyond 64 bits. */
 int sb_parse_hex(const char *s, uint64_t *ret);

@@ -189,13 +189,10 @@ static int read_files(struct sides *sides, const sb_vec_str *paths)
 /* "2026-11-21T10:00:00Z to 2026-11-21T11:00:00Z, service=car" */
 static int name_side(struct sides *sides, int side)
 {
-	const struct sb_profile *profile = sides->profiles[side];
-	const char *from = sb_profile_meta_get(profile, "from");
-	const char *to = sb_profile_meta_get(profile, "to");
-	const char *tags = sb_profile_meta_get(profile, "tags");
+	const struct sb_metadata *known = sb_profile_metadata(sides->profiles[side]);
 
-	return sb_str_addf(&sides->what[side], "%s to %s%s%s", from ? from : "?", to ? to : "?",
-			   tags ? ", " : "", tags ? tags : "");
+	return sb_str_addf(&sides->what[side], "%s to %s%s%s", known->from ?: "?", known->to ?: "?",
+			   known->tags ? ", " : "", known->tags ?: "");
 }
 
 static int ask_side(struct sides *sides, int side, const struct sb_store_args *args,

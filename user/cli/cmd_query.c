@@ -78,6 +78,7 @@ static const struct sb_output *choose_format(const struct query_opts *fields)
 /* That it is a part is said in the result, and here. Return: 0 or -ENOMEM. */
 static int note_limit(const struct query_opts *fields, struct sb_profile *profile)
 {
+	struct sb_metadata metadata = *sb_profile_metadata(profile);
 	uint64_t cut;
 
 	if (!fields->limit || fields->chosen == &sb_output_top)
@@ -87,7 +88,8 @@ static int note_limit(const struct query_opts *fields, struct sb_profile *profil
 		return 0;
 	sb_info("--limit omitted %llu of %llu %s; raise it to see them", (unsigned long long)cut,
 		(unsigned long long)sb_profile_weight(profile), sb_profile_unit(profile));
-	return sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
+	metadata.limited_weight = cut;
+	return sb_profile_set_metadata(profile, &metadata);
 }
 
 static int check(void *arg)

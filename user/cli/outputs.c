@@ -146,101 +146,105 @@ static uint64_t weight_cut(const struct sb_profile *profile, size_t limit)
 	return limit ? sb_profile_weight(profile) - sb_profile_weight_of(profile, limit) : 0;
 }
 
+/* Metadata with the texts that are made for it. */
+struct header {
+	struct sb_metadata known;
+	struct sb_str by, labels;
+	char every[SB_REPORT_EVERY_BYTES], rate_hz[32];
+};
+
+static void release_header(struct header *header)
+{
+	sb_str_release(&header->by);
+	sb_str_release(&header->labels);
+}
+
 /* That it was sampled less, and how much less at the least, for so long. */
-static int add_governed(const struct sb_run *run, const struct sb_thinning_stats *stats,
-			struct sb_profile *profile)
+static void add_governed(const struct sb_run *run, const struct sb_thinning_stats *stats,
+			 struct header *header)
 {
 	const uint32_t shown = sb_run_shown(run);
-	const struct sb_view *view = run->config->views.at[shown];
-	char every[SB_REPORT_EVERY_BYTES];
-	int err;
 
 	if (!stats->governor.lowered_ns)
-		return 0;
-	err = sb_profile_meta(profile, "governed_us", "%llu",
-			      (unsigned long long)stats->governor.lowered_ns / 1000);
-	if (err)
-		return err;
-	/* One of so many allocations, whose sizes differ. */
-	if (stats->weight && sb_view_is_of_held(view))
-		return 0;
-	if (stats->weight)
-		return sb_profile_meta(profile, "every", "%s",
-				       sb_report_every(&run->units[shown], stats->weight, every));
-	return sb_profile_meta(profile, "rate_hz", "%.4g..%u", stats->rate_hz,
-			       run->config->freq_hz);
+		return;
+	header->known.governed_us = stats->governor.lowered_ns / 1000;
+	if (!stats->weight) {
+		snprintf(header->rate_hz, sizeof(header->rate_hz), "%.4g..%u", stats->rate_hz,
+			 run->config->freq_hz);
+		header->known.rate_hz = header->rate_hz;
+	} else if (!sb_view_is_of_held(run->config->views.at[shown])) {
+		/* Of allocations, one of so many, whose sizes differ. */
+		header->known.every =
+			sb_report_every(&run->units[shown], stats->weight, header->every);
+	}
 }
 
-/* What the weights mean, when they were recorded, and what the root frames are: those of --by, and
- * labels of threads that have any. */
-static int set_metadata(const struct sb_run *run, const struct sb_run_figures *figures,
-			struct sb_profile *profile)
+/* What the root frames are: those of --by, and labels of threads that have any. */
+static int add_roots(const struct sb_run *run, struct header *header)
 {
-	sb_cleanup(sb_str_release) struct sb_str names = {};
 	const struct sb_root_list *roots = &run->config->roots;
+	size_t i;
+	int err = roots->nr ? 0 : sb_str_add(&header->by, sb_root_names[SB_ATTR_COMM]);
+
+	for (i = 0; i < roots->nr && !err; i++)
+		err = sb_str_addf(&header->by, "%s%s", i ? "," : "", sb_root_names[roots->at[i]]);
+	for (i = 0; i < run->config->nr_labels && !err; i++)
+		err = sb_str_addf(&header->labels, "%s%s", i ? "," : "", run->config->labels[i]);
+	header->known.by = header->by.s;
+	header->known.labels = header->labels.s;
+	return err;
+}
+
+/* What the weights mean, when they were recorded, and what is missing. */
+static void add_figures(const struct sb_run *run, const struct sb_run_figures *figures,
+			struct sb_metadata *metadata)
+{
 	const uint64_t ago_us = (sb_now_ns() - run->start_ns) / 1000, now_us = sb_real_us();
-	struct sb_metadata metadata = {
+	const struct sb_run_unit *unit = &run->units[0];
+
+	*metadata = (struct sb_metadata){
 		.kind = run->config->views.at[0]->kind->name,
-		.unit = run->units[0].name,
+		.unit = unit->name,
 		.dur_us = figures->wall_ns / 1000,
 		.start_us = now_us > ago_us ? now_us - ago_us : 0,
+		/* What a sample of the clock stands for. Other counters have other units. */
+		.hz = sb_streq(unit->name, "samples") ? run->config->freq_hz : 0,
 		.nr_samples = figures->nr_samples,
+		.nr_lost = figures->session.err ? 0 : figures->nr_lost,
+		.nr_truncated = figures->nr_cut,
+		.nr_unnamed = figures->nr_unnamed,
+		.idle_weight = figures->resolve.idle_weight / unit->divisor,
 		.has_dur_us = true,
 		.has_nr_samples = true,
+		.has_nr_lost = !figures->session.err,
+		.has_nr_truncated = true,
+		.has_nr_unnamed = true,
+		.has_accounted = figures->session.expected,
 	};
-	size_t i;
-	int err = roots->nr ? 0 : sb_str_add(&names, sb_root_names[SB_ATTR_COMM]);
-
-	/* What a sample of the clock stands for. Other counters have other units. */
-	if (sb_streq(metadata.unit, "samples"))
-		metadata.hz = run->config->freq_hz;
-	for (i = 0; i < roots->nr && !err; i++)
-		err = sb_str_addf(&names, "%s%s", i ? "," : "", sb_root_names[roots->at[i]]);
-	metadata.by = names.s;
-	err = err ?: sb_profile_set_metadata(profile, &metadata);
-	if (err || !run->config->nr_labels)
-		return err;
-	sb_str_clear(&names);
-	for (i = 0; i < run->config->nr_labels && !err; i++)
-		err = sb_str_addf(&names, "%s%s", i ? "," : "", run->config->labels[i]);
-	return err ? err : sb_profile_meta(profile, "labels", "%s", names.s);
+	if (metadata->has_accounted)
+		metadata->accounted = sb_run_accounted(figures);
+	if (figures->session.slices.nr)
+		metadata->attached = sb_slicer_attached(&figures->session.slices, figures->wall_ns);
 }
 
-/* The facts that travel with the result. Readers know these keys: see flamegraph(1). */
-static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *profile)
+/* Readers know its keys: see flamegraph(1). */
+static int add_metadata(const struct sb_run *run, size_t limit, struct sb_profile *profile)
 {
+	sb_cleanup(release_header) struct header header = {};
+	const uint64_t cut = weight_cut(profile, limit);
 	struct sb_run_figures figures;
-	uint64_t cut = weight_cut(profile, limit);
 	int err;
 
 	sb_run_figures(run, sb_run_shown(run), &figures);
-	err = set_metadata(run, &figures, profile);
-	if (!err && !figures.session.err)
-		err = sb_profile_meta(profile, "lost", "%llu", (unsigned long long)figures.nr_lost);
-	if (!err)
-		err = sb_profile_meta(profile, "trunc", "%llu", (unsigned long long)figures.nr_cut);
-	if (!err)
-		err = sb_profile_meta(profile, "nosym", "%llu",
-				      (unsigned long long)figures.nr_unnamed);
-	if (!err && figures.resolve.idle_weight)
-		err = sb_profile_meta(
-			profile, "idle", "%llu",
-			(unsigned long long)(figures.resolve.idle_weight / run->units[0].divisor));
-	if (!err && figures.session.expected)
-		err = sb_profile_meta(profile, "accounted", "%.2f", sb_run_accounted(&figures));
-	if (!err)
-		err = sb_report_memory_meta(run, &figures, profile);
-	if (!err)
-		err = add_governed(run, &figures.session.thinning, profile);
-	if (!err && figures.session.slices.nr)
-		err = sb_profile_meta(profile, "attached", "%.4f",
-				      sb_slicer_attached(&figures.session.slices, figures.wall_ns));
-	if (!err && cut) {
-		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
+	add_figures(run, &figures, &header.known);
+	sb_report_memory_meta(run, &figures, &header.known);
+	add_governed(run, &figures.session.thinning, &header);
+	header.known.limited_weight = cut;
+	err = add_roots(run, &header) ?: sb_profile_set_metadata(profile, &header.known);
+	if (!err && cut)
 		sb_info("--limit omitted %llu of %llu %s; raise it to see them",
 			(unsigned long long)cut, (unsigned long long)sb_profile_weight(profile),
 			run->units[0].name);
-	}
 	return err;
 }
 
@@ -383,7 +387,7 @@ static int write_result(struct sb_result_sink *result, struct sb_run *run, bool 
 	if (!err)
 		err = sb_profile_seal(profile);
 	if (!err)
-		err = add_facts(run, result->opts->limit, profile);
+		err = add_metadata(run, result->opts->limit, profile);
 	return err ? sb_err(err, "cannot add up the samples for the result")
 		   : write_all(result, profile);
 }

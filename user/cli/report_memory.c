@@ -18,21 +18,20 @@ static const char *const weights[SB_MEMORY_WHAT_MAX] = {
 	[SB_MEMORY_SWAPPED] = "swapped",
 };
 
-int sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
-			  struct sb_profile *profile)
+void sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
+			   struct sb_metadata *metadata)
 {
 	const struct sb_resident_process *sum = &figures->session.resident.sum;
 	const uint32_t what = run->config->view_opts.memory_what;
 	const double came = (double)sum->held + (double)sum->unaccounted;
-	int err = 0;
 
 	if (!run->config->views.at[figures->view]->follows_pages)
-		return 0;
-	if (weights[what])
-		err = sb_profile_meta(profile, "of", "%s", weights[what]);
-	if (!err && what == SB_MEMORY_HELD && came > 0)
-		err = sb_profile_meta(profile, "accounted", "%.2f", 100 * (double)sum->held / came);
-	return err;
+		return;
+	metadata->of = weights[what];
+	if (what == SB_MEMORY_HELD && came > 0) {
+		metadata->accounted = 100 * (double)sum->held / came;
+		metadata->has_accounted = true;
+	}
 }
 
 /* What the stacks held, and what is left of the memory that came, of which not all is followed. */

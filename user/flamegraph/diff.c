@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "flamegraph/label.h"
 #include "flamegraph/layout.h"
 #include "flamegraph/opts.h"
@@ -34,25 +35,16 @@ static const struct {
 
 /* ---- what is compared ---- */
 
-static double fact_number(const struct sb_fg_facts *facts, const char *key)
-{
-	const char *value = sb_fg_fact(facts, key);
-	double val;
-
-	return value && sb_fg_parse_weight(value, strlen(value), &val) ? val : 0;
-}
-
 void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_tree *tree,
-		     const struct sb_fg_facts *facts, const struct sb_fg_opts *opts)
+		     const struct sb_metadata *metadata, const struct sb_fg_opts *opts)
 {
-	const double per[SB_TREE_NR] = { fact_number(facts, "per_a"), fact_number(facts, "per_b") };
-	const char *name = opts->norm ? opts->norm : sb_fg_fact(facts, "norm");
+	const double per[SB_TREE_NR] = { metadata->side[0].per, metadata->side[1].per };
+	const char *name = opts->norm ? opts->norm : metadata->norm;
 	int norm = name ? sb_diff_norm_find(name) : SB_DIFF_SHARE;
 
 	if (norm < 0 || (norm == SB_DIFF_RATE && !(per[SB_TREE_A] > 0 && per[SB_TREE_B] > 0)))
 		norm = SB_DIFF_SHARE;
-	*diff = (struct sb_fg_diff){ .rate = sb_fg_fact(facts, "rate"),
-				     .is_negated = opts->negate };
+	*diff = (struct sb_fg_diff){ .rate = metadata->rate, .is_negated = opts->negate };
 	sb_diff_init(&diff->diff, tree, (enum sb_diff_norm)norm, per);
 }
 
@@ -72,7 +64,7 @@ static double width_of(const struct sb_diff *diff, const struct sb_tree_pair *se
 	}
 }
 
-int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_fg_facts *facts,
+int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_metadata *metadata,
 		      const struct sb_fg_opts *opts)
 {
 	struct sb_fg_diff diff;
@@ -81,7 +73,7 @@ int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_fg_facts *facts,
 
 	if (err)
 		return err;
-	sb_fg_diff_init(&diff, tree, facts, opts);
+	sb_fg_diff_init(&diff, tree, metadata, opts);
 	for (i = 0; i < tree->nodes.nr; i++)
 		tree->nodes.at[i].total = width_of(&diff.diff, &tree->pairs.at[i],
 						   &tree->pair_totals.at[i], opts->diff_width);
@@ -246,12 +238,10 @@ int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
 
 /* "A: 4,100 samples, ±2.2 points" */
 static int add_side(const struct sb_fg_diff *diff, struct sb_str *out, int side, const char *unit,
-		    const struct sb_fg_facts *facts)
+		    const struct sb_metadata_side *metadata)
 {
-	static const char *const nr_keys[] = { "n_a", "n_b" }, *const dur_keys[] = { "dur_us_a",
-										     "dur_us_b" };
 	double error = sb_diff_error(diff->diff.all[side], diff->diff.all_squares[side]);
-	double nr = fact_number(facts, nr_keys[side]), dur_us = fact_number(facts, dur_keys[side]);
+	double nr = (double)metadata->nr_samples, dur_us = (double)metadata->dur_us;
 	int err = sb_str_addf(out, "%s: ", side ? "B" : "A");
 
 	err = err ?: sb_fg_label_add_weight(out, diff->diff.all[side], unit);
@@ -266,14 +256,15 @@ static int add_side(const struct sb_fg_diff *diff, struct sb_str *out, int side,
 }
 
 int sb_fg_diff_add_subtitle(const struct sb_fg_diff *diff, struct sb_str *out, const char *unit,
-			    const struct sb_fg_facts *facts)
+			    const struct sb_metadata *metadata)
 {
 	static const char *const compared[] = {
 		[SB_DIFF_SHARE] = "shares compared",
 		[SB_DIFF_RATE] = "rates compared",
 		[SB_DIFF_RAW] = "compared as they are",
 	};
-	int err = add_side(diff, out, 0, unit, facts) ?: add_side(diff, out, 1, unit, facts);
+	int err = add_side(diff, out, 0, unit, &metadata->side[0])
+			  ?: add_side(diff, out, 1, unit, &metadata->side[1]);
 
 	err = err ?: sb_str_add(out, compared[diff->diff.norm]);
 	if (!err && (isnan(diff->diff.all_squares[0]) || isnan(diff->diff.all_squares[1])))

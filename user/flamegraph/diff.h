@@ -33,17 +33,16 @@ struct sb_fg_diff {
  * and opts->diff_width. Again is allowed, with other options, before it is sealed anew. Return: 0;
  * -ENOMEM, and the tree is unchanged.
  */
-int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_fg_facts *facts,
+int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_metadata *metadata,
 		      const struct sb_fg_opts *opts);
 
 /*
- * Choose what to compare: opts->norm, else the metadata "norm", else shares; and shares if rates
- * are asked for without the metadata "per_a" and "per_b". @diff: overwritten; it borrows the value
- * of "rate" from @facts, until metadata is added or released. @tree: with the sums of its pairs,
- * after sb_fg_diff_widths() or sealed.
+ * Choose what to compare: opts->norm, else metadata->norm, else shares; and shares if rates are
+ * asked for without the two `per` of the metadata. @diff: overwritten; it borrows metadata->rate.
+ * @tree: with the sums of its pairs, after sb_fg_diff_widths() or sealed.
  */
 void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_tree *tree,
-		     const struct sb_fg_facts *facts, const struct sb_fg_opts *opts);
+		     const struct sb_metadata *metadata, const struct sb_fg_opts *opts);
 
 /* Return: the weights of a box in both profiles; for one that stands for several frames, their
  * sum. @tree: sealed, the one that the box was made of. */
@@ -75,10 +74,10 @@ const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree
 int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
 			   const struct sb_tree_pair *pair, const char *unit);
 
-/* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". @facts: the metadata "n_a",
- * "n_b", "dur_us_a" and "dur_us_b" are shown if they are there. */
+/* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". The number of
+ * samples and the duration in @metadata are shown if they are known. */
 int sb_fg_diff_add_subtitle(const struct sb_fg_diff *diff, struct sb_str *out, const char *unit,
-			    const struct sb_fg_facts *facts);
+			    const struct sb_metadata *metadata);
 
 /* Append the CSS rules of all classes of sb_fg_diff_class(), in light colours, or in the dark ones,
  * which come after the light ones in a style sheet. */

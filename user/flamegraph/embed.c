@@ -77,23 +77,19 @@ static int pack_piece(void *arg, const char *s, size_t len)
 	return 0;
 }
 
-/* Metadata as "#stackbpf;k=v;...". Other tools skip the line only if it has no space. */
 static int add_header(struct sb_str *line, const struct sb_fg_facts *facts)
 {
-	int err = 0;
+	int err = sb_metadata_print(line, &facts->known);
 
-	for (size_t i = 0; i < facts->facts.nr && !err; i++) {
-		const struct sb_fg_fact *fact = &facts->facts.at[i];
-
-		err = sb_str_addf(line, "%s%s=%s", i ? ";" : "#stackbpf;", fact->key, fact->value);
-	}
-	for (size_t i = 0; i < line->len; i++) {
-		if ((unsigned char)line->s[i] <= ' ')
-			line->s[i] = '_';
-	}
-	if (!err && line->len)
-		err = sb_str_addc(line, '\n');
-	return err;
+	for (size_t i = 0; i < facts->others.nr && !err; i++)
+		err = sb_metadata_print_part(line, facts->others.at[i].key,
+					     facts->others.at[i].value);
+	if (err)
+		return err;
+	if (strchr(line->s, '='))
+		return sb_str_addc(line, '\n');
+	sb_str_clear(line); /* nothing is known */
+	return 0;
 }
 
 static int count_piece(void *arg, const char *s, size_t len)

@@ -100,9 +100,9 @@ double sb_fg_total(const struct sb_fg *fg)
 	return fg->total;
 }
 
-const char *sb_fg_said(const struct sb_fg *fg, const char *key)
+const struct sb_metadata *sb_fg_metadata(const struct sb_fg *fg)
 {
-	return sb_fg_fact(&fg->facts, key);
+	return &fg->facts.known;
 }
 
 void sb_fg_complain(struct sb_fg *fg, enum sb_fg_problem problem)
@@ -496,7 +496,7 @@ int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
 
 	/* Each time: the options say how wide frames are. */
 	if (fg->tree.pairs.nr)
-		err = sb_fg_diff_widths(&fg->tree, &fg->facts, opts);
+		err = sb_fg_diff_widths(&fg->tree, &fg->facts.known, opts);
 	err = err ?: sb_tree_seal(&fg->tree, opts->sort);
 	return err ? err : sb_fg_svg(&fg->tree, &fg->facts, opts, out);
 }

@@ -72,19 +72,11 @@ int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t
 int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr,
 		   const struct sb_tree_pair *pair);
 
-/**
- * sb_fg_add_fact() - add metadata, such as "unit" or "dur_us"
- * @key: copied
- * @value: copied; characters that a "#stackbpf" header cannot hold are replaced
- *
- * A key has lower-case letters, digits and '_'. What has another key, or more than 255 bytes with
- * its key and '=', or is beyond 64 keys, is left out and counted. If a key is given twice, "n",
- * "lost", "trunc", "nosym", "limited", "idle", "dur_us" and "governed_us" are added up, of
- * "accounted" the lowest value stays, and of others the first one.
- *
- * Return: 0, also if it was left out (sb_fg_complaint()); -ENOMEM.
+/*
+ * Add metadata, as sb_metadata_merge() does with that of several inputs. @metadata: copied. Return:
+ * 0, also if units differ or a sum is too large (sb_fg_complaint()); -ENOMEM.
  */
-int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
+int sb_fg_add_metadata(struct sb_fg *fg, const struct sb_metadata *metadata);
 
 /*
  * Read a whole stream. The format (folded with one count or two, SystemTap .bt, perf script) is
@@ -99,8 +91,8 @@ int sb_fg_read(struct sb_fg *fg, int fd);
 
 /* Return: the sum of all weights that were added, of a comparison those of both profiles. */
 double sb_fg_total(const struct sb_fg *fg);
-/* Return: the value of metadata @key, valid until something is added; NULL if it is not there. */
-const char *sb_fg_said(const struct sb_fg *fg, const char *key);
+/* Return: the metadata that was added or read; valid until sb_fg_free(), and its strings, too. */
+const struct sb_metadata *sb_fg_metadata(const struct sb_fg *fg);
 
 /*
  * Return: a sentence about what was left out or changed since the last call, such as "ignored 3

@@ -231,7 +231,7 @@ static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *o
 	double total = sb_fg_total(fg);
 
 	if (total > 0 && total < SAMPLES_MIN && is_samples(opts->countname) &&
-	    is_samples(sb_fg_said(fg, "unit")))
+	    is_samples(sb_fg_metadata(fg)->unit))
 		sb_warn("there %s only %g %s, so widths are rough estimates; sample longer "
 			"or more often",
 			total == 1 ? "is" : "are", total, total == 1 ? "sample" : "samples");

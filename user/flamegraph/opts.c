@@ -217,7 +217,7 @@ static int parse_real(const struct sb_fg_opt *row, const char *value, size_t len
 {
 	double real;
 
-	if (!sb_fg_parse_weight(value, len, &real) || real < row->min || real > row->max)
+	if (!sb_parse_decimal(value, len, &real) || real < row->min || real > row->max)
 		return -EINVAL;
 	*ret = real;
 	return 0;

@@ -158,7 +158,7 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 	trim(&line, &len);
 	if (!len)
 		return 0;
-	if (!sb_fg_parse_weight(line, len, &weight))
+	if (!sb_parse_decimal(line, len, &weight))
 		return feed_frame(fg, line, len);
 	if (!fg->pending.frames.nr) {
 		sb_fg_complain(fg, SB_FG_NO_STACK);
@@ -182,7 +182,7 @@ static bool is_folded(const char *line, size_t len)
 	const char *space = memrchr(line, ' ', len);
 	double weight;
 
-	return space && sb_fg_parse_weight(space + 1, (size_t)(line + len - space - 1), &weight);
+	return space && sb_parse_decimal(space + 1, (size_t)(line + len - space - 1), &weight);
 }
 
 static bool sniff(const char *head, size_t len)
@@ -204,7 +204,7 @@ static bool sniff(const char *head, size_t len)
 		trim(&line, &line_len);
 		if (!line_len)
 			continue;
-		if (indented && sb_fg_parse_weight(line, line_len, &weight))
+		if (indented && sb_parse_decimal(line, line_len, &weight))
 			return nr_frames > 0;
 		if (is_folded(line, line_len))
 			return false;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "flamegraph/reader.h"
 #include "flamegraph/text.h"
 
@@ -226,7 +227,7 @@ static bool take_weight(const char *line, size_t *len, double *ret_weight)
 {
 	const char *space = memrchr(line, ' ', *len);
 
-	if (!space || !sb_fg_parse_weight(space + 1, (size_t)(line + *len - space - 1), ret_weight))
+	if (!space || !sb_parse_decimal(space + 1, (size_t)(line + *len - space - 1), ret_weight))
 		return false;
 	*len = without_blanks(line, (size_t)(space - line));
 	return true;
@@ -280,10 +281,9 @@ static bool take_samples(struct sb_fg *fg, const char *line, size_t len)
 	if (!sb_text_begins(line, len, head))
 		return false;
 	semicolon = memchr(at, ';', (size_t)(end - at));
-	fg->has_samples = semicolon &&
-			  sb_fg_parse_weight(at, (size_t)(semicolon - at), &fg->nr_samples[0]) &&
-			  sb_fg_parse_weight(semicolon + 1, (size_t)(end - semicolon - 1),
-					     &fg->nr_samples[1]);
+	fg->has_samples =
+		semicolon && sb_parse_decimal(at, (size_t)(semicolon - at), &fg->nr_samples[0]) &&
+		sb_parse_decimal(semicolon + 1, (size_t)(end - semicolon - 1), &fg->nr_samples[1]);
 	if (!fg->has_samples)
 		sb_fg_complain(fg, SB_FG_BAD_HEADER);
 	return true;
@@ -303,7 +303,7 @@ static bool is_measure(const char *unit)
 static void set_squares(struct sb_fg *fg)
 {
 	struct sb_tree_pair *pair = &fg->pair;
-	bool is_unknown = !fg->has_samples && is_measure(sb_fg_fact(&fg->facts, "unit"));
+	bool is_unknown = !fg->has_samples && is_measure(fg->facts.known.unit);
 	int side;
 
 	for (side = 0; side < 2; side++) {

@@ -141,8 +141,12 @@ void sb_fg_pending_clear(struct sb_fg_pending *pending);
  */
 int sb_fg_pending_take(struct sb_fg *fg, const char *root, double weight);
 
-/* Copy the metadata of a line "#stackbpf;k=v;..." to fg->facts; other comments are ignored. Parts
- * that are not valid (sb_fg_add_fact()) are reported by sb_fg_complain(). Return: 0 or -ENOMEM. */
+/*
+ * Copy the metadata of a line "#stackbpf;k=v;..." to fg->facts; other comments are ignored. Parts
+ * that are not valid are reported by sb_fg_complain(): a key has lower-case letters, digits and
+ * '_', a number is one, and key, '=' and value have 255 bytes at most. So are further keys when 64
+ * unknown ones are kept. Return: 0 or -ENOMEM.
+ */
 int sb_fg_facts_add(struct sb_fg *fg, const char *line, size_t len);
 /* Free all metadata; there is none then, and some can be added again. */
 void sb_fg_facts_release(struct sb_fg_facts *facts);

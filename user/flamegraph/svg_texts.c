@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "flamegraph/diff.h"
 #include "flamegraph/label.h"
 #include "flamegraph/layout.h"
@@ -64,13 +63,6 @@ static int add_dot(struct sb_str *out)
 	return out->len ? sb_str_add(out, " \xc2\xb7 ") : 0;
 }
 
-static bool fact_number(const struct sb_svg *picture, const char *key, uint64_t *ret)
-{
-	const char *value = sb_fg_fact(picture->facts, key);
-
-	return value && sb_parse_u64(value, UINT64_MAX, ret) == 0;
-}
-
 static int add_share(struct sb_str *out, double share)
 {
 	return sb_str_add(out, " (") ?: sb_fg_label_add_share(out, share) ?: sb_str_addc(out, ')');
@@ -78,42 +70,47 @@ static int add_share(struct sb_str *out, double share)
 
 int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out)
 {
-	static const struct {
-		const char *key, *one, *many;
-		bool is_of_samples, is_beside; /* has a share of the samples; is not among them */
+	const struct sb_metadata *known = picture->metadata;
+	const struct {
+		bool is_known;
+		uint64_t nr, nr_of; /* of so many; 0: it has no share */
+		const char *one, *many;
 	} losses[] = {
-		{ "lost", " lost", " lost", true, true },
-		{ "trunc", " stack truncated", " stacks truncated", true, false },
-		{ "nosym", " frame unnamed", " frames unnamed", false, false },
+		{ known->has_nr_lost, known->nr_lost,
+		  known->nr_samples ? known->nr_samples + known->nr_lost : 0, " lost", " lost" },
+		{ known->has_nr_truncated, known->nr_truncated, known->nr_samples,
+		  " stack truncated", " stacks truncated" },
+		{ known->has_nr_unnamed, known->nr_unnamed, 0, " frame unnamed",
+		  " frames unnamed" },
 	};
-	uint64_t val, nr, nr_samples = 0;
 	int err = 0;
 
-	(void)fact_number(picture, "n", &nr_samples);
 	for (size_t i = 0; i < SB_ARRAY_SIZE(losses) && !err; i++) {
-		if (!fact_number(picture, losses[i].key, &val))
+		const uint64_t nr = losses[i].nr, nr_of = losses[i].nr_of;
+
+		if (!losses[i].is_known)
 			continue;
-		nr = nr_samples + (losses[i].is_beside ? val : 0);
-		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
-		err = err ?: sb_str_add(out, val == 1 ? losses[i].one : losses[i].many);
-		if (!err && losses[i].is_of_samples && val && nr_samples && val <= nr)
-			err = add_share(out, (double)val / (double)nr);
+		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)nr);
+		err = err ?: sb_str_add(out, nr == 1 ? losses[i].one : losses[i].many);
+		if (!err && nr && nr <= nr_of)
+			err = add_share(out, (double)nr / (double)nr_of);
 	}
 	return err;
 }
 
 int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out)
 {
-	static const struct {
-		const char *key, *what;
-	} parts[] = { { "limited", " left out by --limit" }, { "idle", " idle left out" } };
-	uint64_t val;
+	const struct {
+		uint64_t weight;
+		const char *what;
+	} parts[] = { { picture->metadata->limited_weight, " left out by --limit" },
+		      { picture->metadata->idle_weight, " idle left out" } };
 	int err = 0;
 
 	for (size_t i = 0; i < SB_ARRAY_SIZE(parts) && !err; i++) {
-		if (!fact_number(picture, parts[i].key, &val) || !val)
+		if (!parts[i].weight)
 			continue;
-		err = add_dot(out) ?: sb_svg_add_weight(picture, out, (double)val);
+		err = add_dot(out) ?: sb_svg_add_weight(picture, out, (double)parts[i].weight);
 		err = err ?: sb_str_add(out, parts[i].what);
 	}
 	return err;
@@ -122,21 +119,18 @@ int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out)
 /* "99.7% accounted for": of threads x time, or of the memory that came. */
 static int add_accounted(const struct sb_svg *picture, struct sb_str *out)
 {
-	const char *value = sb_fg_fact(picture->facts, "accounted");
-	double percent;
-
-	if (!value || !sb_fg_parse_weight(value, strlen(value), &percent))
+	if (!picture->metadata->has_accounted)
 		return 0;
-	return add_dot(out) ?: sb_fg_label_add_share(out, percent / 100) ?:
+	return add_dot(out) ?: sb_fg_label_add_share(out, picture->metadata->accounted / 100) ?:
 			       sb_str_add(out, " accounted for");
 }
 
 /* "sampled less for 3.2 s": to limit the overhead; weights are corrected for it. */
 static int add_governed(const struct sb_svg *picture, struct sb_str *out)
 {
-	uint64_t us;
+	const uint64_t us = picture->metadata->governed_us;
 
-	if (!fact_number(picture, "governed_us", &us) || !us)
+	if (!us)
 		return 0;
 	return add_dot(out) ?: sb_str_add(out, "sampled less for ") ?:
 			       sb_fg_label_add_weight(out, (double)us, "us");
@@ -144,11 +138,13 @@ static int add_governed(const struct sb_svg *picture, struct sb_str *out)
 
 static int add_few_samples(const struct sb_svg *picture, struct sb_str *out)
 {
-	uint64_t nr = (uint64_t)picture->tree->nodes.at[0].total;
-	bool is_known = sb_streq(picture->unit.s, "samples") && picture->factor == 1;
+	const bool is_counted = picture->metadata->has_nr_samples;
+	const uint64_t nr = is_counted ? picture->metadata->nr_samples
+				       : (uint64_t)picture->tree->nodes.at[0].total;
+	const bool is_sum = sb_streq(picture->unit.s, "samples") && picture->factor == 1;
 
-	is_known = fact_number(picture, "n", &nr) || is_known;
-	if (!is_known || nr >= FEW_SAMPLES || (picture->view && !picture->view->is_estimate))
+	if (!(is_counted || is_sum) || nr >= FEW_SAMPLES ||
+	    (picture->view && !picture->view->is_estimate))
 		return 0;
 	return add_dot(out) ?: sb_str_add(out, "few samples: shares are rough");
 }
@@ -198,30 +194,30 @@ static int add_duration(const struct sb_svg *picture, struct sb_str *out)
 		{ "churn", " came and went in " },
 		{ "swapped", " in swap, of what came in " },
 	};
-	const char *of = sb_fg_fact(picture->facts, "of"), *words = " in ";
-	uint64_t us;
+	const struct sb_metadata *known = picture->metadata;
+	const char *of = known->of, *words = " in ";
 
-	if (!fact_number(picture, "dur_us", &us))
+	if (!known->has_dur_us)
 		return 0;
 	for (size_t i = 0; of && i < SB_ARRAY_SIZE(weights); i++)
 		if (sb_streq(of, weights[i].of))
 			words = weights[i].words;
-	return sb_str_add(out, words) ?: sb_fg_label_add_weight(out, (double)us, "us");
+	return sb_str_add(out, words) ?: sb_fg_label_add_weight(out, (double)known->dur_us, "us");
 }
 
 int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out)
 {
-	uint64_t val;
+	const struct sb_metadata *known = picture->metadata;
 	int err;
 
 	if (picture->is_diff) {
-		err = sb_fg_diff_add_subtitle(&picture->diff, out, picture->unit.s, picture->facts);
+		err = sb_fg_diff_add_subtitle(&picture->diff, out, picture->unit.s, known);
 		return err ?: add_cuts(picture, out) ?: add_repairs(picture, out);
 	}
 	err = sb_svg_add_weight(picture, out, picture->tree->nodes.at[0].total);
 	err = err ?: add_duration(picture, out);
-	if (!err && !sb_streq(picture->unit.s, "samples") && fact_number(picture, "n", &val)) {
-		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
+	if (!err && !sb_streq(picture->unit.s, "samples") && known->has_nr_samples) {
+		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)known->nr_samples);
 		err = err
 			      ?: sb_str_addf(out, " %s",
 					     picture->view ? picture->view->event : "samples");

@@ -81,30 +81,6 @@ int sb_fg_text_set(struct sb_str *out, const char *s)
 	return sb_fg_text_clean(out, s, strlen(s)) < 0 ? -ENOMEM : 0;
 }
 
-bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight)
-{
-	const char *p = s, *end = s + len;
-	double weight, scale = 1;
-	uint64_t whole;
-
-	if (!sb_scan_u64(&p, end, &whole) || whole > 1ull << 63)
-		return false;
-	weight = (double)whole;
-	if (p < end && *p == '.') {
-		for (p++; p < end && *p >= '0' && *p <= '9'; p++) {
-			/* Both are exact below 2^53; a double cannot keep more digits. */
-			if (weight > 9e14 || scale > 9e14)
-				continue;
-			weight = weight * 10 + (*p - '0');
-			scale *= 10;
-		}
-	}
-	if (p != end)
-		return false;
-	*ret_weight = weight / scale; /* rounded once: 0.1 is what a compiler makes of 0.1 */
-	return true;
-}
-
 /* "[module+0x12]", "[unknown]", "[unknown <7f12>]" */
 static bool is_unknown(const char *name, size_t len)
 {

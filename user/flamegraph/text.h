@@ -28,13 +28,6 @@ long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 int sb_fg_text_set(struct sb_str *out, const char *s);
 
 /*
- * Parse a weight: all of @s must be a whole or decimal number without sign and exponent, at most
- * 2^63. "5." is valid, ".5" and "" are not. Return: whether it is valid; else *ret_weight is
- * untouched.
- */
-bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
-
-/*
  * Tell name and kind of a frame from its text. An annotation at its end, the suffix of a row
  * SB_KIND of tree/frames.def, tells the kind and is removed; code with the annotation of a kind of
  * code is unknown all the same if its name says so. Without an annotation the form of the name

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/str.h"
 #include "flamegraph/text.h"
 
@@ -71,7 +72,7 @@ static int print_weight(char *buf, size_t size, double weight, bool has_fraction
 	len = snprintf(buf, size, " %.0f", weight);
 	for (digits = 15; has_fractions && digits <= 17; digits++) {
 		len = snprintf(buf, size, " %.*g", digits, weight);
-		if (sb_fg_parse_weight(buf + 1, (size_t)len - 1, &again) && again == weight)
+		if (sb_parse_decimal(buf + 1, (size_t)len - 1, &again) && again == weight)
 			break;
 	}
 	if (strchr(buf, 'e')) {

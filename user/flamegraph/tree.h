@@ -11,7 +11,9 @@
 
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "base/vec.h"
+#include "kinds/metadata.h"
 #include "tree/tree.h"
 
 /*
@@ -49,15 +51,16 @@ int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, siz
 int sb_fg_tree_fold(const struct sb_tree *tree, int (*put)(void *arg, const char *s, size_t len),
 		    void *arg);
 
-/* Metadata from "#stackbpf;k=v;..." lines. */
+/* Metadata, and keys that only a "#stackbpf" line knows, which are kept for the reader of the next
+ * one. */
 struct sb_fg_facts {
+	struct sb_metadata known;
 	SB_VEC(struct sb_fg_fact {
-		char *key; /* both owned */
-		char *value;
+		const char *key;
+		const char *value;
 	})
-	facts;
+	others;
+	struct sb_arena texts; /* of all these */
 };
-/* Return: the value of @key, valid until metadata is added or released; NULL if it is not there. */
-const char *sb_fg_fact(const struct sb_fg_facts *facts, const char *key);
 
 #endif

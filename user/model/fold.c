@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "model/fold.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "base/utf8.h"
 
@@ -130,94 +128,28 @@ int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame, const struct
 	return err;
 }
 
-/*
- * Readers skip a line without a space, because it has no weight; so the header must not have one.
- */
-static int add_header_value(struct sb_str *str, const char *value)
-{
-	size_t at = str->len;
-	int err = add_clean(str, value);
-
-	for (; !err && at < str->len; at++)
-		if (str->s[at] == ' ')
-			str->s[at] = '_';
-	return err;
-}
-
-/* Keys of what struct sb_metadata has, in the order of headers. */
-static const struct {
-	const char *key;
-	size_t offset;
-	bool is_text;
-	size_t has; /* of the member that says whether 0 is known; 0: it never is */
-} known[] = {
-	{ "kind", offsetof(struct sb_metadata, kind), true },
-	{ "unit", offsetof(struct sb_metadata, unit), true },
-	{ "dur_us", offsetof(struct sb_metadata, dur_us),
-	  .has = offsetof(struct sb_metadata, has_dur_us) },
-	{ "start_us", offsetof(struct sb_metadata, start_us) },
-	{ "hz", offsetof(struct sb_metadata, hz) },
-	{ "cpus", offsetof(struct sb_metadata, cpus) },
-	{ "by", offsetof(struct sb_metadata, by), true },
-	{ "n", offsetof(struct sb_metadata, nr_samples),
-	  .has = offsetof(struct sb_metadata, has_nr_samples) },
-};
-
 bool sb_fold_next_meta(const struct sb_profile *profile, struct sb_fold_meta *meta)
 {
-	const char *metadata = (const char *)sb_profile_metadata(profile);
-
-	while (meta->next < SB_ARRAY_SIZE(known)) {
-		const size_t i = meta->next++;
-		const void *at = metadata + known[i].offset;
-		const uint64_t *number = at;
-
-		meta->key = known[i].key;
-		if (known[i].is_text) {
-			meta->value = *(const char *const *)at;
-		} else {
-			bool has = known[i].has && *(const bool *)(metadata + known[i].has);
-
-			snprintf(meta->number, sizeof(meta->number), "%" PRIu64, *number);
-			meta->value = *number || has ? meta->number : NULL;
-		}
-		if (meta->value)
-			return true;
+	if (!meta->is_other && sb_metadata_next(sb_profile_metadata(profile), &meta->known)) {
+		meta->key = meta->known.key;
+		meta->value = meta->known.value;
+		return true;
 	}
-	meta->key = sb_profile_meta_at(profile, meta->next++ - SB_ARRAY_SIZE(known), &meta->value);
+	meta->is_other = true;
+	meta->key = sb_profile_meta_at(profile, meta->next++, &meta->value);
 	return meta->key;
-}
-
-int sb_fold_read_meta(struct sb_profile *profile, const char *key, const char *value)
-{
-	struct sb_metadata metadata = *sb_profile_metadata(profile);
-
-	for (size_t i = 0; i < SB_ARRAY_SIZE(known); i++) {
-		void *at = (char *)&metadata + known[i].offset;
-
-		if (!sb_streq(key, known[i].key))
-			continue;
-		if (known[i].is_text)
-			*(const char **)at = value;
-		else if (sb_parse_u64(value, INT64_MAX, at))
-			break;
-		if (known[i].has)
-			*((bool *)&metadata + known[i].has) = true;
-		return sb_profile_set_metadata(profile, &metadata);
-	}
-	return sb_profile_meta(profile, key, "%s", value);
 }
 
 int sb_fold_header(struct sb_str *str, const struct sb_profile *profile)
 {
-	struct sb_fold_meta meta = {};
-	int err = sb_str_add(str, "#stackbpf;v=1");
+	struct sb_metadata metadata = *sb_profile_metadata(profile);
+	const char *key, *value;
+	int err;
 
-	while (!err && sb_fold_next_meta(profile, &meta)) {
-		err = sb_str_addf(str, ";%s=", meta.key);
-		if (!err)
-			err = add_header_value(str, meta.value);
-	}
+	metadata.version = SB_METADATA_VERSION;
+	err = sb_metadata_print(str, &metadata);
+	for (size_t i = 0; !err && (key = sb_profile_meta_at(profile, i, &value)); i++)
+		err = sb_metadata_print_part(str, key, value);
 	return err;
 }
 

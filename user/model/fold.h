@@ -50,17 +50,14 @@ int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame,
 /* A piece of metadata as text. Zero-initialize. */
 struct sb_fold_meta {
 	const char *key, *value; /* borrowed from the profile and from here */
+	struct sb_metadatum known;
+	bool is_other; /* what struct sb_metadata has comes first */
 	size_t next;
-	char number[24];
 };
 
 /* Get the next piece of metadata: first what is known of struct sb_metadata, such as "dur_us", and
  * then what sb_profile_meta() added. Return: whether there is one; not to be called again then. */
 bool sb_fold_next_meta(const struct sb_profile *profile, struct sb_fold_meta *meta);
-
-/* Read back a piece of metadata. A text in the place of a number goes to sb_profile_meta(), as
- * unknown keys do. Return: 0; -ENOMEM or -E2BIG, and nothing is set or added. */
-int sb_fold_read_meta(struct sb_profile *profile, const char *key, const char *value);
 
 /* Append the names of the frames of a row of @profile, with what @opts adds to them, root first and
  * with ';' between, without the weight; see sb_fold_frame(). */

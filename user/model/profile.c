@@ -48,6 +48,7 @@ void sb_profile_free(struct sb_profile *profile)
 		free(profile->metas.at[i].value);
 	}
 	sb_vec_release(&profile->metas);
+	sb_arena_release(&profile->metadata_texts);
 	sb_vec_release(&profile->keys);
 	sb_vec_release(&profile->frames);
 	sb_vec_release(&profile->attrs);
@@ -517,16 +518,9 @@ int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from)
 
 int sb_profile_set_metadata(struct sb_profile *profile, const struct sb_metadata *metadata)
 {
-	struct sb_metadata copy = *metadata;
-	const char **const texts[] = { &copy.kind, &copy.unit, &copy.by };
-	uint32_t id;
-	int err = 0;
+	struct sb_metadata copy = {};
+	int err = sb_metadata_merge(&copy, metadata, &profile->metadata_texts);
 
-	for (size_t i = 0; i < SB_ARRAY_SIZE(texts) && !err; i++) {
-		err = intern(profile, *texts[i], &id);
-		if (!err)
-			*texts[i] = string_or_null(profile, id);
-	}
 	if (!err)
 		profile->metadata = copy;
 	return err;
@@ -700,14 +694,4 @@ const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const
 		return NULL;
 	*ret_value = profile->metas.at[i].value;
 	return profile->metas.at[i].key;
-}
-
-const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key)
-{
-	size_t i;
-
-	for (i = 0; i < profile->metas.nr; i++)
-		if (!strcmp(profile->metas.at[i].key, key))
-			return profile->metas.at[i].value;
-	return NULL;
 }

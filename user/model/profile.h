@@ -25,6 +25,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "kinds/metadata.h"
 #include "tree/frames.h"
 
 struct sb_profile;
@@ -82,21 +83,6 @@ struct sb_attr {
 	enum sb_attr_kind kind;
 	uint32_t pid, tid, cpu; /* these and the strings are set if the kind has them */
 	const char *key, *text;
-};
-
-/* Metadata: what the weights mean, and when they were recorded. NULL and 0: not known, unless a
- * `has_` member says that it is. */
-struct sb_metadata {
-	const char *kind;    /* name of a view */
-	const char *unit;    /* of the weights: "samples", "us", "bytes", "calls" */
-	const char *by;	     /* what the root frames are: "comm,cpu" */
-	uint64_t dur_us;     /* for how long it was recorded */
-	uint64_t start_us;   /* since the epoch */
-	uint64_t hz;	     /* sampling rate */
-	uint64_t cpus;	     /* how many were sampled */
-	uint64_t nr_samples; /* of all rows */
-	/* The member is known even if it is 0; need not be set if it is not 0. */
-	bool has_dur_us, has_nr_samples;
 };
 
 /* Make an empty profile, owned by the caller. Return: 0 or -ENOMEM. */
@@ -211,15 +197,16 @@ int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
  */
 int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares);
 
-/* Set the metadata, in place of what was there. May be called after the seal. Its strings are
- * copied. Return: 0; -ENOMEM or -E2BIG, and nothing is set. */
+/* Set the metadata, in place of what was there. May be called after the seal. It is copied, as
+ * sb_metadata_merge() does; strings of earlier metadata stay valid. Return: 0; -ENOMEM, and nothing
+ * is set. */
 int sb_profile_set_metadata(struct sb_profile *profile, const struct sb_metadata *metadata);
 
 /*
- * Append metadata that are only shown: "lost", "tags", ...; a key of struct sb_metadata only if its
- * value is no number (sb_fold_read_meta()). Headers show them in this order, behind that. A key
- * that is there already is not replaced: sb_profile_meta_get() finds the first. May be called after
- * the seal. @key and the formatted value are copied. Return: 0; -ENOMEM, and nothing is added.
+ * Append metadata that struct sb_metadata does not have, to be shown only: tags of a series, and
+ * unknown keys of folded text. Headers show it in this order, behind that. A key that is there
+ * already is not replaced. May be called after the seal. @key and the formatted value are copied.
+ * Return: 0; -ENOMEM, and nothing is added.
  */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -289,7 +276,5 @@ const char *sb_profile_unit(const struct sb_profile *profile);
 /* Return: the key of the @i-th piece of metadata that sb_profile_meta() added, and its value in
  * *ret_value; NULL past the end, and *ret_value is untouched. */
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
-/* Return: the first value of @key that sb_profile_meta() added; NULL if there is none. */
-const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key);
 
 #endif

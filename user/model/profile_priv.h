@@ -6,6 +6,7 @@
 #ifndef SB_MODEL_PROFILE_PRIV_H
 #define SB_MODEL_PROFILE_PRIV_H
 
+#include "base/arena.h"
 #include "base/index.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -51,7 +52,8 @@ struct sb_profile {
 	struct sb_index stacks_index;
 	SB_VEC(struct log2) log2s; /* the first is of all stacks; empty: no durations were added */
 	SB_VEC(double) squares;	   /* by stack; fewer: the others are 0 */
-	struct sb_metadata metadata; /* of `strings` */
+	struct sb_metadata metadata;
+	struct sb_arena metadata_texts;
 	SB_VEC(struct meta) metas;
 	uint64_t weight;
 	uint64_t nr_tiny, tiny_weight; /* left out by sb_profile_scale() */

@@ -65,72 +65,27 @@ struct folding {
 	SB_VEC(size_t) ends; /* where the frames of the path end in the line */
 };
 
-/* Calls that come after an error do nothing. */
-struct facts {
-	int (*put)(void *arg, const char *key, const char *value);
-	void *arg;
-	int err;
-};
-
-__attribute__((format(printf, 4, 5))) static void put_fact(struct facts *facts, const char *key,
-							   const char *side, const char *format,
-							   ...)
+struct sb_metadata sb_comparison_metadata(const struct sb_comparison *comparison)
 {
-	char name[32], value[128];
-	va_list args;
-
-	if (facts->err)
-		return;
-	va_start(args, format);
-	snprintf(name, sizeof(name), "%s%s", key, side);
-	vsnprintf(value, sizeof(value), format, args);
-	va_end(args);
-	facts->err = facts->put(facts->arg, name, value);
-}
-
-static void put_number(struct facts *facts, const char *key, const char *side, uint64_t val)
-{
-	if (val)
-		put_fact(facts, key, side, "%" PRIu64, val);
-}
-
-int sb_comparison_facts(const struct sb_comparison *comparison,
-			int (*put)(void *arg, const char *key, const char *value), void *arg)
-{
-	static const char *const suffixes[SB_TREE_NR] = { "_a", "_b" };
-	const char *kind = sb_profile_metadata(comparison->sides[SB_TREE_B])->kind;
+	const struct sb_profile *b = comparison->sides[SB_TREE_B];
 	const struct sb_diff *diff = &comparison->diff;
-	struct facts facts = { put, arg };
+	const bool is_rate = diff->norm == SB_DIFF_RATE;
+	struct sb_metadata metadata = {
+		.version = SB_METADATA_VERSION,
+		.kind = sb_profile_metadata(b)->kind,
+		.unit = sb_profile_unit(b),
+		.norm = sb_diff_norm_name(diff->norm),
+		.rate = is_rate ? sb_comparison_rate(comparison) : NULL,
+	};
 	int side;
 
-	put_fact(&facts, "v", "", "1");
-	if (kind)
-		put_fact(&facts, "kind", "", "%s", kind);
-	put_fact(&facts, "unit", "", "%s", sb_profile_unit(comparison->sides[SB_TREE_B]));
-	put_fact(&facts, "norm", "", "%s", sb_diff_norm_name(diff->norm));
-	for (side = 0; side < SB_TREE_NR; side++) {
-		put_number(&facts, "n", suffixes[side], comparison->tree->nr_samples[side]);
-		put_number(&facts, "dur_us", suffixes[side],
-			   sb_profile_metadata(comparison->sides[side])->dur_us);
-		if (diff->norm == SB_DIFF_RATE)
-			put_fact(&facts, "per", suffixes[side], "%.6f", diff->per[side]);
-	}
-	if (diff->norm == SB_DIFF_RATE)
-		put_fact(&facts, "rate", "", "%s", sb_comparison_rate(comparison));
-	return facts.err;
-}
-
-/* Readers skip a line without a space, so the header must not have one. */
-static int add_fact(void *arg, const char *key, const char *value)
-{
-	struct sb_str *line = arg;
-	int err = sb_str_addf(line, ";%s=%s", key, value);
-	size_t i;
-
-	for (i = 0; !err && i < line->len; i++)
-		if (line->s[i] == ' ')
-			line->s[i] = '_';
-	return err;
+	for (side = 0; side < SB_TREE_NR; side++)
+		metadata.side[side] = (struct sb_metadata_side){
+			.nr_samples = comparison->tree->nr_samples[side],
+			.dur_us = sb_profile_metadata(comparison->sides[side])->dur_us,
+			.per = is_rate ? diff->per[side] : 0,
+		};
+	return metadata;
 }
 
 /*
@@ -198,11 +153,11 @@ static int fold_node(struct folding *folding, size_t i, FILE *out)
 static int write_folded(const struct sb_comparison *comparison,
 			const struct sb_comparison_opts *opts, FILE *out)
 {
+	const struct sb_metadata metadata = sb_comparison_metadata(comparison);
 	struct folding folding = { .comparison = comparison };
 	size_t i;
-	int err = sb_str_add(&folding.line, "#stackbpf");
+	int err = sb_metadata_print(&folding.line, &metadata);
 
-	err = err ?: sb_comparison_facts(comparison, add_fact, &folding.line);
 	err = err ?: sb_put_line(out, folding.line.s, folding.line.len);
 	for (i = 0; i < comparison->tree->nodes.nr && !err; i++)
 		err = fold_node(&folding, i, out);

@@ -61,17 +61,9 @@ const struct sb_comparison_output *sb_comparison_output_at(size_t i);
 extern const struct sb_comparison_output sb_comparison_table, sb_comparison_svg, sb_comparison_html;
 extern const struct sb_comparison_output sb_comparison_folded, sb_comparison_json;
 
-/**
- * sb_comparison_facts() - list the metadata of a comparison
- * @put: called for each piece; the strings are valid during the call, a value is cut to 127 bytes;
- *	returns 0, or another value that ends the list
- *
- * It is shown in the header of folded text and in pictures.
- *
- * Return: 0, or the other value that @put returned.
- */
-int sb_comparison_facts(const struct sb_comparison *comparison,
-			int (*put)(void *arg, const char *key, const char *value), void *arg);
+/* Return: the metadata of a comparison, for pictures and the header of folded text. Its strings are
+ * constant, or borrowed from the profiles. */
+struct sb_metadata sb_comparison_metadata(const struct sb_comparison *comparison);
 
 /*
  * Return: the unit of values if comparison->diff.norm is SB_DIFF_RATE, a constant; else it means

@@ -21,11 +21,6 @@ struct drawing {
 	SB_VEC(struct sb_tree_frame) path; /* from the root's child to the node */
 };
 
-static int add_fact(void *arg, const char *key, const char *value)
-{
-	return sb_fg_add_fact(arg, key, value);
-}
-
 static int add_node(struct drawing *drawing, size_t i)
 {
 	static const struct sb_fold_opts opts = {};
@@ -61,6 +56,7 @@ static int draw(const struct sb_comparison *comparison, const struct sb_comparis
 	sb_cleanup(sb_fg_freep) struct sb_fg *fg = NULL;
 	sb_cleanup(sb_fg_opts_freep) struct sb_fg_opts *fg_opts = NULL;
 	sb_cleanup(sb_str_release) struct sb_str what = {};
+	const struct sb_metadata metadata = sb_comparison_metadata(comparison);
 	int side, err = sb_fg_new(&fg) ?: sb_fg_opts_new(&fg_opts);
 
 	/* Two ranges of time and their tags are too long for the heading. */
@@ -79,7 +75,7 @@ static int draw(const struct sb_comparison *comparison, const struct sb_comparis
 		err = sb_fg_opts_set(fg_opts, "diff-width", opts->width);
 	if (!err && opts->is_negated)
 		err = sb_fg_opts_set(fg_opts, "negate", NULL);
-	err = err ?: sb_comparison_facts(comparison, add_fact, fg);
+	err = err ?: sb_fg_add_metadata(fg, &metadata);
 	err = err ?: add_nodes(fg, comparison);
 	return err ?: render(fg, fg_opts, out);
 }

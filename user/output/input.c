@@ -62,11 +62,11 @@ static int add_stack(struct input *input, uint32_t node, double weight)
 static int add_all(struct input *input, const struct sb_fg_facts *facts)
 {
 	size_t i;
-	int err = 0;
+	int err = sb_profile_set_metadata(input->profile, &facts->known);
 
-	for (i = 0; i < facts->facts.nr && !err; i++)
-		err = sb_fold_read_meta(input->profile, facts->facts.at[i].key,
-					facts->facts.at[i].value);
+	for (i = 0; i < facts->others.nr && !err; i++)
+		err = sb_profile_meta(input->profile, facts->others.at[i].key, "%s",
+				      facts->others.at[i].value);
 	for (i = 1; i < input->tree->nodes.nr && !err; i++) {
 		double weight = sb_tree_self(input->tree, i, SB_TREE_A);
 

@@ -67,12 +67,12 @@ static int add_stack(struct picture *picture, size_t i)
 
 static int add_profile(struct picture *picture, size_t nr_stacks)
 {
-	struct sb_fold_meta meta = {};
+	struct sb_metadata metadata = *sb_profile_metadata(picture->profile);
 	size_t i;
-	int err = sb_fg_add_fact(picture->fg, "v", "1");
+	int err;
 
-	while (!err && sb_fold_next_meta(picture->profile, &meta))
-		err = sb_fg_add_fact(picture->fg, meta.key, meta.value);
+	metadata.version = SB_METADATA_VERSION;
+	err = sb_fg_add_metadata(picture->fg, &metadata);
 	picture->frames =
 		calloc(sb_profile_nr_frames(picture->profile) + 1, sizeof(*picture->frames));
 	if (!picture->frames)

@@ -139,19 +139,17 @@ static int print_line(const struct top *top, const struct line *line, FILE *out)
 
 static void print_head(const struct top *top, FILE *out)
 {
-	const char *from = sb_profile_meta_get(top->profile, "from"),
-		   *to = sb_profile_meta_get(top->profile, "to"),
-		   *tags = sb_profile_meta_get(top->profile, "tags");
+	const struct sb_metadata *known = sb_profile_metadata(top->profile);
 
 	fprintf(out, "%s: %" PRIu64 " %s", top->measure.kind, top->weight, top->measure.unit);
 	if (is_mean(top))
 		fputs(", below as the mean of the bytes held", out);
 	if (top->measure.hz)
 		fprintf(out, " at %" PRIu64 " Hz", top->measure.hz);
-	if (from && to)
-		fprintf(out, ", %s to %s", from, to);
-	if (tags)
-		fprintf(out, ", %s", tags);
+	if (known->from && known->to)
+		fprintf(out, ", %s to %s", known->from, known->to);
+	if (known->tags)
+		fprintf(out, ", %s", known->tags);
 	fprintf(out, "\n%-20s  %-21s FUNCTION\n", "   SELF", "  TOTAL");
 }
 

@@ -341,14 +341,6 @@ int sb_ask_rule(struct sb_ask *ask, const char *text)
 
 /* The answer. */
 
-static int add_time(struct sb_profile *profile, const char *key, int64_t time_s)
-{
-	char text[SB_ASK_TIME_BYTES];
-
-	sb_ask_print_time(time_s, text);
-	return sb_profile_meta(profile, key, "%s", text);
-}
-
 void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES])
 {
 	time_t time = time_s < 0 ? 0 : time_s > TIME_MAX_S ? TIME_MAX_S : time_s;
@@ -364,11 +356,6 @@ void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES])
 			 labs(tm.tm_gmtoff) % HOUR_S / MINUTE_S);
 	else
 		snprintf(text + len, SB_ASK_TIME_BYTES - len, "Z");
-}
-
-static int add_u64(struct sb_profile *profile, const char *key, uint64_t value)
-{
-	return sb_profile_meta(profile, key, "%llu", (unsigned long long)value);
 }
 
 uint64_t sb_store_answer_hz(const struct sb_store_answer *answer)
@@ -409,12 +396,14 @@ static uint64_t nosym_of(const struct sb_store_answer *answer)
 	return samples_of(answer, answer->nosym_weight);
 }
 
-static int add_facts(struct sb_profile *profile, const struct sb_ask *ask,
-		     const struct sb_store_answer *answer)
+static int add_metadata(struct sb_profile *profile, const struct sb_ask *ask,
+			const struct sb_store_answer *answer)
 {
+	sb_cleanup(sb_str_release) struct sb_str rules = {};
+	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
 	const uint64_t *figure = answer->figure;
 	const bool is_samples = sb_streq(answer->kind.unit, "samples");
-	const struct sb_metadata metadata = {
+	struct sb_metadata metadata = {
 		.kind = sb_ask_kind(ask),
 		.unit = answer->kind.unit[0] ? answer->kind.unit : "samples",
 		.by = ask->by,
@@ -422,38 +411,27 @@ static int add_facts(struct sb_profile *profile, const struct sb_ask *ask,
 		.start_us = answer->from_s > 0 ? (uint64_t)answer->from_s * 1000000 : 0,
 		.hz = is_samples ? sb_store_answer_hz(answer) : 0,
 		.nr_samples = sb_store_answer_samples(answer),
+		.nr_lost = figure[SB_BLOCK_LOST],
+		.nr_truncated = sb_store_answer_trunc(answer),
+		.nr_unnamed = nosym_of(answer),
+		.lost_weight = answer->lost_weight,
+		.nr_damaged = answer->nr_damaged,
 		.has_dur_us = true,
 		.has_nr_samples = true,
+		.has_nr_lost = true,
+		.has_nr_truncated = true,
+		.has_nr_unnamed = true,
 	};
-	int err = sb_profile_set_metadata(profile, &metadata);
-
-	if (!err)
-		err = add_u64(profile, "lost", figure[SB_BLOCK_LOST]);
-	if (!err)
-		err = add_u64(profile, "trunc", sb_store_answer_trunc(answer));
-	return err ? err : add_u64(profile, "nosym", nosym_of(answer));
-}
-
-static int add_store_facts(struct sb_profile *profile, const struct sb_ask *ask,
-			   const struct sb_store_answer *answer)
-{
-	sb_cleanup(sb_str_release) struct sb_str rules = {};
-	int err = 0;
+	int err = sb_tag_rules_print(&ask->rules, &rules);
 
 	if (answer->nr_blocks) {
-		err = add_time(profile, "from", answer->from_s);
-		if (!err)
-			err = add_time(profile, "to", answer->to_s);
+		sb_ask_print_time(answer->from_s, from);
+		sb_ask_print_time(answer->to_s, to);
+		metadata.from = from;
+		metadata.to = to;
 	}
-	if (!err)
-		err = sb_tag_rules_print(&ask->rules, &rules);
-	if (!err && rules.len)
-		err = sb_profile_meta(profile, "tags", "%s", rules.s);
-	if (!err && answer->lost_weight)
-		err = add_u64(profile, "lost_weight", answer->lost_weight);
-	if (!err && answer->nr_damaged)
-		err = add_u64(profile, "damaged", answer->nr_damaged);
-	return err;
+	metadata.tags = rules.len ? rules.s : NULL;
+	return err ?: sb_profile_set_metadata(profile, &metadata);
 }
 
 /* Add the lost weight as a stack of its own, unless rules might exclude it. */
@@ -498,9 +476,7 @@ int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 	if (!err)
 		err = sb_profile_seal(profile);
 	if (!err)
-		err = add_facts(profile, ask, &answer);
-	if (!err)
-		err = add_store_facts(profile, ask, &answer);
+		err = add_metadata(profile, ask, &answer);
 	if (err) {
 		sb_profile_free(profile);
 		return err;

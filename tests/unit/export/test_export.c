@@ -18,6 +18,7 @@
 #include "export/otlp.h"
 #include "export/run.h"
 #include "model/fold.h"
+#include "read_meta.h"
 
 static const struct sb_export_state full = {
 	.to = "otlp:http://host:4318",
@@ -239,14 +240,15 @@ static void test_series(void **state)
 {
 	struct sb_export_period *period;
 	struct sb_profile *profile, *one;
+	const char *value;
 
 	assert_int_equal(sb_profile_new(&profile), 0);
 	add(profile, "b", "web", "f", 1);
 	add(profile, "a", "web", "f", 10);
 	add(profile, "a", "(none)", "f", 100);
 	add(profile, "a", "web", "g", 1000);
-	sb_fold_read_meta(profile, "kind", "oncpu");
-	sb_fold_read_meta(profile, "by", "host,service");
+	read_meta(profile, "kind", "oncpu");
+	read_meta(profile, "by", "host,service");
 	assert_int_equal(sb_profile_seal(profile), 0);
 	assert_int_equal(sb_export_period_new(profile, keys, 2, 60, 120, &period), 0);
 	assert_int_equal(period->nr_series, 3);
@@ -262,7 +264,8 @@ static void test_series(void **state)
 	assert_int_equal(sb_export_series_profile(period, &period->series[1], &one), 0);
 	assert_int_equal(sb_profile_nr_stacks(one), 2);
 	assert_int_equal(sb_profile_weight(one), 1010);
-	assert_string_equal(sb_profile_meta_get(one, "tag:service"), "web");
+	assert_string_equal(sb_profile_meta_at(one, 1, &value), "tag:service");
+	assert_string_equal(value, "web");
 	assert_null(sb_profile_metadata(one)->by);
 	assert_string_equal(sb_profile_metadata(one)->kind, "oncpu");
 	sb_profile_free(one);
@@ -329,9 +332,9 @@ static void test_otlp_bytes(void **state)
 		skip();
 	assert_int_equal(sb_profile_new(&profile), 0);
 	add(profile, "a", "web", "f", 7);
-	sb_fold_read_meta(profile, "kind", "oncpu");
-	sb_fold_read_meta(profile, "unit", "samples");
-	sb_fold_read_meta(profile, "hz", "100");
+	read_meta(profile, "kind", "oncpu");
+	read_meta(profile, "unit", "samples");
+	read_meta(profile, "hz", "100");
 	assert_int_equal(sb_profile_seal(profile), 0);
 	assert_int_equal(sb_export_period_new(profile, keys, 2, 60, 120, &period), 0);
 	row = sb_export_row(period, period->series[0].stacks[0]);

@@ -515,17 +515,19 @@ static void test_header(void **state)
 	const char bad[] = "#stackbpf;;=;X=1;noequals;lost=no\n";
 
 	assert_int_equal(sb_fg_new(&fg), 0);
-	assert_null(sb_fg_said(fg, "unit"));
+	assert_null(sb_fg_metadata(fg)->unit);
 	read_text(fg, one, sizeof(one) - 1);
 	assert_null(sb_fg_complaint(fg));
 	read_text(fg, two, sizeof(two) - 1);
 	assert_string_equal(sb_fg_complaint(fg), "added up different units in 1 header, at line 1");
 	read_text(fg, bad, sizeof(bad) - 1);
 	assert_string_equal(sb_fg_complaint(fg), "ignored a part of 4 headers, first at line 1");
-	assert_string_equal(sb_fg_said(fg, "unit"), "bytes");
-	assert_string_equal(sb_fg_said(fg, "lost"), "42");
-	assert_string_equal(sb_fg_said(fg, "new"), "x y");
-	assert_null(sb_fg_said(fg, "noequals"));
+	assert_string_equal(sb_fg_metadata(fg)->unit, "bytes");
+	assert_int_equal(sb_fg_metadata(fg)->nr_lost, 42);
+	assert_int_equal(sb_fg_metadata(fg)->nr_samples, 3);
+	assert_int_equal(fg->facts.others.nr, 1);
+	assert_string_equal(fg->facts.others.at[0].key, "new");
+	assert_string_equal(fg->facts.others.at[0].value, "x y");
 	expect_folded(fg, "a 1\nb 1\n");
 	sb_fg_free(fg);
 }

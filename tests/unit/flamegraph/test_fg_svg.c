@@ -381,14 +381,29 @@ static void test_typed_stacks(void **state)
 		  { "-", 1, SB_FG_PLAIN } },
 		{ { "[vdso]", 6, SB_FG_UNKNOWN }, { "(other)", 7, SB_FG_MARK } },
 	};
-	static const char *const text[] = { "#stackbpf;v=1;unit=a_b:c;kind=wall",
-					    "a;b_[k] 1",
-					    "[idle];b_[p];[empty] 2",
-					    "a;--;w;[c+0x1]_[j] 3",
-					    "a;[runqueue] 4",
-					    "[idle]_[c];[lock: mutex]_[c] 5",
-					    "a;[lock: mutex]_[j];[idle]_[j];-_[c] 6",
-					    "[vdso]_[u];(other)_[m] 7" };
+	static const char *const text[] = {
+		"#stackbpf;v=1;kind=wall;unit=us;dur_us=2000000;n=7;lost=0;"
+		"trunc=2;idle=5;accounted=99.65;governed_us=3;"
+		"tags=a_b:c",
+		"a;b_[k] 1",
+		"[idle];b_[p];[empty] 2",
+		"a;--;w;[c+0x1]_[j] 3",
+		"a;[runqueue] 4",
+		"[idle]_[c];[lock: mutex]_[c] 5",
+		"a;[lock: mutex]_[j];[idle]_[j];-_[c] 6",
+		"[vdso]_[u];(other)_[m] 7"
+	};
+	static const struct sb_metadata metadata = { .version = 1,
+						     .kind = "wall",
+						     .unit = "us",
+						     .tags = "a b;c",
+						     .dur_us = 2000000,
+						     .nr_samples = 7,
+						     .nr_truncated = 2,
+						     .idle_weight = 5,
+						     .accounted = 99.6499,
+						     .governed_us = 3,
+						     .has_nr_lost = true };
 	struct sb_fg_opts *opts = make_opts(NULL, NULL);
 	struct sb_fg *typed, *folded;
 	size_t len_typed, len_folded, i, nr;
@@ -396,10 +411,7 @@ static void test_typed_stacks(void **state)
 
 	assert_int_equal(sb_fg_new(&typed), 0);
 	assert_int_equal(sb_fg_new(&folded), 0);
-	assert_int_equal(sb_fg_add_fact(typed, "v", "1"), 0);
-	assert_int_equal(sb_fg_add_fact(typed, "unit", "a b;c"), 0);
-	assert_int_equal(sb_fg_add_fact(typed, "kind", "wall"), 0);
-	assert_int_equal(sb_fg_add_fact(typed, "No", "1"), 0);
+	assert_int_equal(sb_fg_add_metadata(typed, &metadata), 0);
 	assert_int_equal(sb_fg_add_stack(typed, NULL, 0, 1), -EINVAL);
 	for (i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
 		for (nr = 4; !stacks[i][nr - 1].name;)

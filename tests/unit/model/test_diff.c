@@ -16,6 +16,7 @@
 #include "model/diff_rows.h"
 #include "model/fold.h"
 #include "model/spread.h"
+#include "read_meta.h"
 
 /* One comparison, with what it is made of. */
 struct pair {
@@ -31,7 +32,7 @@ static void pair_begin(struct pair *pair, const char *unit)
 	*pair = (struct pair){};
 	for (side = 0; side < 2; side++) {
 		assert_int_equal(sb_profile_new(&pair->sides[side]), 0);
-		assert_int_equal(sb_fold_read_meta(pair->sides[side], "unit", unit), 0);
+		assert_int_equal(read_meta(pair->sides[side], "unit", unit), 0);
 	}
 }
 
@@ -376,9 +377,9 @@ static void test_of_itself_and_swapped(void **state)
 		draw(&pair, 0, all, 400, 1, seed);
 		draw(&pair, 1, three, 300, 1, seed);
 		for (side = 0; side < 2; side++)
-			assert_int_equal(sb_fold_read_meta(pair.sides[side], "dur_us",
-							   side ? "2000000" : "1000000"),
-					 0);
+			assert_int_equal(
+				read_meta(pair.sides[side], "dur_us", side ? "2000000" : "1000000"),
+				0);
 		assert_int_equal(pair_end(&pair, norms[i]), 0);
 		swapped = same = pair;
 		assert_int_equal(sb_calltree_new(pair.sides[1], pair.sides[0], &swapped.tree), 0);
@@ -435,8 +436,8 @@ static void test_rates(void **state)
 	add(&pair, 1, "g", 5000, 0);
 	assert_int_equal(pair_end(&pair, SB_DIFF_RATE), -ENODATA);
 	for (i = 0; i < SB_ARRAY_SIZE(facts); i++) {
-		assert_int_equal(sb_fold_read_meta(pair.sides[0], facts[i].key, facts[i].a), 0);
-		assert_int_equal(sb_fold_read_meta(pair.sides[1], facts[i].key, facts[i].b), 0);
+		assert_int_equal(read_meta(pair.sides[0], facts[i].key, facts[i].a), 0);
+		assert_int_equal(read_meta(pair.sides[1], facts[i].key, facts[i].b), 0);
 	}
 	assert_int_equal(
 		sb_calltree_diff(&pair.diff, pair.tree, pair.sides[0], pair.sides[1], SB_DIFF_RATE),

@@ -11,6 +11,7 @@
 
 #include "model/fold.h"
 #include "model/profile.h"
+#include "read_meta.h"
 
 static uint32_t frame(struct sb_profile *profile, const char *name, enum sb_frame_kind kind)
 {
@@ -259,7 +260,7 @@ static void test_merge(void **state)
 								    .nr_samples = 2 }),
 			 0);
 	assert_int_equal(sb_profile_add(from, (uint32_t[]){ b }, 1, 3), 0);
-	assert_int_equal(sb_fold_read_meta(from, "kind", "oncpu"), 0);
+	assert_int_equal(read_meta(from, "kind", "oncpu"), 0);
 	ids[1] = frame(to, "b", SB_FRAME_KERNEL);
 	ids[0] = frame(to, "a", SB_FRAME_USER);
 	assert_int_equal(
@@ -565,6 +566,7 @@ static void test_meta(void **state)
 	struct sb_fold_meta meta = {};
 	struct sb_str line = {};
 	char by[] = "comm,cpu";
+	const char *value;
 	const struct sb_metadata metadata = {
 		.kind = "oncpu", .by = by, .hz = 99, .nr_samples = 12
 	};
@@ -572,32 +574,33 @@ static void test_meta(void **state)
 	assert_int_equal(sb_profile_new(&profile), 0);
 	assert_string_equal(sb_profile_unit(profile), "samples");
 	assert_false(sb_fold_next_meta(profile, &meta));
-	assert_int_equal(sb_profile_meta(profile, "lost", "%d", 0), 0);
+	assert_int_equal(sb_profile_meta(profile, "tag:a", "%d", 0), 0);
 	assert_int_equal(sb_profile_set_metadata(profile, &metadata), 0);
 	by[0] = '!';
-	assert_string_equal(sb_profile_meta_get(profile, "lost"), "0");
-	assert_null(sb_profile_meta_get(profile, "tags"));
+	assert_string_equal(sb_profile_meta_at(profile, 0, &value), "tag:a");
+	assert_string_equal(value, "0");
+	assert_null(sb_profile_meta_at(profile, 1, &value));
 	assert_int_equal(sb_fold_header(&line, profile), 0);
-	assert_string_equal(line.s, "#stackbpf;v=1;kind=oncpu;hz=99;by=comm,cpu;n=12;lost=0");
+	assert_string_equal(line.s, "#stackbpf;v=1;kind=oncpu;hz=99;by=comm,cpu;n=12;tag:a=0");
 	/* What is no number is no number, and stays visible. */
-	assert_int_equal(sb_fold_read_meta(profile, "cpus", "-1"), 0);
-	assert_int_equal(sb_fold_read_meta(profile, "dur_us", "1500"), 0);
-	assert_int_equal(sb_fold_read_meta(profile, "unit", "us"), 0);
+	assert_int_equal(read_meta(profile, "cpus", "-1"), 0);
+	assert_int_equal(read_meta(profile, "dur_us", "1500"), 0);
+	assert_int_equal(read_meta(profile, "unit", "us"), 0);
 	assert_int_equal(sb_profile_metadata(profile)->cpus, 0);
 	assert_int_equal(sb_profile_metadata(profile)->dur_us, 1500);
 	sb_str_clear(&line);
 	assert_int_equal(sb_fold_header(&line, profile), 0);
 	assert_string_equal(line.s,
 			    "#stackbpf;v=1;kind=oncpu;unit=us;dur_us=1500;hz=99;by=comm,cpu;n=12;"
-			    "lost=0;cpus=-1");
+			    "tag:a=0;cpus=-1");
 	/* Nothing was sampled, in no time; a rate of 0 is none. */
-	assert_int_equal(sb_fold_read_meta(profile, "dur_us", "0"), 0);
-	assert_int_equal(sb_fold_read_meta(profile, "n", "0"), 0);
-	assert_int_equal(sb_fold_read_meta(profile, "hz", "0"), 0);
+	assert_int_equal(read_meta(profile, "dur_us", "0"), 0);
+	assert_int_equal(read_meta(profile, "n", "0"), 0);
+	assert_int_equal(read_meta(profile, "hz", "0"), 0);
 	sb_str_clear(&line);
 	assert_int_equal(sb_fold_header(&line, profile), 0);
 	assert_string_equal(line.s, "#stackbpf;v=1;kind=oncpu;unit=us;dur_us=0;by=comm,cpu;n=0;"
-				    "lost=0;cpus=-1");
+				    "tag:a=0;cpus=-1");
 	sb_str_release(&line);
 	sb_profile_free(profile);
 }

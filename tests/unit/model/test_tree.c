@@ -14,13 +14,14 @@
 #include "base/cleanup.h"
 #include "model/calltree.h"
 #include "model/fold.h"
+#include "read_meta.h"
 
 static struct sb_profile *profile_new(const char *unit)
 {
 	struct sb_profile *profile;
 
 	assert_int_equal(sb_profile_new(&profile), 0);
-	assert_int_equal(sb_fold_read_meta(profile, "unit", unit), 0);
+	assert_int_equal(read_meta(profile, "unit", unit), 0);
 	return profile;
 }
 
@@ -200,7 +201,7 @@ static void test_squares(void **state)
 		double squares;
 
 		if (cases[i].n)
-			assert_int_equal(sb_fold_read_meta(a, "n", cases[i].n), 0);
+			assert_int_equal(read_meta(a, "n", cases[i].n), 0);
 		add(a, "f;g", cases[i].weight, cases[i].nr_samples);
 		tree = tree_of(a, NULL);
 		squares = sb_tree_squares(tree, 0);

@@ -14,6 +14,7 @@
 #include "output/input.h"
 #include "output/jsontext.h"
 #include "output/output.h"
+#include "read_meta.h"
 
 static struct sb_profile *profile;
 
@@ -53,7 +54,7 @@ static int setup(void **state)
 		return -1;
 	add(frames, 6, 41);
 	add(evil, 1, 1);
-	sb_fold_read_meta(profile, "kind", "oncpu");
+	read_meta(profile, "kind", "oncpu");
 	sb_profile_meta(profile, "title", "two words; and more");
 	return sb_profile_seal(profile);
 }
@@ -228,7 +229,7 @@ static void test_distr(void **state)
 	assert_int_equal(sb_profile_add(profile, &ids[1], 1, 1000000), 0);
 	assert_int_equal(sb_profile_scale(profile, 1000), 0);
 	assert_int_equal(sb_profile_seal(profile), 0);
-	sb_fold_read_meta(profile, "unit", "us");
+	read_meta(profile, "unit", "us");
 
 	text = written("distr", &one);
 	assert_non_null(strstr(text, "all stacks 18000 us, 52 times\n"));
@@ -251,7 +252,7 @@ static void test_distr(void **state)
 	assert_non_null(strstr(text, "|\n\nf 1000\n"));
 	free(text);
 	/* Of events, what they weigh. */
-	sb_fold_read_meta(profile, "kind", "trace");
+	read_meta(profile, "kind", "trace");
 	text = written("distr", &all);
 	assert_non_null(strstr(text, "\n       1 k  ->      2 k  : 40 "));
 	assert_non_null(strstr(text, "\n       0    ->      2    : 1 "));
@@ -287,7 +288,7 @@ static void test_distr_functions(void **state)
 	text = written("distr", &opts);
 	assert_null(strstr(text, "function"));
 	free(text);
-	sb_fold_read_meta(profile, "kind", "latency");
+	read_meta(profile, "kind", "latency");
 	text = written("distr", &opts);
 	assert_non_null(strstr(text, "|\n\nfunction f 8000, 5 times\n"));
 	assert_non_null(strstr(text, "|\n\nfunction g 6000, 3 times\n"));

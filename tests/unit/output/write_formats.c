@@ -15,6 +15,7 @@
 
 #include "base/str.h"
 #include "output/output.h"
+#include "read_meta.h"
 
 #define FRAMES_MAX 1024
 
@@ -120,7 +121,7 @@ static void read_profile(struct sb_profile *profile)
 			add_stack(profile, at);
 		} else if (sb_streq(word, "meta") && at) {
 			word = strsep(&at, " ");
-			if (sb_fold_read_meta(profile, word, at ? unhex(at) : ""))
+			if (read_meta(profile, word, at ? unhex(at) : ""))
 				fail("cannot add a fact");
 		} else {
 			fail("neither meta nor stack");

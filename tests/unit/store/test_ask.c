@@ -576,7 +576,7 @@ static void expect_compared(struct sb_store *store, int64_t from_s, int64_t to_s
 	}
 	assert_int_equal(sb_profile_metadata(compared)->nr_samples,
 			 sb_profile_metadata(plain)->nr_samples);
-	expect_meta(compared, "from", sb_profile_meta_get(plain, "from"));
+	expect_meta(compared, "from", sb_profile_metadata(plain)->from);
 	sb_profile_free(plain);
 	sb_profile_free(compared);
 	sb_ask_release(&ask);
