@@ -34,14 +34,14 @@ void sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures
 	}
 }
 
-/* What the stacks held, and what is left of the memory that came, of which not all is followed. */
+/* Not all pages were followed, so those that were can stand for more than came. */
 static void add_estimate(struct sb_str *list, const struct sb_resident_process *process)
 {
 	const double held = (double)process->held, rest = (double)process->unaccounted;
 
 	(void)sb_str_addf(list,
-			  "%.1f that came, of which about %.1f are held and %.1f unaccounted, "
-			  "by the pages that were followed; of these %.2f %% are accounted for",
+			  "%.1f that came; the pages that were followed stand for about %.1f held "
+			  "+ %.1f unaccounted, so that %.2f %% of what came is accounted for",
 			  ((double)process->rss - (double)process->before) / MIB, held / MIB,
 			  rest / MIB, held + rest > 0 ? 100 * held / (held + rest) : 100);
 }
@@ -56,7 +56,6 @@ static void add_sum(struct sb_str *list, const struct sb_resident_process *proce
 		held / MIB, rest / MIB, held + rest > 0 ? 100 * held / (held + rest) : 100);
 }
 
-/* @is_estimate: not all pages were followed, so that they add up on average only. */
 static void add_process(struct sb_str *list, const struct sb_resident_process *process,
 			bool is_estimate, bool is_of_kinds)
 {
@@ -181,7 +180,8 @@ void sb_report_memory_lines(const struct sb_run *run, const struct sb_run_figure
 	if (stats->shift)
 		(void)sb_str_addf(list,
 				  "\none in %u windows of 64 KiB was followed, so that numbers "
-				  "of pages are estimates",
+				  "of pages are estimates, which add up to what came on average "
+				  "only",
 				  1u << stats->shift);
 }
 

@@ -122,11 +122,44 @@ static void test_full_spans(void **state)
 	assert_non_null(strstr(said(&run, &figures), "none of 5 spans took 1"));
 }
 
+/* By chance, the pages that were followed can stand for more memory than came: it is not said that
+ * they are a part of it. */
+static void test_thinned_memory(void **state)
+{
+	static const struct sb_view view = { .follows_pages = true };
+	struct sb_run_config config = { .views = { .at = { &view }, .nr = 1 } };
+	static struct sb_run run;
+	static struct sb_run_figures figures;
+	struct sb_resident_stats *stats = &figures.session.resident;
+	struct sb_str list = {};
+
+	(void)state;
+	run.config = &config;
+	stats->nr_processes = stats->shift = 1;
+	stats->top[0] = (struct sb_resident_process){
+		.tgid = UINT32_MAX,
+		.comm = "php",
+		.rss = 60ull << 20,
+		.before = 11ull << 20,
+		.held = 57ull << 20,
+		.unaccounted = 3ull << 20,
+	};
+	sb_report_memory_lines(&run, &figures, &list);
+	assert_non_null(strstr(list.s,
+			       "process 4294967295 (php): 60.0 MiB resident = 11.0 before the run "
+			       "+ 49.0 that came; the pages that were followed stand for about "
+			       "57.0 held + 3.0 unaccounted, so that 95.00 % of what came is "
+			       "accounted for\n"));
+	assert_non_null(strstr(list.s, "which add up to what came on average only"));
+	sb_str_release(&list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lowest),
 		cmocka_unit_test(test_full_spans),
+		cmocka_unit_test(test_thinned_memory),
 		cmocka_unit_test(test_no_durations),
 	};
 
