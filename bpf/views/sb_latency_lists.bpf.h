@@ -182,11 +182,26 @@ static struct sb_latency_record *find_open(const struct event *event, __u64 **re
 	return call && (call->idx == event->idx || !now->list.is_of_kernel) ? call : NULL;
 }
 
-/* Remove the list of @caller, which has ended, if it has one, and its open calls, DROPS_MAX at
- * most, each of which is counted (SB_STAT_CALLS_EXITED). */
+/* For bpf_for_each_map_elem(): drop a call of @caller. Return: 0: go on. */
+static long drop_call(void *map, const struct sb_latency_call *key, void *call,
+		      const struct sb_latency_caller *caller)
+{
+	struct sb_latency_call mine = *key;
+
+	if (mine.caller.id == caller->id && mine.caller.tgid == caller->tgid &&
+	    !bpf_map_delete_elem(&latency_calls, &mine))
+		sb_stat_add(SB_STAT_CALLS_EXITED, 1);
+	return 0;
+}
+
+/* Remove the list of @caller, which has ended, if it has one, and its open calls, each of which is
+ * counted (SB_STAT_CALLS_EXITED). A recursion can be deeper than DROPS_MAX: the kernel probes the
+ * returns of no more calls, but each begins. Then all calls are looked at for the rest, which are
+ * too many for a list that the verifier follows. */
 static void drop_all(const struct sb_latency_caller *caller)
 {
 	__u64 *newest = bpf_map_lookup_elem(&latency_newest, caller);
+	struct sb_latency_caller of = *caller;
 	__u32 i;
 
 	if (!newest)
@@ -194,6 +209,8 @@ static void drop_all(const struct sb_latency_caller *caller)
 	for (i = 0; i < DROPS_MAX && *newest; i++)
 		if (!remove_newest(caller, newest))
 			sb_stat_add(SB_STAT_CALLS_EXITED, 1);
+	if (*newest)
+		bpf_for_each_map_elem(&latency_calls, drop_call, &of, 0);
 	bpf_map_delete_elem(&latency_newest, caller);
 }
 

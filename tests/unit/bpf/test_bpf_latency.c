@@ -359,6 +359,25 @@ static void test_exit(void **state)
 	expect_nothing_open();
 }
 
+/* However deep a recursion is, no call of it stays open, and calls of another thread stay. */
+static void test_exit_of_many(void **state)
+{
+	unsigned long long ctx[] = { (uintptr_t)&tasks[0] };
+	int i;
+
+	be(1);
+	begin_at(1000, 1);
+	be(0);
+	for (i = 0; i < 5 * SB_RETURNS_MAX; i++)
+		begin_at(2000, i);
+	latency_exit(ctx);
+	assert_int_equal(stat_of(SB_STAT_CALLS_EXITED), 5 * SB_RETURNS_MAX);
+	be(1);
+	end_at(3000, 1);
+	assert_int_equal(weight_of(0), 2000);
+	expect_nothing_open();
+}
+
 #define GOROUTINE 0xc000002380ull
 
 /* What the runtime has at GOROUTINE. */
@@ -870,6 +889,7 @@ int main(void)
 		cmocka_unit_test_setup(test_bounds, setup),
 		cmocka_unit_test_setup(test_full, setup),
 		cmocka_unit_test_setup(test_exit, setup),
+		cmocka_unit_test_setup(test_exit_of_many, setup),
 		cmocka_unit_test_setup(test_goroutine, setup),
 		cmocka_unit_test_setup(test_goroutines, setup),
 		cmocka_unit_test_setup(test_pair_of_thread, setup),
