@@ -390,6 +390,8 @@ static __noinline void end_pair(const struct event *event, __u64 now_ns)
 	}
 	if (!is_held(event->place))
 		account(pair, event->slot, now_ns, 0);
+	else if (latency_window && !is_older(pair))
+		__sync_fetch_and_add(&latency_nr_at_once, 1);
 	if (is_held(event->place) && is_older(pair) && may_count(pair))
 		see_address(&pair->watch);
 	else

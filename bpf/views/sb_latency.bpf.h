@@ -34,6 +34,8 @@ const volatile bool cfg_latency_keeps_ended = false;
 
 /* The window of now, or the last one: sb_held_watch. 0: there was none, and each call is seen. */
 __u32 latency_window = 0;
+/* Pieces of memory that were given back in the window that saw them allocated. */
+__u64 latency_nr_at_once = 0;
 
 /* --slowest: how many; how long the slowest calls took so far, in no order. */
 const volatile __u32 cfg_latency_slowest = 0;

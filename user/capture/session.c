@@ -319,6 +319,20 @@ int sb_session_poll_fd(const struct sb_session *session)
  * in them and outlived them. That all of these were given back is an answer, too. */
 #define SLICES_MIN 4u
 #define PIECES_MIN 50u
+/* A heap takes no less from the kernel at once (M_TOP_PAD of glibc), so fewer bytes of pages are no
+ * sign of memory that slices have missed. */
+#define PAGES_MIN  (128u << 10)
+
+/* If pages agree that hardly anything is held, pieces that were given back at once are as good as
+ * those that outlived their window. They were seen in both halves of the run, and only the first
+ * half counts. */
+static bool saw_too_little(const struct sb_session *session)
+{
+	const struct sb_held_estimate *estimate = &session->slices.estimate;
+	const uint64_t at_once = session->weights[1] < PAGES_MIN ? estimate->nr_at_once / 2 : 0;
+
+	return session->slices.slicer.stats.nr < SLICES_MIN || estimate->nr + at_once < PIECES_MIN;
+}
 
 /* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of
  * the pages. */
@@ -333,10 +347,8 @@ static void choose_source(struct sb_session *session)
 	/* What had no room since the last look. */
 	if (!tracing->end && !sb_session_sum_stats(session, stat) && stat[SB_STAT_CALLS_FULL])
 		sb_tracing_give_up(tracing, SB_TRACING_FULL);
-	if (tracing->is_sampled && !tracing->end &&
-	    (session->slices.slicer.stats.nr < SLICES_MIN ||
-	     session->slices.estimate.nr < PIECES_MIN))
-		sb_tracing_give_up(tracing, SB_TRACING_COST);
+	if (tracing->is_sampled && !tracing->end && saw_too_little(session))
+		sb_tracing_give_up(tracing, SB_TRACING_UNSEEN);
 	if (!tracing->end && session->opts.view_opts.fallback == SB_FALLBACK_IF_BLIND &&
 	    weights[0] < weights[1] / 2)
 		sb_tracing_give_up(tracing, SB_TRACING_BLIND);

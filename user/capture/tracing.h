@@ -22,6 +22,8 @@ enum sb_tracing_end {
 	SB_TRACING_FULL,     /* there was no room for all that is held */
 	SB_TRACING_BLIND,    /* they explain less than half of what came by pages */
 	SB_TRACING_UNHOOKED, /* what gives memory back cannot be probed any more */
+	SB_TRACING_UNSEEN,   /* slices of time saw too little of what is held */
+	SB_TRACING_MAX,
 };
 
 struct sb_tracing_stats {

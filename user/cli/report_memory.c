@@ -190,51 +190,75 @@ static double nr_cpus_of(const struct sb_run_figures *figures)
 	return figures->session.nr_cpus ? figures->session.nr_cpus : 1;
 }
 
-/* What the result is of, and why not of something better. */
-static void add_why_pages(const struct sb_run *run, const struct sb_run_figures *figures,
-			  struct sb_str *list)
+/* @limit: in percent of all CPUs, here and below. */
+static void add_costly(struct sb_str *list, const struct sb_run_figures *figures, double limit)
 {
 	const struct sb_tracing_stats *tracing = &figures->session.tracing;
 
-	(void)sb_str_add(list, "source: pages, by the code that touched them first, ");
-	if (tracing->end == SB_TRACING_BLIND) {
-		(void)sb_str_addf(list,
-				  "because a runtime has a heap of its own: the calls that were "
-				  "traced explain %.1f MB, and pages %.1f MB",
-				  (double)tracing->calls / 1e6, (double)tracing->pages / 1e6);
-		return;
-	}
-	if (tracing->end == SB_TRACING_UNHOOKED) {
-		(void)sb_str_add(list, "because functions that give memory back cannot be probed "
-				       "any more");
-		return;
-	}
-	if (tracing->end == SB_TRACING_FULL && tracing->is_sampled) {
-		(void)sb_str_addf(list,
-				  "because tracing each call cost too much, and in slices of time "
-				  "there were more than %u pieces of memory to follow",
-				  SB_HELD_MAX);
-		return;
-	}
-	(void)sb_str_addf(list, "because tracing each call ended after %.1f s: ",
-			  (double)tracing->traced_ns / 1e9);
-	if (tracing->end == SB_TRACING_FULL)
-		(void)sb_str_addf(list, "more than %u pieces of memory were held", SB_HELD_MAX);
-	else
-		(void)sb_str_addf(
-			list,
-			"programs came to probes %.0f times a second, which at %.1f us each "
-			"costs %.3g %% of all CPUs, above %.4g %% (--max-overhead)",
-			tracing->hits_per_s, tracing->each_ns / 1e3,
-			100 * tracing->cost / nr_cpus_of(figures),
-			run->config->overhead_max_ppm / 1e4);
-	if (tracing->is_sampled)
-		(void)sb_str_add(list,
-				 "; after that, calls were traced in slices of time, which saw "
-				 "too little of what is held: sample longer");
+	(void)sb_str_addf(
+		list,
+		"tracing each call ended after %.1f s: programs came to probes %.0f times "
+		"a second, which at %.1f us each costs %.3g %% of all CPUs, above %.4g %% "
+		"(--max-overhead)",
+		(double)tracing->traced_ns / 1e9, tracing->hits_per_s, tracing->each_ns / 1e3,
+		100 * tracing->cost / nr_cpus_of(figures), limit);
 }
 
-/* @cost, @limit: in percent of all CPUs. */
+static void add_full(struct sb_str *list, const struct sb_run_figures *figures, double limit)
+{
+	const struct sb_tracing_stats *tracing = &figures->session.tracing;
+
+	(void)limit;
+	(void)sb_str_addf(list,
+			  "after %.1f s of tracing each call, %sthere were more than %u pieces "
+			  "of memory to follow",
+			  (double)tracing->traced_ns / 1e9,
+			  tracing->is_sampled ? "and then calls in slices of time, " : "",
+			  SB_HELD_MAX);
+}
+
+static void add_blind(struct sb_str *list, const struct sb_run_figures *figures, double limit)
+{
+	const struct sb_tracing_stats *tracing = &figures->session.tracing;
+
+	(void)limit;
+	(void)sb_str_addf(list,
+			  "a runtime has a heap of its own: the calls that were traced explain "
+			  "%.1f MB, and pages %.1f MB",
+			  (double)tracing->calls / 1e6, (double)tracing->pages / 1e6);
+}
+
+static void add_unhooked(struct sb_str *list, const struct sb_run_figures *figures, double limit)
+{
+	(void)figures;
+	(void)limit;
+	(void)sb_str_add(list, "functions that give memory back cannot be probed any more");
+}
+
+static void add_unseen(struct sb_str *list, const struct sb_run_figures *figures, double limit)
+{
+	const struct sb_session_stats *stats = &figures->session;
+
+	add_costly(list, figures, limit);
+	(void)sb_str_addf(list,
+			  "; after that, calls were traced in %llu slices of time, which saw too "
+			  "little of what is held: sample longer (%llu pieces of memory were given "
+			  "back at once, and %llu were not)",
+			  (unsigned long long)stats->slices.nr,
+			  (unsigned long long)stats->estimate.nr_at_once,
+			  (unsigned long long)stats->estimate.nr);
+}
+
+/* Why calls are not the source: what follows "because". */
+static void (*const why_pages[SB_TRACING_MAX])(struct sb_str *list,
+					       const struct sb_run_figures *figures,
+					       double limit) = {
+	[SB_TRACING_COST] = add_costly,	  [SB_TRACING_FULL] = add_full,
+	[SB_TRACING_BLIND] = add_blind,	  [SB_TRACING_UNHOOKED] = add_unhooked,
+	[SB_TRACING_UNSEEN] = add_unseen,
+};
+
+/* @cost: in percent of all CPUs. */
 static void add_sampled(const struct sb_session_stats *stats, struct sb_str *list, double cost,
 			double limit)
 {
@@ -258,7 +282,8 @@ static void add_sampled(const struct sb_session_stats *stats, struct sb_str *lis
 		(double)tracing->traced_ns / 1e9, tracing->hits_per_s, tracing->each_ns / 1e3, cost,
 		limit, all > 0 ? 100 * estimate->held / all : 0, 100 * estimate->traced,
 		(double)tracing->pages / 1e6);
-	if (tracing->calls < tracing->pages / 2)
+	/* Less is shown as 0.0 MB. */
+	if (tracing->pages >= 50000 && tracing->calls < tracing->pages / 2)
 		(void)sb_str_add(list, ", because the result has less than half of that, which "
 				       "can be large pieces that are rarely allocated");
 }
@@ -274,7 +299,9 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 	if (!tracing->is_on)
 		return;
 	if (tracing->end) {
-		add_why_pages(run, figures, list);
+		(void)sb_str_add(list, "source: pages, by the code that touched them first, "
+				       "because ");
+		why_pages[tracing->end](list, figures, limit);
 		(void)sb_str_add(list,
 				 "\nwhere a heap recycles memory, that code may have given it "
 				 "back, and who holds it now is not seen; use --max-overhead off "

@@ -253,6 +253,7 @@ int sb_held_survive(struct sampler_bpf *skel, const struct sb_held_windows *wind
 	int err = sb_map_each(skel->maps.latency_calls, add_piece, &surviving);
 
 	ret_estimate->traced = traced;
+	ret_estimate->nr_at_once = skel->bss->latency_nr_at_once;
 	sb_survival_judge(&surviving.survival, traced);
 	err = err ?: sb_map_each(skel->maps.latency_calls, weigh_piece, &surviving);
 	sb_survival_release(&surviving.survival);

@@ -132,8 +132,9 @@ struct sb_held_windows {
 /* What such a view estimates of memory of which no window has seen that it was given back. */
 struct sb_held_estimate {
 	uint64_t nr; /* pieces that were allocated in a window, outlived it, and would count */
-	double held, gone; /* weights that are in the result, and that are left out */
-	double traced;	   /* the part of the time since the first window that is in windows */
+	uint64_t nr_at_once; /* pieces that were given back in the window that saw them allocated */
+	double held, gone;   /* weights that are in the result, and that are left out */
+	double traced;	     /* the part of the time since the first window that is in windows */
 };
 
 /* The row of the view @name (an identifier), as a constant expression. */

@@ -95,6 +95,7 @@ static int setup(void **state)
 	cfg_latency_slowest = 0;
 	cfg_latency_half = 0;
 	begin_ns = 0;
+	latency_nr_at_once = 0;
 	memset(latency_slowest, 0, sizeof(latency_slowest));
 	cfg_by = 0;
 	cfg_sides = 0;
@@ -810,6 +811,7 @@ static void test_held_in_windows(void **state)
 	settle_at(10000);
 	/* The second one at 8. */
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4200);
+	assert_int_equal(latency_nr_at_once, 1);
 	latency_window = 0;
 }
 
