@@ -382,8 +382,7 @@ def recorded():
         with recording(f'{work}/store', '-p', str(process.pid), '--kinds', 'memory') as recorder:
             go(process, 'warm')
             written(recorder)
-            # The recorder rounds times up by half a second, as here.
-            begin = (int(time.time() + 0.5) // 10 + 1) * 10
+            begin = (int(time.time()) // 10 + 1) * 10
             # Which are of 10 s; on a busy machine it may begin late, and has to begin before what leaks.
             wait_for(lambda: time.time() >= begin + 1, 'another block')
             go(process, 'leak')

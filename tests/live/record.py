@@ -80,6 +80,22 @@ def ends_while_stopped():
         check(1 < seconds <= 2.01, f'2 s were sampled: {seconds}')
 
 
+def query_at_once():
+    """What was recorded within the last second is found, right before and right after the begin of a block: by default, and if
+    the range begins in that second."""
+    with tempfile.TemporaryDirectory() as work, running(SPLIT) as split:
+        for offset in (9.5, 0.05):
+            store = f'{work}/{offset}'
+            time.sleep((offset - time.time()) % 10)
+            begin = int(time.time())
+            done_ = subprocess.run([BINARY, 'record', '--store', store, '-p', str(split.pid), '-F', '999', '-t', '0.2'],
+                                   stderr=subprocess.PIPE, text=True, check=False)
+            for args in ((), ('--from', str(begin))):
+                found = subprocess.run([BINARY, 'query', '--store', store, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                       text=True, check=False)
+                check(found.returncode == 0, f'{offset} s into a block, {args}: {done_.stderr} {found.stderr}')
+
+
 def waits_are_split():
     """A thread that sleeps all the time has in each block what passed in it, and in all together what passed."""
     with tempfile.TemporaryDirectory() as work, running('sleep', '1000') as sleeper:
@@ -433,6 +449,6 @@ def not_watched():
         manager.socket.close()
 
 
-run_parts((shares_and_tags, kinds_at_once, ends_while_stopped, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager, watched,
+run_parts((shares_and_tags, kinds_at_once, ends_while_stopped, query_at_once, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager, watched,
            not_watched), CHOSEN)
 done()

@@ -359,7 +359,8 @@ static int write_file(struct export *export)
 		return usage("--follow cannot be used with the single file '%s'; use --to "
 			     "pprof-dir:DIR, which writes a file for each period",
 			     path);
-	ask->to_s = export->plan.to_s ? export->plan.to_s : time(NULL);
+	/* The end is exclusive, and the second that has begun may have data. */
+	ask->to_s = export->plan.to_s ? export->plan.to_s : time(NULL) + 1;
 	ask->from_s = export->plan.from_s ? export->plan.from_s : ask->to_s - SB_ASK_RANGE_DEFAULT;
 	if (ask->from_s >= ask->to_s)
 		return usage("--from %s is in the future; there is nothing to export yet",

@@ -20,8 +20,9 @@
 #define QUEUE_BYTES_MAX (2u * SB_BLOCK_BYTES_MAX)
 #define FLUSH_NS	(10 * SB_NS_PER_SEC)
 /* A clock that is corrected bit by bit says less than a multiple of 10 s when the timer says that
- * it is one. */
-#define SLACK_US	500000
+ * it is one. More would put a recording that begins before a multiple into the future, where no
+ * query that ends now looks. */
+#define SLACK_US	10000
 
 /* Frames whose names are remembered: some blocks' worth. */
 #define MEMO_MAX	16384u

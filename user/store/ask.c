@@ -213,6 +213,9 @@ int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t n
 	}
 	if (to && !from)
 		from_s = to_s - SB_ASK_RANGE_DEFAULT;
+	/* The end is exclusive, and the second that has begun may have data. */
+	if (!to || sb_streq(to, "now"))
+		to_s++;
 	if (from_s >= to_s) {
 		*ret_why = "the range ends before it begins";
 		return -EINVAL;

@@ -156,7 +156,11 @@ static void test_range(void **state)
 
 	assert_int_equal(sb_ask_range(&ask, NULL, NULL, NOW, &why), 0);
 	assert_int_equal(ask.from_s, NOW - HOUR);
-	assert_int_equal(ask.to_s, NOW);
+	/* The second that has begun is in the range. */
+	assert_int_equal(ask.to_s, NOW + 1);
+	assert_int_equal(sb_ask_range(&ask, "now", "now", NOW, &why), 0);
+	assert_int_equal(ask.from_s, NOW);
+	assert_int_equal(ask.to_s, NOW + 1);
 	assert_int_equal(sb_ask_range(&ask, NULL, "-1d", NOW, &why), 0);
 	assert_int_equal(ask.from_s, NOW - DAY - HOUR);
 	assert_int_equal(ask.to_s, NOW - DAY);
