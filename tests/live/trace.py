@@ -294,6 +294,13 @@ def counter():
     result = trace('page-faults', '--', PROGRAM, '10')
     check(0.5 * faults <= result.total <= 1.2 * faults,
           f'page faults from exec on, those of fork and exec aside: {result.total}, getrusage has {faults} with them')
+    spin = (sys.executable, '-c', 'import time\nwhile time.process_time() < 0.5: pass')
+    result = trace('cpu-clock', '--stats', '--', *spin)
+    said = re.search(r'cpu-clock +([0-9.]+) s of CPU time\n', result.err)
+    check(result.facts.get('unit') == 'us' and 0.4e6 < result.total < 0.7e6, f'a clock counts time, of 0.5 s: {result.total} {result.facts}')
+    check(said and abs(1e6 * float(said[1]) - result.total) <= 0.02 * result.total, f'so says --stats: {said}')
+    result = trace('task-clock', 'page-faults', '--', *spin)
+    check(result.facts.get('unit') == 'units', f'time and events have no unit in common: {result.facts}')
 
 
 def many():

@@ -63,10 +63,26 @@ bool sb_trace_attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 	return sb_programs_have(&programs, prog);
 }
 
-/* With --weight, of whatever the expression is. */
+static bool is_clock(const struct sb_probe *probe)
+{
+	return probe->kind == SB_PROBE_PERF && sb_counter_is_clock(&probe->counter);
+}
+
+/* With --weight, of whatever the expression is; and nothing has a name that counts events beside
+ * time. */
 static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
 {
-	return sb_places_have_weight(opts->probes) ? "units" : NULL;
+	const struct sb_probes *probes = opts->probes;
+	size_t i, nr_clocks = 0;
+
+	for (i = 0; probes && i < probes->places.nr; i++)
+		nr_clocks += is_clock(&probes->places.at[i]);
+	if (sb_places_have_weight(probes) || (nr_clocks && nr_clocks < i))
+		return "units";
+	if (!nr_clocks)
+		return NULL;
+	*ret_divisor = 1000;
+	return "us";
 }
 
 static const char *op_name(uint32_t op)
@@ -75,9 +91,9 @@ static const char *op_name(uint32_t op)
 }
 
 /* How often the events of one name happened to the targets, where --when is true. *@ret_is_of_glob:
- * the user wrote a pattern. */
+ * the user wrote a pattern; *@ret_is_clock: nanoseconds were counted. */
 static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint64_t *per_cpu,
-			bool *ret_is_of_glob)
+			bool *ret_is_of_glob, bool *ret_is_clock)
 {
 	int nr_cpus = libbpf_num_possible_cpus(), cpu;
 	uint64_t nr = 0;
@@ -91,6 +107,7 @@ static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint6
 		    bpf_map_lookup_elem(bpf_map__fd(skel->maps.trace_hits), &i, per_cpu))
 			continue;
 		*ret_is_of_glob = probe->is_of_glob;
+		*ret_is_clock = is_clock(probe);
 		for (cpu = 0; cpu < nr_cpus; cpu++)
 			nr += per_cpu[cpu] * each;
 	}
@@ -104,7 +121,7 @@ static void report(const struct sampler_bpf *skel, uint64_t wall_ns,
 	int nr_cpus = libbpf_num_possible_cpus();
 	double seconds = (double)wall_ns / 1e9;
 	char name[SB_EVENT_FILE_BYTES], value[64];
-	bool is_of_glob = false;
+	bool is_of_glob = false, is_time = false;
 	uint64_t nr;
 	uint32_t i;
 
@@ -112,11 +129,14 @@ static void report(const struct sampler_bpf *skel, uint64_t wall_ns,
 		return;
 	per_cpu = calloc((size_t)nr_cpus, sizeof(*per_cpu));
 	for (i = 0; per_cpu && i < events->names.nr; i++) {
-		nr = hits_of(skel, i, per_cpu, &is_of_glob);
+		nr = hits_of(skel, i, per_cpu, &is_of_glob, &is_time);
 		if (!nr && is_of_glob)
 			continue;
-		snprintf(value, sizeof(value), "%llu times, %.1f per second",
-			 (unsigned long long)nr, seconds > 0 ? (double)nr / seconds : 0);
+		if (is_time)
+			snprintf(value, sizeof(value), "%.3f s of CPU time", (double)nr / 1e9);
+		else
+			snprintf(value, sizeof(value), "%llu times, %.1f per second",
+				 (unsigned long long)nr, seconds > 0 ? (double)nr / seconds : 0);
 		sb_probe_name(events, i, name, sizeof(name));
 		row(name, value);
 	}
