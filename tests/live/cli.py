@@ -292,7 +292,11 @@ def test_bad_places(tmp):
         assert os.listdir(tmp) == ['x.svg'], os.listdir(tmp)
         expect(1, 'cannot write to standard output', *few, preexec_fn=lambda: os.close(1))
         expect(0, ' samples, ', *few, '-o', f'{tmp}/x.folded', preexec_fn=lambda: os.close(1))
-        expect(5, 'is not a directory of a cgroup2', *few[:1], '-G', '/', '-t', '0.3')
+        expect(5, 'is not a directory of a cgroup2', *few[:1], '-G', tmp, '-t', '0.3')
+        with open('/proc/mounts', encoding='utf-8') as mounts:
+            if re.search('/sys/fs/cgroup(/unified)? cgroup2 ', mounts.read()):
+                done = expect(0, ' samples, ', 'oncpu', '-G', '/', '-p', str(spin.pid), '-t', '0.3')
+                assert '\nsh;' in done.stdout, f'all are in the root of cgroups: {done}'
         # A reader that has enough is nobody's error.
         read_end, write_end = os.pipe()
         os.close(read_end)

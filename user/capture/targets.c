@@ -6,9 +6,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -157,11 +159,14 @@ static int apply_pids(const struct bpf_map *map, const struct sb_pid_rule *rules
 	return 0;
 }
 
-/* Where cgroup2 is mounted: in the unified hierarchy, or beside the old one. */
+/* cgroup2 is mounted in the unified hierarchy, or beside the old one. A path that is not of
+ * cgroup2, such as "/", is looked up below the mount point. Return: a descriptor; -ENOTDIR: there
+ * are such paths, but not of cgroup2; or another negative errno of opening them. */
 static int open_cgroup(const char *path)
 {
 	static const char *const mounts[] = { "", "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 	sb_cleanup(sb_str_release) struct sb_str full = {};
+	struct statfs fs;
 	size_t i;
 	int fd, err = -ENOENT;
 
@@ -170,10 +175,13 @@ static int open_cgroup(const char *path)
 		if (sb_str_addf(&full, "%s/%s", mounts[i], path + (path[0] == '/')))
 			return -ENOMEM;
 		fd = open(full.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0)
+		if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
 			return fd;
-		if (errno != ENOENT)
+		if (fd >= 0)
+			err = -ENOTDIR;
+		else if (errno != ENOENT)
 			err = -errno;
+		sb_closep(&fd);
 	}
 	return err;
 }
@@ -196,22 +204,21 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 				      path);
 			return -ESRCH;
 		}
+		if (fd == -ENOTDIR) {
+			sb_reason_set(reason, 0,
+				      "'%s' is not a directory of a cgroup2 file system; name one "
+				      "below its mount point, which is usually /sys/fs/cgroup",
+				      path);
+			return -ESRCH;
+		}
 		if (fd < 0)
 			return sb_reason_set(reason, fd, "cannot open cgroup '%s'", path);
 		if (fstat(fd, &st))
 			return sb_reason_set(reason, -errno, "cannot inspect cgroup '%s'", path);
 		skel->bss->target_cgroup_ids[i] = st.st_ino; /* of kernfs: it is the id */
-		if (!bpf_map_update_elem(map_fd, &i, &fd, BPF_ANY))
-			continue;
-		if (errno != EBADF)
+		if (bpf_map_update_elem(map_fd, &i, &fd, BPF_ANY))
 			return sb_reason_set(reason, -errno, "cannot make cgroup '%s' a target",
 					     path);
-		sb_reason_set(
-			reason, 0,
-			"'%s' is not a directory of a cgroup2 file system; name one below its "
-			"mount point, which is usually /sys/fs/cgroup",
-			path);
-		return -ESRCH;
 	}
 	return 0;
 }
