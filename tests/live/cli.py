@@ -221,6 +221,9 @@ def test_no_privilege(tmp):
     nobody = {'user': 65534, 'group': 65534, 'extra_groups': (),
               'executable': shutil.copy(STACKBPF, tmp)}
     expect(4, 'root', 'oncpu', '-t', '1', **nobody)
+    os.chmod(tmp, 0o777)
+    expect(4, 'root', 'record', '--store', f'{tmp}/store', **nobody)
+    assert not os.path.exists(f'{tmp}/store'), 'a store that was never recorded to'
     done = run('trace', '--list', 'sched:*', **nobody)
     # A system may let everybody read the list.
     assert done.returncode == 0 or 'list of tracepoints (tracefs) cannot be read' in done.stderr, done

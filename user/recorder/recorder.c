@@ -34,6 +34,7 @@
 #include "recorder/store_writer.h"
 #include "recorder/watchdog.h"
 #include "run/run.h"
+#include "store/store.h"
 #include "workers/privileges.h"
 
 /* How long until a sampler that has died is started again: doubled each time, until one has lived
@@ -712,6 +713,10 @@ static void end_writer(struct recorder *recorder)
 		recorder->stats.nr_restarts = nr_restarts;
 		sb_recorder_tell(recorder->config, .kind = SB_RECORDER_ENDED,
 				 .store = store_path(recorder), .stats = &recorder->stats);
+	} else if (recorder->stats.has_made_store) {
+		/* For want of privileges, for instance. If it cannot be removed, it is only an
+		 * empty store. */
+		(void)sb_store_remove_empty(store_path(recorder));
 	}
 	if (!recorder->status && recorder->began_ns && recorder->stats.nr_dropped)
 		recorder->status = SB_RUN_FAILED;

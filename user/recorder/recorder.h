@@ -29,6 +29,7 @@ struct sb_recorder_stats {
 	uint64_t nr_other_series; /* series in "(other)": too many values of a tag in a day */
 	uint64_t own_ns;	  /* CPU time of the store writer */
 	uint64_t nr_restarts;	  /* of samplers */
+	bool has_made_store;	  /* the directory did not exist before */
 };
 
 /* What the user is told while it records. Each kind names the members that it sets; a sampler has

@@ -622,12 +622,11 @@ static int open_store(struct writer *writer)
 		.bytes_max = writer->opts->bytes_max,
 	};
 	struct sb_owner who;
-	bool is_new = false;
 	size_t i;
-	int err = make_dir(writer->path, &is_new);
+	int err = make_dir(writer->path, &writer->stats.has_made_store);
 
 	if (!err)
-		err = choose_writer(writer->path, is_new, &who);
+		err = choose_writer(writer->path, writer->stats.has_made_store, &who);
 	if (!err)
 		err = sb_privileges_to_write(&who);
 	for (i = 0; i < SB_STORE_LEVELS; i++)

@@ -151,6 +151,26 @@ void sb_store_close(struct sb_store *store)
 	free(store);
 }
 
+int sb_store_remove_empty(const char *path)
+{
+	static const char *const files[] = { LOCK_NAME, SB_STORE_MARK };
+	struct sb_store *store = NULL;
+	int err = sb_store_open(path, &store);
+	size_t i;
+
+	/* The level that is written first comes first. */
+	for (i = 0; i < SB_STORE_LEVELS && !err; i++)
+		if (unlinkat(store->dir_fd, sb_levels[i].name, AT_REMOVEDIR))
+			err = -errno;
+	for (i = 0; i < SB_ARRAY_SIZE(files) && !err; i++)
+		if (unlinkat(store->dir_fd, files[i], 0))
+			err = -errno;
+	sb_store_close(store);
+	if (!err && rmdir(path))
+		err = -errno;
+	return err;
+}
+
 /* Files. */
 
 struct names {

@@ -75,6 +75,11 @@ int sb_store_open(const char *path, struct sb_store **ret_store);
 /* Close the store and free it; nothing is left to be written. NULL is allowed. */
 void sb_store_close(struct sb_store *store);
 
+/* Remove the directory of a store that is not open and that nothing was written to. Return: 0;
+ * -ENOTEMPTY if it has blocks, and it stays; errors of sb_store_open(); other errors of I/O, and
+ * then a part of the empty store may be gone. */
+int sb_store_remove_empty(const char *path);
+
 /* The tags of samples that have the same ones: SB_DICT_TAGS_MAX at most, sorted by key, which is
  * not checked. The kind is not a tag: it belongs to the block. */
 struct sb_store_series {

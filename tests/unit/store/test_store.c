@@ -58,6 +58,27 @@ static void test_sums(void **state)
 	sb_store_close(store);
 }
 
+/* Only without blocks. */
+static void test_remove_empty(void **state)
+{
+	struct sb_store *store;
+
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	assert_int_equal(put_block(store, T0, 2), 0);
+	sb_store_close(store);
+	assert_int_equal(sb_store_remove_empty(dir), -ENOTEMPTY);
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	expect(store, T0, T0 + 10, -1);
+	sb_store_close(store);
+	assert_int_equal(remove_below(dir), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	sb_store_close(store);
+	assert_int_equal(sb_store_remove_empty(dir), 0);
+	assert_int_equal(sb_store_remove_empty(dir), -ENOENT);
+	/* For the teardown. */
+	assert_int_equal(mkdir(dir, 0700), 0);
+}
+
 static size_t nr_sums_open(const struct sb_store *store)
 {
 	size_t level, nr = 0;
@@ -409,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sums, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_remove_empty, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_late, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_many_kinds, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_long_block, setup, release_puts),
