@@ -146,6 +146,29 @@ static void test_read_later(void **state)
 	sb_interp_free(interp);
 }
 
+/* After however many attempts: a recorder runs for months. */
+static void test_read_much_later(void **state)
+{
+	struct sb_space_key space;
+	struct sb_interp *interp = make(&space);
+	struct name *two;
+
+	(void)state;
+	is_two_there = false;
+	assert_int_equal(fetch(interp, &space, 1, 2), 0);
+	two = &sb_interp_find(interp, &space)->names.at[1];
+	assert_int_equal(two->obj, 2);
+	assert_int_equal(two->nr_bad, 1);
+	is_two_there = true;
+	two->nr_bad = 1000;
+	assert_int_equal(fetch(interp, &space, 2, 1), 0);
+	assert_int_equal(two->nr_bad, 1000);
+	two->bad_ms -= 1000 * 1000;
+	assert_int_equal(fetch(interp, &space, 2, 1), 0);
+	assert_int_equal(two->nr_bad, 0);
+	sb_interp_free(interp);
+}
+
 /* A process that is known by its number only has another one after it, with frames at the same
  * addresses. */
 static void test_number_of_another(void **state)
@@ -503,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_readable),
 		cmocka_unit_test(test_one_readable),
 		cmocka_unit_test(test_read_later),
+		cmocka_unit_test(test_read_much_later),
 		cmocka_unit_test(test_number_of_another),
 		cmocka_unit_test(test_reads_are_bounded),
 		cmocka_unit_test(test_recent_reads),

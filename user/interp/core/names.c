@@ -10,11 +10,6 @@
 
 /* Functions inlined into one another at one place. */
 #define INLINED_MAX 64u
-/* A function that cannot be read may just have been created or freed, so it is read again when a
- * new stack has it. Many such stacks come at the same moment, and a process that waits for a CPU
- * does not change. So the first new attempt is made after 1 ms at the earliest, then after 2, 4,
- * ... */
-#define TRIES_MAX   16u
 /* Of one process: a generator of code must not fill our memory. */
 #define NAMES_MAX   1000000u
 /* Names that could not be read, and not one that could: then the layout is another one. */
@@ -175,13 +170,20 @@ static int read_name(struct sb_interp *interp, struct space *space,
 	return 0;
 }
 
+/*
+ * A function that cannot be read may just have been created or freed, and one that is made again
+ * and again lies at the same place the next time. So it is read again when a sample has it. Many
+ * such samples come at the same moment, and a process that waits for a CPU does not change: the next
+ * attempts are made after 1, 4, 9, ... ms, 14 in the first second. They never end, because a
+ * recorder runs for months, but become rare.
+ */
 static bool needs_name(const struct space *space, const struct sb_interp_frame *frame)
 {
 	const struct name *known = find_name(space, frame);
 
 	if (known)
-		return known->nr_bad && known->nr_bad < TRIES_MAX &&
-		       now_ms() - known->bad_ms >= 1u << (known->nr_bad - 1);
+		return known->nr_bad &&
+		       now_ms() - known->bad_ms >= (uint64_t)known->nr_bad * known->nr_bad;
 	return space->names.nr < NAMES_MAX;
 }
 
