@@ -191,6 +191,26 @@ def kinds_at_once():
               f'views that look at the same places have a sampler each: {recorder.said}')
 
 
+# A tick takes longer than the period of a fast timer, which then skips the next one.
+DEEP = '''
+def descend(nr):
+    if nr:
+        return descend(nr - 1)
+    while True:
+        sum(range(1000))
+descend(60)
+'''
+
+
+def skipped_ticks():
+    """Those that the timer skipped are told of the timer's kind, and of no other."""
+    with tempfile.TemporaryDirectory() as work, running(sys.executable, '-c', DEEP) as busy:
+        with recording(f'{work}/store', '-p', str(busy.pid), '-F', '40000', '-t', '1', '--kinds', 'oncpu,offcpu') as recorder:
+            check(recorder.wait() == 0, f'it ends: {recorder.said}')
+        waits = recorder.said.partition('oncpu,offcpu: offcpu: ')[2]
+        check('offcpu' in waits and 'timers skipped' not in waits, f'waits have no ticks: {recorder.said}')
+
+
 @contextlib.contextmanager
 def small_disk():
     with tempfile.TemporaryDirectory() as work:
@@ -449,6 +469,7 @@ def not_watched():
         manager.socket.close()
 
 
-run_parts((shares_and_tags, kinds_at_once, ends_while_stopped, query_at_once, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager, watched,
+run_parts((shares_and_tags, kinds_at_once, skipped_ticks, ends_while_stopped, query_at_once, waits_are_split, disk_full, kills, cgroups, as_service,
+           runtimes, said_to_manager, watched,
            not_watched), CHOSEN)
 done()

@@ -306,12 +306,13 @@ static void add_processes_row(const struct sb_run *run, const struct sb_run_figu
 static void add_cpus_row(const struct sb_run *run, const struct sb_run_figures *figures,
 			 struct sb_str *line)
 {
+	const struct sb_view *view = run->config->views.at[figures->view];
 	uint64_t nr_skipped = figures->session.stat[SB_STAT_TICKS_SKIPPED];
 
-	(void)run;
 	add_cpus(line, &figures->session);
-	/* A few are everyday life. */
-	if (nr_skipped && nr_skipped * 100 >= figures->nr_samples + nr_skipped)
+	/* Of the views of a session only "oncpu" has lost them. A few are everyday life. */
+	if (view->slots == 1u << SB_SCRATCH_TIMER && nr_skipped &&
+	    nr_skipped * 100 >= figures->nr_samples + nr_skipped)
 		(void)sb_str_addf(
 			line,
 			"%stimers skipped at least %.1f %% of the ticks, so times are too low "
