@@ -218,6 +218,7 @@ def run_parts(parts, chosen, waiting=()):
     """Run the parts that are named on the command line, or all. Those in `waiting` run first, several at once: each
     looks at a program of its own that hardly uses a CPU. The others run one after the other."""
     wanted = [part for part in (*waiting, *parts) if not chosen or part.__name__ in chosen]
+    assert len(wanted) >= len(chosen), f'{chosen}: not all of them are parts'
     with concurrent.futures.ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
         for future in [pool.submit(part) for part in wanted if part in waiting]:
             future.result()
