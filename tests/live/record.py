@@ -117,13 +117,21 @@ def waits_are_split():
 
 
 # It works when it is told to, and says what it did: seconds of CPU time in one function, of waiting in the second,
-# bytes read by the third.
+# bytes read by the third; seconds of CPU time in which a timer of that period (its second argument) can have skipped
+# ticks; and those that it used outside of the first function. A timer skips what falls in a moment with interrupts
+# disabled, or in which the host does not run the CPU, or in a tick that takes longer than its period. In an emulated
+# machine such moments are long, and most come with a switch of threads, where the view cannot see them.
 DAY = '''
 import os, sys, time
+period = float(sys.argv[2])
 def burn():
-    end = time.thread_time() + 0.02
-    while time.thread_time() < end:
+    at = begin = time.thread_time()
+    missed = 0
+    while at < begin + 0.02:
         sum(range(1000))
+        before, at = at, time.thread_time()
+        missed += (at - before) // period * period
+    return missed
 def nap():
     time.sleep(0.01)
 def take(fd):
@@ -133,17 +141,16 @@ def of(clock, function, *args):
     done = function(*args)
     return done, clock() - begin
 fd = os.open(sys.argv[1], os.O_RDONLY)
-burnt = napped = taken = 0
+missed = burnt = napped = taken = 0
 print('ready', flush=True)
 sys.stdin.readline()
 for _ in range(100):
-    burnt += of(time.thread_time, burn)[1]
+    missed, burnt = (a + b for a, b in zip((missed, burnt), of(time.thread_time, burn)))
     napped += of(lambda: time.monotonic() - time.thread_time(), nap)[1]
     taken += take(fd)
-print(burnt, napped, taken, flush=True)
+print(burnt, napped, taken, missed, time.thread_time() - burnt, flush=True)
 sys.stdin.readline()
 '''
-
 
 def weight_of(result, function):
     return sum(weight for stack, weight in result.stacks.items() if function in stack)
@@ -155,29 +162,30 @@ def kinds_at_once():
     with tempfile.TemporaryDirectory() as work:
         with open(f'{work}/read', 'wb') as file:
             file.write(b'x' * 5000)
-        with subprocess.Popen([sys.executable, '-c', DAY, f'{work}/read'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        with subprocess.Popen([sys.executable, '-c', DAY, f'{work}/read', str(1 / hz)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as process:
             assert process.stdout.readline() == 'ready\n'
             with recording(f'{work}/store', '-p', str(process.pid), '-F', str(hz), '--kinds', ','.join(kinds)) as recorder:
                 samplers = recorder.samplers('stackbpf-sample')
                 print('go', file=process.stdin, flush=True)
-                burnt, napped, taken = (float(word) for word in process.stdout.readline().split())
+                burnt, napped, taken, missed, outside = (float(word) for word in process.stdout.readline().split())
                 check(recorder.end() == 0, 'it ends as it should')
                 lasted = float(re.search(r'in ([\d.]+) s', recorder.said)[1])
         check(len(samplers) == 1, f'one process samples: {samplers}')
         oncpu, offcpu, io = (ask(f'{work}/store', 'comm', kind=kind) for kind in kinds)
-        # What the timer did not get, where the host is busy or a guest is emulated, is told.
-        skipped = re.search(r'timers skipped at least ([\d.]+) %', recorder.said)
-        hz *= 1 - float(skipped[1]) / 100 if skipped else 1
         have = weight_of(oncpu, 'burn') / hz
-        chance = 4.4 * math.sqrt(max(burnt * hz, 1)) / hz
-        check(abs(have - burnt) <= 0.02 * burnt + chance, f'burnt {have:.3f} s of {burnt:.3f}')
+        chance = 0.02 * burnt + 4.4 * math.sqrt(max(burnt * hz, 1)) / hz
+        check(burnt - missed - chance <= have <= burnt + chance, f'burnt {have:.3f} s of {burnt:.3f}, {missed:.3f} missed')
+        # A part of them is told, and no more than there were.
+        skipped = re.search(r'timers skipped at least ([\d.]+) %', recorder.said)
+        said = oncpu.total / hz / (100 / float(skipped[1]) - 1) if skipped else 0
+        check(said <= missed + chance, f'{said:.3f} s of them told')
         have = weight_of(offcpu, 'nap') / 1e6
         check(abs(have - napped) <= 0.03 * napped, f'napped {have:.3f} s of {napped:.3f}')
         have = weight_of(io, 'take')
         check(have == taken, f'read {have} bytes of {taken:.0f}')
         whole = offcpu.total / 1e6 + oncpu.total / hz
-        check(abs(whole - lasted) <= 0.1 * lasted, f'{whole:.3f} s on and off CPUs, of {lasted}')
+        check(0.9 * lasted - missed - outside <= whole <= 1.1 * lasted, f'{whole:.3f} s on and off CPUs, of {lasted}')
         check(oncpu.total < 3 * burnt * hz, f'samples of the clock only: {oncpu.total}')
         check(not weight_of(offcpu, '__schedule'), 'frames of the scheduler are cut off waits')
         for kind in kinds:
