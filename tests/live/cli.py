@@ -379,6 +379,30 @@ def test_given_up(tmp):
     assert os.listdir(tmp) == ['a.folded']
 
 
+def test_interrupted_after_result(tmp):
+    """A second Ctrl-C discards nothing of a result that is written. It comes while the report waits for its reader."""
+    path = f'{tmp}/a.folded'
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(write_end, b'.' * 4096):
+            pass
+    os.set_blocking(write_end, True)
+    with spinner() as spin, open(read_end, 'rb') as reader, \
+            background('oncpu', '-p', str(spin.pid), '-F', '999', '-t', '0.3', '-o', path, stderr=write_end) as proc:
+        os.close(write_end)
+
+        def waits_for_reader():
+            with open(f'/proc/{proc.pid}/wchan', encoding='ascii') as function:
+                return 'pipe_write' in function.read()
+        wait_for(waits_for_reader, 'the report')
+        proc.send_signal(signal.SIGINT)
+        wait_for(lambda: not has_signal(proc.pid, 'ShdPnd', signal.SIGINT), 'the signal')
+        said = reader.read().decode().lstrip('.')
+        assert proc.wait(DEADLINE) == 128 + signal.SIGINT, said
+    assert os.path.exists(path) and said == 'stackbpf: aborted after the result was written\n', said
+
+
 def interrupt_snapshot(proc, path, sig):
     """The signal comes while a snapshot waits for a reader. Return: what was written then."""
     await_samples(proc, path)

@@ -3,6 +3,7 @@
 #include "cli/record.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -10,14 +11,20 @@
 #include "cli/command.h"
 #include "cli/term.h"
 
+/* For give_up(), which has no argument of ours. NULL: the sink of the run writes no result. */
+static const struct sb_result_sink *result_of_run;
+
 /* A second signal: what is half written is removed, and the program ends. */
 static void give_up(int sig)
 {
-	static const char message[] = "stackbpf: aborted; the result was discarded\n";
+	const char *message = !result_of_run ? "stackbpf: aborted\n"
+			      : result_of_run->is_written
+				      ? "stackbpf: aborted after the result was written\n"
+				      : "stackbpf: aborted; the result was discarded\n";
 
 	sb_output_files_discard();
 	sb_term_restore();
-	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+	(void)!write(STDERR_FILENO, message, strlen(message));
 	_exit(SB_EXIT_SIGNAL + sig);
 }
 
@@ -105,6 +112,7 @@ int sb_record_go(struct sb_record *record, struct sb_run_sink *sink)
 
 	sink = sink ? sink : &record->result.sink;
 	sink->give_up = give_up;
+	result_of_run = sink == &record->result.sink ? &record->result : NULL;
 	status = complete_config(record, sink);
 	if (status >= 0)
 		return status;
