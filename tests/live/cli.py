@@ -231,6 +231,13 @@ def test_no_privilege(tmp):
     assert done.returncode == 4 and 'setcap' in done.stdout, done
 
 
+def test_user_namespace(_):
+    """A root that is none for the kernel has all capabilities, and may do nothing."""
+    done = subprocess.run(['unshare', '-U', '-r', STACKBPF, 'oncpu', '-t', '1'], stderr=subprocess.PIPE, text=True,
+                          timeout=DEADLINE, check=False)
+    assert done.returncode == 4 and 'in a user namespace' in done.stderr, done
+
+
 def test_hidden_kernel(_):
     """Enough to sample, not enough to see the kernel's symbols."""
     dd = ['dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1M', 'count=3000', 'status=none']

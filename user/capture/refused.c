@@ -78,6 +78,17 @@ static bool may_load(void)
 	return (data[0].effective & admin) || !(~data[1].effective & (bpf | perfmon));
 }
 
+/* What may_load() sees are capabilities in our user namespace; these count for nothing there. */
+static bool is_in_user_namespace(void)
+{
+	char ns[64];
+	ssize_t len = readlink("/proc/self/ns/user", ns, sizeof(ns) - 1);
+
+	ns[len > 0 ? len : 0] = '\0';
+	/* 4026531837 is PROC_USER_INIT_INO, include/linux/proc_ns.h. */
+	return *ns && strcmp(ns, "user:[4026531837]");
+}
+
 int sb_explain(struct sb_reason *reason, int err, const char *what)
 {
 	char text[128];
@@ -90,6 +101,13 @@ int sb_explain(struct sb_reason *reason, int err, const char *what)
 			      "kernel.perf_event_paranoid is above 2; run stackbpf as root, or "
 			      "'sysctl kernel.perf_event_paranoid=2'",
 			      what);
+		return err;
+	}
+	if ((err == -EPERM || err == -EACCES) && is_in_user_namespace()) {
+		sb_reason_set(reason, 0,
+			      "cannot %s: %s, because stackbpf runs in a user namespace, such as "
+			      "that of a rootless container; run it as root of the host",
+			      what, strerror(-err));
 		return err;
 	}
 	if ((err == -EPERM || err == -EACCES) && may_load()) {
