@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -186,6 +187,35 @@ static int open_cgroup(const char *path)
 	return err;
 }
 
+static bool is_cgroup2_mounted(void)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	struct statfs fs;
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(mounts); i++)
+		if (!statfs(mounts[i], &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
+			return true;
+	return false;
+}
+
+static int no_cgroup(const char *path, struct sb_reason *reason)
+{
+	if (is_cgroup2_mounted())
+		sb_reason_set(reason, 0,
+			      "there is no cgroup '%s' below the cgroup2 mount point; "
+			      "systemd-cgls(1) lists cgroups",
+			      path);
+	else
+		sb_reason_set(
+			reason, 0,
+			"there is no cgroup '%s': cgroup2 is not mounted at /sys/fs/cgroup or "
+			"/sys/fs/cgroup/unified; 'mount -t cgroup2 none DIRECTORY' mounts it, "
+			"and -G takes whole paths, too",
+			path);
+	return -ESRCH;
+}
+
 static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *skel,
 			 struct sb_reason *reason)
 {
@@ -197,13 +227,8 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 		sb_cleanup(sb_closep) int fd = open_cgroup(path);
 		struct stat st = {};
 
-		if (fd == -ENOENT) {
-			sb_reason_set(reason, 0,
-				      "there is no cgroup '%s' below the cgroup2 "
-				      "mount point; systemd-cgls(1) lists cgroups",
-				      path);
-			return -ESRCH;
-		}
+		if (fd == -ENOENT)
+			return no_cgroup(path, reason);
 		if (fd == -ENOTDIR) {
 			sb_reason_set(reason, 0,
 				      "'%s' is not a directory of a cgroup2 file system; name one "
