@@ -297,7 +297,7 @@ def test_bad_places(tmp):
             expect(1, 'No space left on device', *few, stdout=full)
         expect(1, "cannot write '/dev/full': No space left", *few, '-o', '/dev/full',
                '--format', 'folded')
-        expect(1, 'No such file or directory', *few, '-o', '/no/such/directory/x.svg')
+        expect(1, 'No such file or directory; create its directory', *few, '-o', '/no/such/directory/x.svg')
         expect(1, 'Not a directory', *few, '-o', '/etc/passwd/x.svg')
         os.mkdir(f'{tmp}/x.svg')
         expect(1, 'Is a directory', *few, '-o', f'{tmp}/x.svg')

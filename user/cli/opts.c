@@ -148,6 +148,8 @@ static int set_string(const struct sb_opt *row, void *field, const char *value,
 {
 	uint32_t unused;
 
+	if (!*value)
+		*ret_why = "is empty";
 	if (!*value || (row->words && find_word(row, value, strlen(value), &unused)))
 		return -EINVAL;
 	*(const char **)field = value;
@@ -159,8 +161,10 @@ static int set_strings(const struct sb_opt *row, void *field, const char *value,
 {
 	sb_vec_str *strings = field;
 
-	if (!*value)
+	if (!*value) {
+		*ret_why = "is empty";
 		return -EINVAL;
+	}
 	return sb_vec_push(strings, value);
 }
 

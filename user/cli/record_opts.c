@@ -74,6 +74,8 @@ static int add_id(void *field, const char *element, uint32_t rule, const char **
 
 	if (!err && !id)
 		err = -EINVAL;
+	if (err == -ERANGE)
+		*ret_why = "has an ID above 4194304, the highest one that Linux assigns";
 	if (err)
 		return err;
 	return sb_vec_push(ids, (struct sb_pid_rule){ .pid = (uint32_t)id, .rule = rule });
@@ -111,7 +113,7 @@ static int parse_pids(void *field, const char *value, const char **ret_why)
 	struct sb_targets *targets = field;
 	int err = for_each_element(&targets->tgids, value, add_id, ret_why);
 
-	if (err && err != -ENOMEM)
+	if (err == -EINVAL)
 		*ret_why = "is not a list of process IDs such as 1302,1400 (use -n for names)";
 	return err;
 }
@@ -122,7 +124,7 @@ static int parse_tids(void *field, const char *value, const char **ret_why)
 	__typeof__(targets->tgids) *ids = (void *)&targets->tids;
 	int err = for_each_element(ids, value, add_id, ret_why);
 
-	if (err && err != -ENOMEM)
+	if (err == -EINVAL)
 		*ret_why = "is not a list of thread IDs such as 1302,1303";
 	return err;
 }

@@ -74,6 +74,9 @@ int sb_result_cannot_write(const char *path, int err)
 		       path, sb_sudo_owner().uid);
 		return err;
 	}
+	if (err == -ENOENT)
+		return sb_err(err, "cannot write '%s'; create its directory, or choose another one",
+			      path);
 	if (err != -EPERM || lstat(path, &st) || !S_ISFIFO(st.st_mode))
 		return sb_err(err, "cannot write '%s'", path);
 	sb_err(0,

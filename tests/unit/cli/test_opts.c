@@ -224,7 +224,7 @@ static void test_wrong_values(void **state)
 		"-p", ",5");
 	refused("option '-p': '5, ,6' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p", "5, ,6");
-	refused("option '-p': '4194305' is not a list of process IDs such as 1302,1400 (use -n for names)",
+	refused("option '-p': '4194305' has an ID above 4194304, the highest one that Linux assigns",
 		"-p", "4194305");
 	refused("option '-p': '!' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p!");
@@ -244,7 +244,7 @@ static void test_wrong_values(void **state)
 	refused("--event: there is no counter 'cycle'; did you mean 'cycles'?", "-e", "cycle");
 	refused("option '--symbol-cache': '1K' is not a number of bytes such as 256M, at least 1048576",
 		"--symbol-cache", "1K");
-	refused("option '-o': '' is not a name", "-o", "");
+	refused("option '-o': '' is empty", "-o", "");
 	refused("option '-C': '1-' is not a list such as 0,2,4-7 of numbers up to 65535", "-C1-");
 }
 
