@@ -363,10 +363,10 @@ int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *re
 	return 0;
 }
 
-int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
+static int read_stat(int stat_fd, struct sb_procfs_stat *ret_stat)
 {
 	sb_cleanup(sb_freep) char *text = NULL;
-	sb_cleanup(sb_closep) int fd = open_entry(tgid, "stat", O_RDONLY);
+	sb_cleanup(sb_closep) int fd = stat_fd;
 	size_t len;
 	int err;
 
@@ -374,6 +374,50 @@ int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
 		return fd;
 	err = sb_read_fd(fd, STAT_BYTES_MAX, &text, &len);
 	return err ? err : sb_procfs_stat_parse(text, len, ret_stat);
+}
+
+/* The main thread has ended. Its entry remains until the others have ended, too, but tells neither
+ * of them nor of memory. */
+static void add_other_thread(uint32_t tgid, struct sb_procfs_stat *stat)
+{
+	sb_cleanup(sb_closedirp) DIR *dir = NULL;
+	struct sb_procfs_stat other;
+	char path[PROC_PATH_MAX];
+	uint32_t tid;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	dir = opendir(path);
+	while (dir && (tid = next_thread(dir, tgid))) {
+		snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
+		if (read_stat(open(path, O_RDONLY | O_CLOEXEC), &other) || other.state == 'X')
+			continue;
+		stat->state = other.state;
+		stat->stack_addr = other.stack_addr;
+		return;
+	}
+}
+
+int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
+{
+	int err = read_stat(open_entry(tgid, "stat", O_RDONLY), ret_stat);
+
+	if (!err && ret_stat->state == 'Z')
+		add_other_thread(tgid, ret_stat);
+	return err;
+}
+
+int sb_procfs_stat_of(uint32_t tgid, uint64_t start_ticks, struct sb_procfs_stat *ret_stat)
+{
+	struct sb_procfs_stat stat;
+	int err = sb_procfs_stat(tgid, &stat);
+
+	if (err)
+		return err;
+	if (stat.state == 'Z' || stat.state == 'X' ||
+	    (start_ticks && stat.start_ticks != start_ticks))
+		return -ESRCH;
+	*ret_stat = stat;
+	return 0;
 }
 
 int sb_procfs_comm(uint32_t tgid, char **ret_comm)

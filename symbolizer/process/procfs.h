@@ -107,7 +107,7 @@ int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
 
 struct sb_procfs_stat {
-	char state;	/* R, S, Z... */
+	char state;	/* R, S, Z...; if the main thread has ended, of another one */
 	bool is_kernel; /* a kernel thread, which has no memory of its own */
 	uint32_t ppid;
 	uint64_t start_ticks; /* when it started, in clock ticks since boot */
@@ -121,6 +121,9 @@ int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *re
 /* Read and parse /proc/@tgid/stat. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; -EFBIG: it is
  * longer than 4 KiB; others of open(2) and read(2). */
 int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
+/* The same, of the process with this ID that began at @start_ticks; 0: of any. Return: as above;
+ * -ESRCH also if it has ended and nobody has waited for it, or another process has its ID. */
+int sb_procfs_stat_of(uint32_t tgid, uint64_t start_ticks, struct sb_procfs_stat *ret_stat);
 
 /* Read the name of a process, "ruby", which is that of its first thread; the caller frees it.
  * Return: 0; -ESRCH, -EACCES, -ENOMEM; others of open(2) and read(2). */

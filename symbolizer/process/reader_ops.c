@@ -80,6 +80,39 @@ static int open_entry(uint32_t tgid, uint32_t tid, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Return: the next thread of @tgid that is not its main thread; 0: no more. */
+static uint32_t next_thread(DIR *dir, uint32_t tgid)
+{
+	struct dirent *entry;
+	uint64_t tid;
+
+	while ((entry = readdir(dir)))
+		if (!sb_parse_u64(entry->d_name, UINT32_MAX, &tid) && tid != tgid)
+			return (uint32_t)tid;
+	return 0;
+}
+
+static DIR *open_threads(uint32_t tgid)
+{
+	char path[PROC_PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	return opendir(path);
+}
+
+/* Return: 0, or if the main thread has no memory, another one, which has the same as all others. */
+static uint32_t thread_with_memory(uint32_t tgid)
+{
+	sb_cleanup(sb_closedirp) DIR *dir = NULL;
+	char path[PROC_PATH_MAX], target[1];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
+	if (readlinkat(AT_FDCWD, path, target, sizeof(target)) >= 0 || errno != ENOENT)
+		return 0;
+	dir = open_threads(tgid);
+	return dir ? next_thread(dir, tgid) : 0;
+}
+
 /* Have an entry open, anew if it @is_first, and its descriptor or a negative errno in entry_fd. */
 static void need_entry(struct sb_reader_state *state, uint32_t tgid, uint32_t entry, bool is_first)
 {
@@ -88,7 +121,8 @@ static void need_entry(struct sb_reader_state *state, uint32_t tgid, uint32_t en
 	sb_closep(&state->entry_fd);
 	state->tgid = tgid;
 	state->entry = entry;
-	state->entry_fd = open_entry(tgid, 0, entries[entry]);
+	state->entry_fd = open_entry(
+		tgid, entry == SB_READER_PAGEMAP ? thread_with_memory(tgid) : 0, entries[entry]);
 }
 
 /* Return: bytes read, or a negative errno. */
@@ -120,21 +154,15 @@ static int64_t read_at(const struct sb_reader_state *state, const struct sb_read
 static int64_t read_of_threads(const struct sb_reader_request *request,
 			       struct sb_reader_state *state, void *buf)
 {
-	sb_cleanup(sb_closedirp) DIR *dir = NULL;
-	char path[PROC_PATH_MAX];
-	struct dirent *entry;
+	sb_cleanup(sb_closedirp) DIR *dir = open_threads(request->tgid);
 	int64_t nr = -ESRCH;
-	uint64_t tid;
+	uint32_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", request->tgid);
-	dir = opendir(path);
 	if (!dir)
 		return no_such_process(-errno);
-	while (nr <= 0 && (entry = readdir(dir))) {
-		if (sb_parse_u64(entry->d_name, UINT32_MAX, &tid) || tid == request->tgid)
-			continue;
+	while (nr <= 0 && (tid = next_thread(dir, request->tgid))) {
 		sb_closep(&state->entry_fd);
-		state->entry_fd = open_entry(request->tgid, (uint32_t)tid, entries[request->entry]);
+		state->entry_fd = open_entry(request->tgid, tid, entries[request->entry]);
 		nr = read_at(state, request, buf);
 	}
 	return nr;

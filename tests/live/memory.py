@@ -290,6 +290,49 @@ def many():
     check(result.facts.get('lost') == '0', f'nothing is lost: {result.facts}')
 
 
+# Its main thread ends, and another one goes on.
+WITHOUT_MAIN = r'''
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static void hold(void)
+{
+	char *memory = mmap(NULL, 1000 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(memory, 1000 * 4096, MADV_NOHUGEPAGE);
+	for (int i = 0; i < 1000; i++)
+		*(volatile char *)(memory + i * 4096) = 1;
+}
+static void *go_on(void *arg)
+{
+	getchar();
+	hold();
+	puts("done");
+	fflush(stdout);
+	getchar();
+	return arg;
+}
+int main(void)
+{
+	pthread_t thread;
+	pthread_create(&thread, NULL, go_on, NULL);
+	pthread_exit(NULL);
+}
+'''
+
+
+def without_main():
+    """A process whose main thread has ended has not ended itself."""
+    with open(f'{WORK.name}/orphan.c', 'w', encoding='ascii') as file:
+        file.write(WITHOUT_MAIN)
+    subprocess.run(['gcc', '-O1', '-g', '-pthread', '-o', f'{WORK.name}/orphan', file.name], check=True)
+    with keeping(f'{WORK.name}/orphan') as process:
+        with sampling(BINARY, 'memory', '-p', str(process.pid)) as run:
+            go(process)
+        weight = of(run.result, 'orphan', 'hold', but='[held at its end]')
+        check(0 <= weight - 1000 * 4096 <= 2 * mmap.PAGESIZE, f'{weight} bytes are held: {run.result.err}')
+        adds_up(run.result.err, process)
+
+
 # Has more mappings of a file with a long name than are read of /proc/PID/maps, and below all of them
 # nothing of what comes later.
 CROWD = '''
@@ -481,5 +524,5 @@ def beneath():
     check(len(pages) == 8 and set(pages.values()) == {300}, f'half of the pages each: {pages}')
 
 
-run_parts((beneath, held, named, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
+run_parts((beneath, held, without_main, named, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
 done()

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SB_NS_PER_SEC 1000000000ull
 #define SB_NS_PER_MS  1000000ull
@@ -29,6 +30,12 @@ static inline uint64_t sb_now_ns(void)
 static inline uint64_t sb_boot_ns(void)
 {
 	return sb_clock_ns(CLOCK_BOOTTIME);
+}
+
+/* What the beginning of a process is rounded down to in /proc/PID/stat. */
+static inline uint64_t sb_tick_ns(void)
+{
+	return SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 /* Microseconds since 1970. */

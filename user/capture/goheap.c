@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/time.h"
@@ -95,7 +94,7 @@ static struct sb_sample_key key_of(uint32_t tgid, const struct sb_procfs_stat *s
 	sb_cleanup(sb_freep) char *comm = NULL;
 	struct sb_sample_key key = {
 		.tgid = tgid,
-		.start_ns = stat->start_ticks * (SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)),
+		.start_ns = stat->start_ticks * sb_tick_ns(),
 	};
 
 	if (!sb_procfs_comm(tgid, &comm))
@@ -218,12 +217,13 @@ static void begin_anew(struct process *process, const struct sb_procfs_stat *sta
 static void look_at(struct process *process)
 {
 	struct sb_procfs_stat now;
+	int err;
 
 	if (process->state == SB_GO_HEAP_ENDED)
 		return;
-	if (sb_procfs_stat(process->key.tgid, &now) || now.state == 'Z' ||
-	    now.start_ticks != process->stat.start_ticks) {
-		process->state = SB_GO_HEAP_ENDED;
+	err = sb_procfs_stat_of(process->key.tgid, process->stat.start_ticks, &now);
+	if (err) {
+		process->state = state_of(err);
 		return;
 	}
 	if (now.stack_addr != process->stat.stack_addr) {

@@ -211,12 +211,8 @@ static int read_pages(struct sb_resident *resident, uint32_t number)
 static bool has_ended(const struct space *space)
 {
 	struct sb_procfs_stat stat;
-	int err = sb_procfs_stat(space->key.tgid, &stat);
 
-	if (err)
-		return err == -ESRCH;
-	return stat.state == 'Z' || stat.state == 'X' ||
-	       (space->start_ticks && stat.start_ticks != space->start_ticks);
+	return sb_procfs_stat_of(space->key.tgid, space->start_ticks, &stat) == -ESRCH;
 }
 
 void sb_resident_find_ended(struct sb_resident *resident)

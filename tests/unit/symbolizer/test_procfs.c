@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -463,6 +464,50 @@ static void test_stat(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static void *wait_for_byte(void *arg)
+{
+	char c;
+
+	if (read(*(int *)arg, &c, 1) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+/* Other threads go on when the main thread has ended. */
+static void test_stat_of_threads(void **state)
+{
+	struct sb_procfs_stat before, after;
+	char path[64], text[512] = "";
+	pthread_t thread;
+	int fds[2], fd;
+
+	assert_int_equal(sb_procfs_stat((uint32_t)getpid(), &before), 0);
+	assert_int_equal(pipe(fds), 0);
+	pid_t pid = fork();
+	if (!pid) {
+		close(fds[1]);
+		if (pthread_create(&thread, NULL, wait_for_byte, &fds[0]))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (!strstr(text, ") Z ")) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+		close(fd);
+	}
+	assert_int_equal(sb_procfs_stat((uint32_t)pid, &after), 0);
+	assert_non_null(strchr("RSD", after.state));
+	assert_true(after.stack_addr == before.stack_addr);
+	assert_true(after.start_ticks >= before.start_ticks);
+	close(fds[1]);
+	while (!kill(pid, 0) && !sb_procfs_stat((uint32_t)pid, &after) && after.state != 'Z')
+		;
+	assert_int_equal(after.state, 'Z');
+	close(fds[0]);
+	waitpid(pid, NULL, 0);
+}
+
 /* Of the file that is mapped, also when another one has its name by now. */
 static void test_stat_line(void **state)
 {
@@ -520,21 +565,14 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),
-		cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_self),
-		cmocka_unit_test(test_open),
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_bad_ids),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_stat),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_code),
-		cmocka_unit_test(test_code_since),
-		cmocka_unit_test(test_code_since_too_long),
-		cmocka_unit_test(test_without_code),
-		cmocka_unit_test(test_stat_line),
+		cmocka_unit_test(test_line),	     cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_self),	     cmocka_unit_test(test_open),
+		cmocka_unit_test(test_ids),	     cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_bad_ids),	     cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_stat),	     cmocka_unit_test(test_stat_of_threads),
+		cmocka_unit_test(test_gone),	     cmocka_unit_test(test_code),
+		cmocka_unit_test(test_code_since),   cmocka_unit_test(test_code_since_too_long),
+		cmocka_unit_test(test_without_code), cmocka_unit_test(test_stat_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
