@@ -8,8 +8,10 @@
  *
  * Processes that are not targets by ID, or whose profile cannot be used, are counted by pages.
  *
- * The processes are an array, filled before the run begins and not searched by process afterwards,
- * so they are no slot of the registry (process/process.h).
+ * The processes are no slot of the registry (process/process.h): 16 at most, they are an array that
+ * is filled before the run begins, and nobody asks for one by its process. The registry would need
+ * the number of execs, which /proc does not tell, and would forget a process that has ended, whose
+ * state and counts the end of the run still tells.
  *
  * Order: new() -> expect() -> after each drain counts(), with look() before it when counts are
  * wanted -> free().

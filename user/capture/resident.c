@@ -143,10 +143,9 @@ static struct sb_sample_key process_of(const struct sb_sample_key *key)
  * address space of the same process has ended then. */
 static uint32_t space_of(struct sb_resident *resident, const struct sb_sample_key *key)
 {
-	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
 	const struct space new = {
 		.key = process_of(key),
-		.start_ticks = key->start_ns / tick_ns,
+		.start_ticks = key->start_ns / sb_tick_ns(),
 	};
 	const uint32_t first = next_of(resident, *chain_of(resident, key->tgid), key->tgid);
 	struct space *space;
@@ -534,9 +533,7 @@ static int add_mapping(struct sb_resident *resident, const struct sb_page_event 
 /* A tick is what is known of the start of a process that was expected. */
 static bool is_started(const struct space *space, uint64_t start_ns)
 {
-	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
-
-	return space->is_expected ? space->start_ticks == start_ns / tick_ns
+	return space->is_expected ? space->start_ticks == start_ns / sb_tick_ns()
 				  : space->key.start_ns == start_ns;
 }
 

@@ -9,9 +9,13 @@
  * Reading a process can take long or fail (symbolizer/process/reader.h). A process that cannot be
  * read is left out of the sums, which is counted.
  *
- * Address spaces are in a table of its own and not in the registry (process/process.h): each
- * page names its space by a number of 4 bytes, and the space is needed after its process has
- * ended, until no stack and no count refers to it. A slot would come on top of that table.
+ * Address spaces are in a table of its own and not in the registry (process/process.h), whose
+ * answers are those of another time and of another key. Faults and mappings are taken in the order
+ * in which they happened, up to a second later: then the registry knows already that a process runs
+ * another program or has ended, and the address space whose pages they are would be the wrong one.
+ * A target that is expected has no key there, since /proc tells its start in ticks, and not how
+ * often it has called execve(2). And the table is needed in any case: a page names its space by a
+ * number of 18 bits, without a lookup, until no stack and no count refers to that space.
  *
  * Order: load -> new() -> expect() -> for each drain add_owners(), add(), counts(); look() before
  * the drain that is to count what is held -> free(). After -ENOMEM the session ends the run.

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -65,11 +64,10 @@ static bool has_only_processes(const struct sb_targets *targets)
 
 static bool is_old(uint32_t tgid)
 {
-	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
 	struct sb_procfs_stat stat;
 
 	return !sb_procfs_stat(tgid, &stat) &&
-	       stat.start_ticks * tick_ns + AGE_NS_MIN < sb_boot_ns();
+	       stat.start_ticks * sb_tick_ns() + AGE_NS_MIN < sb_boot_ns();
 }
 
 /* What was found in the targets, of @wanted. */

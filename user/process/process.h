@@ -22,7 +22,7 @@
  *
  * The symbolizer does not use it: records of mappings, fork and exec name a tgid and a time, but
  * not how often execve() was called. symbolizer/process/procmaps.h finds address spaces by these
- * two. Nor do capture/resident.h and capture/goheap.h: what they keep outlives the process.
+ * two. Nor do capture/resident.h and capture/goheap.h, for reasons that they give.
  *
  * Thread: any, unless a function says otherwise. One mutex protects the registry. It is held for
  * lookups only, never during I/O or while a destructor runs. What a slot points to belongs to its

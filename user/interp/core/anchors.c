@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What the resolver asks about a process: what it runs, where the loops of its interpreters are,
  * unwind rules for code. */
-#include <unistd.h>
 
 #include "base/time.h"
 #include "interp/core/interp.h"
@@ -10,11 +9,10 @@
 /* One that was expected, and is known by its number only. */
 static const struct space *find_expected(struct sb_interp *interp, const struct sb_space_key *key)
 {
-	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
 	const struct space *space =
 		sb_interp_find(interp, &(struct sb_space_key){ .tgid = key->tgid });
 
-	return space && space->expected.start_ticks == key->start_ns / tick_ns ? space : NULL;
+	return space && space->expected.start_ticks == key->start_ns / sb_tick_ns() ? space : NULL;
 }
 
 static const char *runtime_in(const struct space *space)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -256,10 +255,9 @@ static int refuse(struct sb_interp *interp, struct sb_runtime *rt)
  * it counts as old. */
 static uint64_t age_of(const struct space *space)
 {
-	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t start_ns = space->key.start_ns;
 
-	return sb_boot_ns() - (start_ns ? start_ns : space->expected.start_ticks * tick_ns);
+	return sb_boot_ns() - (start_ns ? start_ns : space->expected.start_ticks * sb_tick_ns());
 }
 
 static int attach(struct sb_interp *interp, struct space *space, const struct sb_runtime_ops *ops,
