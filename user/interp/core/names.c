@@ -173,8 +173,8 @@ static int read_name(struct sb_interp *interp, struct space *space,
 /*
  * A function that cannot be read may just have been created or freed, and one that is made again
  * and again lies at the same place the next time. So it is read again when a sample has it. Many
- * such samples come at the same moment, and a process that waits for a CPU does not change: the next
- * attempts are made after 1, 4, 9, ... ms, 14 in the first second. They never end, because a
+ * such samples come at the same moment, and a process that waits for a CPU does not change: the
+ * next attempts are made after 1, 4, 9, ... ms, 14 in the first second. They never end, because a
  * recorder runs for months, but become rare.
  */
 static bool needs_name(const struct space *space, const struct sb_interp_frame *frame)
