@@ -62,6 +62,7 @@ int sb_parse_bytes(const char *s, uint64_t *ret_bytes);
 
 typedef SB_VEC(uint32_t) sb_vec_u32;
 typedef SB_VEC(uint64_t) sb_vec_u64;
+typedef SB_VEC(const char *) sb_vec_str;
 
 /*
  * Parse a list of numbers and ranges such as "1,2,5-7", which is also the kernel's format of CPU

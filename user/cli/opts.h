@@ -21,10 +21,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/num.h"
 #include "base/str.h"
 #include "base/vec.h"
-
-typedef SB_VEC(const char *) sb_vec_str;
 
 struct sb_completion; /* cli/complete.h */
 

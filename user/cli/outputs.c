@@ -50,7 +50,7 @@ static int need_durations(struct sb_record_opts *opts, const struct sb_output *f
 {
 	const struct sb_view_kind *kind = opts->run.views.at[0]->kind;
 
-	if (!(kind->options & SB_VIEW_LASTING) && !opts->weight)
+	if (!(kind->options & SB_VIEW_LASTING) && !opts->request.weight)
 		return sb_fail(SB_EXIT_USAGE, 0,
 			       "format '%s' needs the duration of each event, which %s does not "
 			       "measure; choose another format",

@@ -50,32 +50,12 @@ int sb_record_find_events(struct sb_record_opts *opts);
  * status (exit.h), and the error was logged. */
 int sb_record_find_kinds(struct sb_record_opts *opts);
 
-struct sb_record_event_list {
-	const char *const *at; /* as users spell them */
-	size_t nr;
-};
-/* What is traced: events or pairs of some, and expressions, NULL: not said. */
-struct sb_record_events {
-	struct sb_record_event_list events, from, to;
-	const char *when, *weight, *value, *key, *to_key;
-};
-/* Return: the events (operands, --from, --to) and expressions (--when, --weight, --value, --key,
- * --to-key) that the options name; a list is empty, and an expression NULL, if it was not given.
- * Strings and lists are borrowed from @opts. It is what sb_record_check_pairs() checks during
- * sb_record_parse(), and sb_record_resolve_events() finds in sb_record_find_events(). */
-struct sb_record_events sb_record_events_of(const struct sb_record_opts *opts);
 /* In record_finish.c: check that the options of events go together, before any event is looked for:
- * during sb_record_parse() those of the command line (sb_record_events_of()), and for `record`
- * those of each definition. @takes_pairs: whether the view is one that takes pairs of events.
- * Return: 0; -EINVAL with @reason, a sentence, which the caller makes part of its own message. */
-int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pairs,
+ * during sb_record_parse() those of the command line, and for `record` those of each definition.
+ * @takes_pairs: whether the view is one that takes pairs of events. Return: 0; -EINVAL with
+ * @reason, a sentence, which the caller makes part of its own message. */
+int sb_record_check_pairs(const struct sb_event_request *request, bool takes_pairs,
 			  struct sb_reason *reason);
-/* In record_events.c: find the places of events for the view @kind, in opts->probes, whose earlier
- * contents are freed. *view_opts borrows them until they are released, also after an error. Return:
- * 0; a negative errno with @reason. */
-int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_kind *kind,
-			     const struct sb_record_events *events, struct sb_view_opts *view_opts,
-			     struct sb_reason *reason);
 /*
  * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY". @until:
  * the argument of --until, or NULL.
@@ -86,18 +66,15 @@ int sb_record_resolve_events(struct sb_record_opts *opts, const struct sb_view_k
 int sb_record_span_label(const char *in, const char *until, const char **ret_key,
 			 struct sb_reason *reason);
 /* In record_events.c: find the label that @in names, a part of @in, which view_opts->in_label
- * borrows; else, with in_label NULL, the places where spans begin, in opts->in_probes, and where
- * they end, in opts->until_probes, which view_opts->in and view_opts->until borrow. What is filled
- * in is freed before. @until: NULL: that of the preset @in; if it is none or has none, spans are
- * calls, and view_opts->until is NULL. Return: 0; a negative errno with @reason: `in` and `until`
- * are set then, too, but not to be used; they are untouched if @in names a label. */
-int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const char *until,
-			    struct sb_view_opts *view_opts, struct sb_reason *reason);
+ * borrows; else, with in_label NULL, do sb_run_find_spans() in opts->probes. Return: 0; a negative
+ * errno with @reason. */
+int sb_record_find_spans(struct sb_record_opts *opts, const char *in, const char *until,
+			 struct sb_view_opts *view_opts, struct sb_reason *reason);
 /* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in
- * opts->probes, whose earlier contents are freed, and which *view_opts borrows, also after an
- * error; and log what they will cost. @is_recorded: by `stackbpf record`, which takes only programs
- * that sample by themselves, and for which nothing is logged. If no allocator is found, or it costs
- * too much to follow its calls on the whole machine, the view of the run becomes its
+ * opts->probes.events, whose earlier contents are freed, and which *view_opts borrows, also after
+ * an error; and log what they will cost. @is_recorded: by `stackbpf record`, which takes only
+ * programs that sample by themselves, and for which nothing is logged. If no allocator is found, or
+ * it costs too much to follow its calls on the whole machine, the view of the run becomes its
  * sb_view.by_pages, if it has one. If it may cost too much for some processes, by_pages is added as
  * a second view, and view_opts->fallback says when calls are given up. Other members of *view_opts
  * that depend on what was found are set, too. Return: 0; a negative errno with @reason: -EINVAL if
@@ -105,12 +82,6 @@ int sb_record_resolve_spans(struct sb_record_opts *opts, const char *in, const c
 int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     bool is_recorded, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);
-/* In record_events.c. Return: the only process that is asked for by its ID; 0: there is none, or
- * there are several. */
-uint32_t sb_record_tgid(const struct sb_record_opts *opts);
-/* In record_events.c. Return: whether only threads of processes that are asked for by their IDs can
- * be sampled: no other rule, no command, no children, not the whole machine. */
-bool sb_record_is_only_tgid(const struct sb_record_opts *opts);
 /*
  * In record_events.c: log why events cannot be traced. @err: the negative errno that came with
  * @reason. Return: the exit status that fits it: SB_EXIT_USAGE for -EINVAL, -ENOENT and -ENOEXEC,

@@ -202,7 +202,7 @@ static void tell_others(const struct sb_record_opts *opts, bool is_machine)
 	const bool is_command_alone =
 		opts->run.command && !targets->follow_children && !sb_run_has_allow_rule(targets);
 
-	if (!is_machine && !opts->probes.is_of_tgid_only && !is_command_alone)
+	if (!is_machine && !opts->probes.events.is_of_tgid_only && !is_command_alone)
 		sb_info("programs that are no targets, but use the same files, come to the probes, "
 			"too, which costs them as much; a single process, without -s, spares them");
 }
@@ -324,14 +324,12 @@ int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_k
 		.is_held = kind->options & SB_VIEW_HELD,
 		.is_of_objects = view_opts->is_of_objects,
 	};
-	sb_probes_release(&opts->probes);
-	opts->probes = (struct sb_probes){ .tgid = sb_record_tgid(opts) };
-	opts->probes.is_of_tgid_only = opts->probes.tgid && sb_record_is_only_tgid(opts);
-	view_opts->probes = &opts->probes;
+	sb_run_renew_probes(&opts->run, &opts->probes.events);
+	view_opts->probes = &opts->probes.events;
 	if (err)
 		sb_reason_set(reason, err, "cannot list the files in which to look for allocators");
 	else
-		err = sb_alloc_find(&opts->probes, &ask, &found, reason);
+		err = sb_alloc_find(&opts->probes.events, &ask, &found, reason);
 	why = view_opts->alloc_layer ? NULL : why_not(opts, kind, &places, is_recorded);
 	if (!err && !is_recorded && is_by_pages(opts, &found, why)) {
 		release_places(&places);

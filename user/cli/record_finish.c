@@ -29,7 +29,7 @@ static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, con
 	bool is_time = !sb_parse_duration(word, SB_NS_PER_SEC, &ns);
 
 	if (!is_time && sb_record_opt_is_for("list", opts->command))
-		return sb_vec_push(&fields->events, word);
+		return sb_vec_push(&fields->request.events, word);
 	if (!is_time)
 		return sb_opts_fail(opts,
 				    "there is an unexpected argument '%s'; to run a command, "
@@ -135,36 +135,36 @@ static int take_event(struct sb_record_opts *fields, struct sb_opts *opts)
 	return fields->counter.period ? take_period(fields, opts) : 0;
 }
 
-int sb_record_check_pairs(const struct sb_record_events *events, bool takes_pairs,
+int sb_record_check_pairs(const struct sb_event_request *request, bool takes_pairs,
 			  struct sb_reason *reason)
 {
-	bool has_pair = events->from.nr || events->to.nr;
+	bool has_pair = request->from.nr || request->to.nr;
 
-	if (has_pair && (!events->from.nr || !events->to.nr))
+	if (has_pair && (!request->from.nr || !request->to.nr))
 		sb_reason_set(reason, 0, "--from and --to belong together: name the event that %s",
-			      events->from.nr ? "ends what the other one begins, with --to"
-					      : "begins what the other one ends, with --from");
-	else if (has_pair && events->events.nr)
+			      request->from.nr ? "ends what the other one begins, with --to"
+					       : "begins what the other one ends, with --from");
+	else if (has_pair && request->events.nr)
 		sb_reason_set(reason, 0,
 			      "'%s' is measured from its beginning to its return; leave it out, or "
 			      "leave out --from and --to",
-			      events->events.at[0]);
-	else if (events->to_key && !events->key)
+			      request->events.at[0]);
+	else if (request->to_key && !request->key)
 		sb_reason_set(reason, 0, "--to-key needs --key, the expression at the beginning");
-	else if (!has_pair && takes_pairs && events->key)
+	else if (!has_pair && takes_pairs && request->key)
 		sb_reason_set(reason, 0, "--key needs --from and --to");
 	return sb_reason_is_set(reason) ? -EINVAL : 0;
 }
 
 static int check_pair(const struct sb_record_opts *fields, struct sb_opts *opts)
 {
-	const struct sb_record_events events = sb_record_events_of(fields);
 	struct sb_reason reason = {};
 
-	if (fields->run.view_opts.slowest && fields->value)
+	if (fields->run.view_opts.slowest && fields->request.value)
 		return sb_opts_fail(opts, "--slowest and --value cannot be used together; leave "
 					  "one out");
-	if (sb_record_check_pairs(&events, sb_record_opt_is_for("from", opts->command), &reason))
+	if (sb_record_check_pairs(&fields->request, sb_record_opt_is_for("from", opts->command),
+				  &reason))
 		return sb_opts_fail(opts, "%s", reason.text);
 	return 0;
 }
@@ -179,7 +179,7 @@ static int take_distr(struct sb_record_opts *fields, struct sb_opts *opts)
 
 	if (!view_opts->distr)
 		return 0;
-	if (!is_lasting && !fields->in && !fields->weight)
+	if (!is_lasting && !fields->in && !fields->request.weight)
 		return sb_opts_fail(opts,
 				    "--distr shows how long spans take, since what '%s' "
 				    "samples has no duration; name them with --in%s",
@@ -189,7 +189,7 @@ static int take_distr(struct sb_record_opts *fields, struct sb_opts *opts)
 					      "show"
 					    : "");
 	view_opts->span_distr = fields->in;
-	view_opts->distr = is_lasting || fields->weight;
+	view_opts->distr = is_lasting || fields->request.weight;
 	return 0;
 }
 
@@ -270,13 +270,9 @@ void sb_record_opts_release(struct sb_record_opts *fields)
 {
 	sb_run_config_release(&fields->run);
 	sb_vec_release(&fields->output_paths);
-	sb_vec_release(&fields->events);
+	sb_event_request_release(&fields->request);
 	sb_vec_release(&fields->allocators);
-	sb_vec_release(&fields->from);
-	sb_vec_release(&fields->to);
-	sb_probes_release(&fields->probes);
-	sb_probes_release(&fields->in_probes);
-	sb_probes_release(&fields->until_probes);
+	sb_run_probes_release(&fields->probes);
 	sb_definitions_release(&fields->definitions);
 	sb_recorder_opts_release(&fields->recorder);
 }

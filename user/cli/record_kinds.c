@@ -15,38 +15,24 @@ static const char *path_of(const struct sb_record_opts *opts)
 	return opts->definitions_path ? opts->definitions_path : SB_DEFINITIONS_PATH;
 }
 
-static struct sb_record_events events_of(const struct sb_definition *definition)
-{
-	return (struct sb_record_events){
-		.events = { definition->events.at, definition->events.nr },
-		.from = { definition->from.at, definition->from.nr },
-		.to = { definition->to.at, definition->to.nr },
-		.when = definition->when,
-		.weight = definition->weight,
-		.value = definition->value,
-		.key = definition->key,
-		.to_key = definition->to_key,
-	};
-}
-
 /* Implements sb_recorder_config.find_events. */
 static int find_events(const struct sb_recorder_kind *kind, struct sb_view_opts *view_opts,
 		       struct sb_reason *reason, void *arg)
 {
 	const struct sb_definition *definition = kind->definition;
-	struct sb_record_events events;
+	struct sb_record_opts *opts = arg;
 
 	if (!definition)
-		return sb_record_resolve_allocs(arg, kind->view->kind, true, view_opts, reason);
-	events = events_of(definition);
+		return sb_record_resolve_allocs(opts, kind->view->kind, true, view_opts, reason);
 	if (definition->in) {
 		view_opts->slower_than_ns = definition->slower_than_ns;
-		return sb_record_resolve_spans(arg, definition->in, definition->until, view_opts,
-					       reason);
+		return sb_record_find_spans(opts, definition->in, definition->until, view_opts,
+					    reason);
 	}
 	view_opts->min_ns = definition->min_ns;
 	view_opts->max_ns = definition->max_ns;
-	return sb_record_resolve_events(arg, kind->view->kind, &events, view_opts, reason);
+	return sb_run_find_events(&opts->run, kind->view->kind, &definition->request, &opts->probes,
+				  view_opts, reason);
 }
 
 /* Return: which options of the definition the view does not have; NULL: it has all. */
@@ -58,12 +44,13 @@ static const char *find_missing(const struct sb_definition *definition,
 	if (!view->takes_events && !definition->in)
 		return "events, only with spans (--in)";
 	if (!(view->options & SB_VIEW_EXPRS) &&
-	    (definition->when || definition->weight || definition->value))
+	    (definition->request.when || definition->request.weight || definition->request.value))
 		return "--when, --weight and --value";
 	if (!(view->options & SB_VIEW_LASTING) && (definition->min_ns || definition->max_ns))
 		return "--min and --max";
 	if (!(view->options & SB_VIEW_PAIRS) &&
-	    (definition->from.nr || definition->to.nr || definition->key || definition->to_key))
+	    (definition->request.from.nr || definition->request.to.nr || definition->request.key ||
+	     definition->request.to_key))
 		return "--from, --to, --key and --to-key";
 	return NULL;
 }
@@ -74,7 +61,6 @@ static int check_options(const struct sb_record_opts *opts, const struct sb_reco
 {
 	const struct sb_definition *definition = kind->definition;
 	const struct sb_view_kind *view = kind->view->kind;
-	const struct sb_record_events events = events_of(definition);
 	const char *missing = find_missing(definition, view);
 	struct sb_reason why = {};
 
@@ -83,7 +69,7 @@ static int check_options(const struct sb_record_opts *opts, const struct sb_reco
 			      "%s:%u: '%s' cannot be recorded with %s; leave that "
 			      "out",
 			      path_of(opts), definition->line, kind->name, missing);
-	else if (sb_record_check_pairs(&events, view->options & SB_VIEW_PAIRS, &why))
+	else if (sb_record_check_pairs(&definition->request, view->options & SB_VIEW_PAIRS, &why))
 		sb_reason_set(reason, 0, "%s:%u: '%s': %s", path_of(opts), definition->line,
 			      kind->name, why.text);
 	else
@@ -118,9 +104,7 @@ static int define(struct sb_record_opts *opts, struct sb_recorder_kind *kind,
 	if (!err)
 		snprintf(kind->unit, sizeof(kind->unit), "%s",
 			 sb_view_unit(kind->view, &view_opts, &divisor));
-	sb_probes_release(&opts->probes);
-	sb_probes_release(&opts->in_probes);
-	sb_probes_release(&opts->until_probes);
+	sb_run_probes_release(&opts->probes);
 	return err;
 }
 
@@ -131,7 +115,7 @@ static int try_allocs(struct sb_record_opts *opts, const struct sb_recorder_kind
 	struct sb_view_opts view_opts = opts->run.view_opts;
 	int err = find_events(kind, &view_opts, reason, opts);
 
-	sb_probes_release(&opts->probes);
+	sb_run_probes_release(&opts->probes);
 	return err;
 }
 
@@ -178,9 +162,9 @@ int sb_record_find_kinds(struct sb_record_opts *opts)
 
 static const char *first_event(const struct sb_definition *definition)
 {
-	return definition->in	       ? definition->in
-	       : definition->events.nr ? definition->events.at[0]
-				       : definition->from.at[0];
+	return definition->in		       ? definition->in
+	       : definition->request.events.nr ? definition->request.events.at[0]
+					       : definition->request.from.at[0];
 }
 
 /* What cannot be read is not completed. */

@@ -501,22 +501,22 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "print the events that match the operands, and trace nothing: sched:*, c:pthread_*, "
 		  "u:/usr/bin/python3:*; without operands all presets, tracepoints and counters" },
 	{ .name = "from", .metavar = "EVENT", PAIRS,
-	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(from),
+	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(request.from),
 	  .complete = sb_complete_events,
 	  .help = "measure from this event on, in place of calls: a tracepoint, a function, its return "
 		  "or a USDT probe, spelled as above; can be repeated" },
 	{ .name = "to", .metavar = "EVENT", PAIRS,
-	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(to),
+	  .type = SB_OPT_STRINGS, .group = SB_OPT_EVENTS, FIELD(request.to),
 	  .complete = sb_complete_events,
 	  .help = "measure up to this event; can be repeated: --from block:block_rq_issue --to "
 		  "block:block_rq_complete" },
 	{ .name = "key", .metavar = "EXPR", PAIRS,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(key),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(request.key),
 	  .help = "with --from and --to: an event of --to ends the event of --from that had the "
 		  "same value of this expression, in whatever thread: 'args->sector' (default: the "
 		  "last one of the same thread)" },
 	{ .name = "to-key", .metavar = "EXPR", PAIRS,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(to_key),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(request.to_key),
 	  .help = "with --key: the expression over the arguments of --to, if it is not that of --key" },
 	{ .name = "rate", .views = SB_VIEW_RATE,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(rate),
@@ -527,15 +527,15 @@ const struct sb_opt sb_record_rows[] = {
 	  .min = 1, .max = SB_LATENCY_SLOWEST_MAX,
 	  .help = "at the end, list the N slowest calls with their stacks (at most 16)" },
 	{ .name = "when", .metavar = "EXPR", EXPRS,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(when),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(request.when),
 	  .help = "only events for which this expression, see above, is not 0: "
 		  "'arg1 > 4096', 'args->prev_prio < 100 && comm == \"nginx\"'" },
 	{ .name = "weight", .metavar = "EXPR", EXPRS,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(weight),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(request.weight),
 	  .help = "weigh each event by this expression, see above: 'arg0', 'retval', "
 		  "'args->bytes_req' (default: count it; in latency: weigh it by its duration)" },
 	{ .name = "value", .metavar = "EXPR", EXPRS,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(value),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(request.value),
 	  .help = "tell events apart by the value of this expression, see above, which becomes a leaf "
 		  "frame [EXPR=VALUE]: 'arg0', 'str(arg1)', 'args->prio'" },
 	{ .name = "objects", ALLOCS,

@@ -13,7 +13,6 @@
 #include "cli/opts.h"
 #include "cli/recorder_opts.h"
 #include "events/definition.h"
-#include "events/probe.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
 
@@ -34,19 +33,15 @@ struct sb_record_opts {
 	sb_vec_str output_paths;
 	const char *format, *title;
 	bool no_header, stats;
-	const char *kind;  /* name of the view, for commands that are not views; NULL: oncpu */
-	bool open;	   /* run: open the picture */
-	sb_vec_str events; /* operands of views that take events */
-	const char *when, *weight, *value; /* expressions over their arguments; NULL: none */
-	sb_vec_str from, to;		   /* events that begin and end a pair */
-	const char *key, *to_key; /* expressions that match them; NULL: the thread, `key` */
-	bool rate;		  /* count the events, take no stacks */
-	sb_vec_str allocators;	  /* of --allocator: files */
-	bool live;		  /* follow allocations until they are given back */
-	const char *in, *until;	  /* events at which spans begin and end; NULL: none */
-	struct sb_probes in_probes, until_probes; /* what they mean; run.view_opts borrows them */
-	bool list;				  /* print the events that match `events` */
-	struct sb_probes probes;		  /* what `events` mean; run.view_opts borrows it */
+	const char *kind; /* name of the view, for commands that are not views; NULL: oncpu */
+	bool open;	  /* run: open the picture */
+	struct sb_event_request request; /* its events: operands of views that take some */
+	bool rate;			 /* count the events, take no stacks */
+	sb_vec_str allocators;		 /* of --allocator: files */
+	bool live;			 /* follow allocations until they are given back */
+	const char *in, *until;		 /* events at which spans begin and end; NULL: none */
+	bool list;			 /* print the events that match request.events */
+	struct sb_run_probes probes;	 /* what all of these mean; run.view_opts borrows it */
 	struct sb_recorder_config recorder;
 	const char *definitions_path;	   /* of --definitions; NULL: the default */
 	struct sb_definitions definitions; /* of that file, if --kinds names any */

@@ -91,14 +91,13 @@ static int take_time(const struct parsing *parsing, const char *text, uint64_t *
 	return fail(parsing, "'%.64s' is not a time such as 500 (microseconds), 10ms, 2s", text);
 }
 
-static int take_event(const struct parsing *parsing, const char *word,
-		      struct sb_definition_events *events, const struct sb_definition *to)
+static int take_event(const struct parsing *parsing, const char *word, sb_vec_str *events,
+		      const struct sb_definition *to)
 {
 	if (events->nr == SB_DEFINITION_EVENTS_MAX)
 		return fail(parsing, "'%s' has more than %u events", to->name,
 			    SB_DEFINITION_EVENTS_MAX);
-	events->at[events->nr++] = word;
-	return 0;
+	return sb_vec_push(events, word);
 }
 
 /* "--when" and what follows it. */
@@ -108,14 +107,20 @@ static int take_option(const struct parsing *parsing, const char *option, char *
 	const struct {
 		const char *name, **text;
 		uint64_t *ns;
-		struct sb_definition_events *events;
+		sb_vec_str *events;
 	} options[] = {
-		{ "--when", .text = &to->when },     { "--weight", .text = &to->weight },
-		{ "--value", .text = &to->value },   { "--key", .text = &to->key },
-		{ "--to-key", .text = &to->to_key }, { "--min", .ns = &to->min_ns },
-		{ "--max", .ns = &to->max_ns },	     { "--from", .events = &to->from },
-		{ "--to", .events = &to->to },	     { "--in", .text = &to->in },
-		{ "--until", .text = &to->until },   { "--slower-than", .ns = &to->slower_than_ns },
+		{ "--when", .text = &to->request.when },
+		{ "--weight", .text = &to->request.weight },
+		{ "--value", .text = &to->request.value },
+		{ "--key", .text = &to->request.key },
+		{ "--to-key", .text = &to->request.to_key },
+		{ "--min", .ns = &to->min_ns },
+		{ "--max", .ns = &to->max_ns },
+		{ "--from", .events = &to->request.from },
+		{ "--to", .events = &to->request.to },
+		{ "--in", .text = &to->in },
+		{ "--until", .text = &to->until },
+		{ "--slower-than", .ns = &to->slower_than_ns },
 	};
 	const char *value;
 	size_t i;
@@ -145,9 +150,10 @@ static int take_option(const struct parsing *parsing, const char *option, char *
 /* Which of events and spans a definition has. */
 static int check(const struct parsing *parsing, const struct sb_definition *to)
 {
-	bool has_events = to->events.nr || to->from.nr || to->to.nr;
-	bool has_others = has_events || to->when || to->weight || to->value || to->key ||
-			  to->to_key || to->min_ns || to->max_ns;
+	const struct sb_event_request *request = &to->request;
+	bool has_events = request->events.nr || request->from.nr || request->to.nr;
+	bool has_others = has_events || request->when || request->weight || request->value ||
+			  request->key || request->to_key || to->min_ns || to->max_ns;
 
 	if (to->in && has_others)
 		return fail(parsing,
@@ -170,7 +176,7 @@ static int take_words(const struct parsing *parsing, char *p, struct sb_definiti
 		if (!strncmp(word, "--", 2))
 			err = take_option(parsing, word, &p, to);
 		else
-			err = take_event(parsing, word, &to->events, to);
+			err = take_event(parsing, word, &to->request.events, to);
 	}
 	return err ?: check(parsing, to);
 }
@@ -192,7 +198,10 @@ static int take_line(const struct parsing *parsing, char *line, struct sb_defini
 	if (!err && list->at.nr == SB_DEFINITIONS_MAX)
 		err = fail(parsing, "there are more than %u definitions", SB_DEFINITIONS_MAX);
 	err = err ?: take_words(parsing, line, &definition);
-	return err ?: sb_vec_push(&list->at, definition);
+	err = err ?: sb_vec_push(&list->at, definition);
+	if (err)
+		sb_event_request_release(&definition.request);
+	return err;
 }
 
 int sb_definitions_parse(char *text, const char *path, struct sb_definitions *list,
@@ -271,6 +280,10 @@ const struct sb_definition *sb_definitions_find(const struct sb_definitions *lis
 
 void sb_definitions_release(struct sb_definitions *list)
 {
+	size_t i;
+
+	for (i = 0; i < list->at.nr; i++)
+		sb_event_request_release(&list->at.at[i].request);
 	sb_vec_release(&list->at);
 	free(list->text);
 	list->text = NULL;

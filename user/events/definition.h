@@ -23,28 +23,23 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "events/probe.h"
 
 struct sb_reason;
 
 #define SB_DEFINITIONS_PATH	 "/etc/stackbpf/events"
 #define SB_DEFINITIONS_BYTES_MAX 65536u
 #define SB_DEFINITIONS_MAX	 64u /* lines that define something */
-#define SB_DEFINITION_EVENTS_MAX 32u
+#define SB_DEFINITION_EVENTS_MAX 32u /* in a list */
 #define SB_DEFINITION_NAME_MAX	 14u /* bytes, of letters, digits, '_' and '-' */
-
-struct sb_definition_events {
-	const char *at[SB_DEFINITION_EVENTS_MAX]; /* as users spell them; not checked yet */
-	size_t nr;
-};
 
 /* One line. Strings are parts of sb_definitions.text; NULL: not said. At least one
  * of the lists of events has an event, or there are spans, and then nothing else is said; which of
  * the other options go together is not checked yet. */
 struct sb_definition {
 	const char *name;
-	struct sb_definition_events events, from, to;
-	const char *when, *weight, *value, *key, *to_key; /* expressions; not checked yet */
-	uint64_t min_ns, max_ns;			  /* of a call; 0: no bound */
+	struct sb_event_request request; /* not checked yet; each list has a bound */
+	uint64_t min_ns, max_ns;	 /* of a call; 0: no bound */
 	const char *in, *until;	 /* where spans begin and end, not checked yet; NULL: no spans */
 	uint64_t slower_than_ns; /* only spans that take so long; 0: all */
 	unsigned int line;	 /* from 1 */

@@ -442,6 +442,55 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
 	return preset ? add_preset(probes, preset, reason) : add_event(probes, text, NULL, reason);
 }
 
+void sb_event_request_release(struct sb_event_request *request)
+{
+	sb_vec_release(&request->events);
+	sb_vec_release(&request->from);
+	sb_vec_release(&request->to);
+}
+
+static int add_events(struct sb_probes *probes, const sb_vec_str *events, uint32_t roles,
+		      struct sb_reason *reason)
+{
+	size_t i;
+	int err = 0;
+
+	probes->roles = roles;
+	for (i = 0; i < events->nr && !err; i++)
+		err = sb_probes_add(probes, events->at[i], reason);
+	return err;
+}
+
+int sb_probes_find(struct sb_probes *probes, const struct sb_event_request *request,
+		   struct sb_reason *reason)
+{
+	int err = add_events(probes, &request->events, 0, reason);
+
+	err = err ?: add_events(probes, &request->from, SB_EVENT_BEGINS, reason);
+	err = err ?: add_events(probes, &request->to, SB_EVENT_ENDS, reason);
+	err = err
+		      ?: sb_probes_compile(probes, request->when, request->weight, request->value,
+					   reason);
+	return err ?: sb_probes_compile_keys(probes, request->key, request->to_key, reason);
+}
+
+int sb_probes_find_boundary(struct sb_probes *probes, const char *event, struct sb_reason *reason)
+{
+	size_t i;
+	int err = sb_probes_add(probes, event, reason);
+
+	for (i = 0; i < probes->places.nr && !err; i++)
+		if (probes->places.at[i].kind == SB_PROBE_PERF) {
+			sb_reason_set(
+				reason, 0,
+				"'%s' is a counter, at which no span can begin or end; name a "
+				"function or a tracepoint",
+				event);
+			err = -EINVAL;
+		}
+	return err;
+}
+
 void sb_probes_release(struct sb_probes *probes)
 {
 	size_t i;

@@ -109,6 +109,18 @@ struct sb_probes {
 	const char *value_name;
 };
 
+/* What a user asks to trace. Strings are borrowed; NULL: not said. Which members go together is not
+ * checked here. */
+struct sb_event_request {
+	sb_vec_str events;		   /* as users spell them */
+	sb_vec_str from, to;		   /* events that begin and end a pair */
+	const char *when, *weight, *value; /* expressions over their arguments */
+	const char *key, *to_key;	   /* expressions that match the ends of pairs */
+};
+
+/* Free the lists, not the strings; they are empty then. */
+void sb_event_request_release(struct sb_event_request *request);
+
 /**
  * sb_probes_add() - add the places of an event
  * @text: the event as spelled, which may be a glob; or a preset (preset.h), which is preferred to a
@@ -159,6 +171,16 @@ int sb_probes_compile(struct sb_probes *probes, const char *when, const char *we
  */
 int sb_probes_compile_keys(struct sb_probes *probes, const char *key, const char *to_key,
 			   struct sb_reason *reason);
+
+/* Add all places of @request to @probes, which has no places yet, and compile the expressions;
+ * @probes borrows request->value. Return: 0; a negative errno with @reason, as of sb_probes_add()
+ * and sb_probes_compile(), and @probes is only to be released. */
+int sb_probes_find(struct sb_probes *probes, const struct sb_event_request *request,
+		   struct sb_reason *reason);
+
+/* Add the places of @event, at which spans begin or end, to @probes. Return: 0; -EINVAL if it is a
+ * counter, or what sb_probes_add() returned; with @reason. */
+int sb_probes_find_boundary(struct sb_probes *probes, const char *event, struct sb_reason *reason);
 
 /* Free what the list holds, also after an error and of a zeroed one; it has no places then, and
  * what is "In" stays. No view may use it any more. */

@@ -27,6 +27,7 @@
 #include "base/vec.h"
 #include "bpf/abi/sb_abi_label.h"
 #include "capture/session.h"
+#include "events/probe.h"
 #include "model/profile.h"
 #include "process/process.h"
 #include "resolve/resolve.h"
@@ -251,6 +252,38 @@ struct sb_owner sb_run_identity(const struct sb_run_config *config);
 
 /* Return: whether any rule of @targets allows tasks (SB_RULE_ALLOW). Any thread. */
 bool sb_run_has_allow_rule(const struct sb_targets *targets);
+
+/* In events.c. Return: the only process that is asked for by its ID; 0: there is none, or there are
+ * several. */
+uint32_t sb_run_tgid(const struct sb_run_config *config);
+
+/* What events mean; view options borrow it. Zero-initialize; sb_run_probes_release() frees it. */
+struct sb_run_probes {
+	struct sb_probes events;    /* places at which samples are taken */
+	struct sb_probes in, until; /* at which spans begin and end */
+};
+void sb_run_probes_release(struct sb_run_probes *probes);
+
+/* Free @probes and begin it anew for the targets of @config: its members `tgid` and
+ * `is_of_tgid_only` are set. */
+void sb_run_renew_probes(const struct sb_run_config *config, struct sb_probes *probes);
+
+/* Find the places of events for the view @kind, in probes->events, whose earlier contents are
+ * freed. *view_opts borrows them until they are released, also after an error. Without stacks
+ * (config->sides is 0) names tell the functions of a pattern apart. Return: 0; a negative errno
+ * with @reason. */
+int sb_run_find_events(const struct sb_run_config *config, const struct sb_view_kind *kind,
+		       const struct sb_event_request *request, struct sb_run_probes *probes,
+		       struct sb_view_opts *view_opts, struct sb_reason *reason);
+
+/* Find the places where spans begin, in probes->in, and where they end, in probes->until, which
+ * view_opts->in and view_opts->until borrow. What is filled in is freed before. @until: NULL: that
+ * of the preset @in; if it is none or has none, spans are calls, and view_opts->until is NULL.
+ * Return: 0; a negative errno with @reason: `in` and `until` are set then, too, but not to be
+ * used. */
+int sb_run_find_spans(const struct sb_run_config *config, const char *in, const char *until,
+		      struct sb_run_probes *probes, struct sb_view_opts *view_opts,
+		      struct sb_reason *reason);
 
 /*
  * For sinks, in on_readable(): drain, call take() with what was sampled since the last time, and

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The places of the events and spans of a run, in its targets. */
+#include "events/preset.h"
+#include "kinds/view_kind.h"
+#include "run/run.h"
+
+uint32_t sb_run_tgid(const struct sb_run_config *config)
+{
+	const struct sb_targets *targets = &config->targets;
+	uint32_t tgid = 0;
+	size_t i;
+
+	for (i = 0; i < targets->tgids.nr; i++) {
+		if (!(targets->tgids.at[i].rule & SB_RULE_ALLOW))
+			continue;
+		if (tgid)
+			return 0;
+		tgid = targets->tgids.at[i].pid;
+	}
+	return tgid;
+}
+
+/* Return: whether only threads of processes that are asked for by their IDs can be sampled: no
+ * other rule, no command, no children, not the whole machine. */
+static bool is_only_tgids(const struct sb_run_config *config)
+{
+	struct sb_targets others = config->targets;
+
+	others.tgids.nr = 0;
+	return !config->targets.follow_children && !config->all && !config->command &&
+	       !sb_run_has_allow_rule(&others);
+}
+
+void sb_run_renew_probes(const struct sb_run_config *config, struct sb_probes *probes)
+{
+	sb_probes_release(probes);
+	*probes = (struct sb_probes){ .tgid = sb_run_tgid(config) };
+	probes->is_of_tgid_only = probes->tgid && is_only_tgids(config);
+}
+
+void sb_run_probes_release(struct sb_run_probes *probes)
+{
+	sb_probes_release(&probes->events);
+	sb_probes_release(&probes->in);
+	sb_probes_release(&probes->until);
+}
+
+int sb_run_find_events(const struct sb_run_config *config, const struct sb_view_kind *kind,
+		       const struct sb_event_request *request, struct sb_run_probes *probes,
+		       struct sb_view_opts *view_opts, struct sb_reason *reason)
+{
+	struct sb_probes *events = &probes->events;
+	int err;
+
+	sb_run_renew_probes(config, events);
+	events->is_without_stacks = !config->sides;
+	events->is_of_calls = kind->takes_calls && !request->from.nr;
+	events->is_of_kernel_calls = events->is_of_calls;
+	err = sb_probes_find(events, request, reason);
+	view_opts->value = events->value_name;
+	view_opts->probes = events;
+	return err;
+}
+
+int sb_run_find_spans(const struct sb_run_config *config, const char *in, const char *until,
+		      struct sb_run_probes *probes, struct sb_view_opts *view_opts,
+		      struct sb_reason *reason)
+{
+	const struct sb_preset *preset = sb_preset_find(in);
+	int err;
+
+	if (preset && !until)
+		until = preset->until;
+	sb_run_renew_probes(config, &probes->in);
+	probes->in.is_of_calls = !until;
+	err = sb_probes_find_boundary(&probes->in, in, reason);
+	if (!err && until) {
+		sb_run_renew_probes(config, &probes->until);
+		err = sb_probes_find_boundary(&probes->until, until, reason);
+	}
+	view_opts->in = &probes->in;
+	view_opts->until = until ? &probes->until : NULL;
+	return err;
+}
