@@ -416,6 +416,16 @@ const Elf64_Shdr *sb_elf_section_typed(const struct sb_elf *elf, uint32_t type)
 	return NULL;
 }
 
+const Elf64_Phdr *sb_elf_phdr_typed(const struct sb_elf *elf, uint32_t type)
+{
+	size_t i;
+
+	for (i = 0; i < elf->nr_phdrs; i++)
+		if (elf->phdrs[i].p_type == type)
+			return &elf->phdrs[i];
+	return NULL;
+}
+
 bool sb_elf_has_section(const struct sb_elf *elf, const char *name)
 {
 	const Elf64_Shdr *shdr = sb_elf_section_named(elf, name);
@@ -679,14 +689,11 @@ int sb_elf_read_dynamic(const struct sb_elf *elf, struct sb_elf_dynamic *ret_dyn
 {
 	struct sb_elf_dynamic dynamic = {};
 	struct sb_elf_reader reader;
-	const Elf64_Phdr *phdr = NULL;
+	const Elf64_Phdr *phdr = sb_elf_phdr_typed(elf, PT_DYNAMIC);
 	Elf64_Dyn dyn;
-	size_t i, nr = 0;
+	size_t nr = 0;
 	int got;
 
-	for (i = 0; i < elf->nr_phdrs && !phdr; i++)
-		if (elf->phdrs[i].p_type == PT_DYNAMIC)
-			phdr = &elf->phdrs[i];
 	if (!phdr)
 		return -ENODATA;
 	sb_elf_reader_init(&reader, elf, phdr->p_offset, phdr->p_filesz, sb_elf_dyn_bytes(elf));

@@ -70,6 +70,9 @@ const Elf64_Shdr *sb_elf_section_named(const struct sb_elf *elf, const char *nam
 const Elf64_Shdr *sb_elf_section_typed(const struct sb_elf *elf, uint32_t type);
 /* Return: the section of that number, valid as long as @elf; NULL: there is none. */
 const Elf64_Shdr *sb_elf_section_at(const struct sb_elf *elf, size_t idx);
+/* Return: the first program header of that type (PT_*), valid as long as @elf; NULL: there is
+ * none. */
+const Elf64_Phdr *sb_elf_phdr_typed(const struct sb_elf *elf, uint32_t type);
 /* Return: whether there is a section @name with contents in this file. */
 bool sb_elf_has_section(const struct sb_elf *elf, const char *name);
 

@@ -124,14 +124,21 @@ static int no_such_process(int err)
 	return err == -ENOENT ? -ESRCH : err;
 }
 
-/* Return: the next thread of @tgid that is not its main thread; 0: no more. */
-static uint32_t next_thread(DIR *dir, uint32_t tgid)
+DIR *sb_procfs_threads(uint32_t tgid)
 {
-	struct dirent *entry;
+	char path[PROC_PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	return opendir(path);
+}
+
+uint32_t sb_procfs_next_thread(DIR *threads, uint32_t but)
+{
+	const struct dirent *entry;
 	uint64_t tid;
 
-	while ((entry = readdir(dir)))
-		if (!sb_parse_u64(entry->d_name, UINT32_MAX, &tid) && tid != tgid)
+	while ((entry = readdir(threads)))
+		if (!sb_parse_u64(entry->d_name, UINT32_MAX, &tid) && tid != but)
 			return (uint32_t)tid;
 	return 0;
 }
@@ -152,11 +159,10 @@ static int open_entry(uint32_t tgid, const char *name, int flags)
 	if (fd >= 0)
 		return fd;
 	err = -errno;
-	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
-	dir = opendir(path);
+	dir = sb_procfs_threads(tgid);
 	if (!dir)
 		return no_such_process(err);
-	while (fd < 0 && (tid = next_thread(dir, tgid))) {
+	while (fd < 0 && (tid = sb_procfs_next_thread(dir, tgid))) {
 		snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", tgid, tid, name);
 		fd = open(path, flags | O_CLOEXEC);
 	}
@@ -380,14 +386,12 @@ static int read_stat(int stat_fd, struct sb_procfs_stat *ret_stat)
  * of them nor of memory. */
 static void add_other_thread(uint32_t tgid, struct sb_procfs_stat *stat)
 {
-	sb_cleanup(sb_closedirp) DIR *dir = NULL;
+	sb_cleanup(sb_closedirp) DIR *dir = sb_procfs_threads(tgid);
 	struct sb_procfs_stat other;
 	char path[PROC_PATH_MAX];
 	uint32_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
-	dir = opendir(path);
-	while (dir && (tid = next_thread(dir, tgid))) {
+	while (dir && (tid = sb_procfs_next_thread(dir, tgid))) {
 		snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
 		if (read_stat(open(path, O_RDONLY | O_CLOEXEC), &other) || other.state == 'X')
 			continue;

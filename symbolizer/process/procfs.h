@@ -15,6 +15,7 @@
 #ifndef SB_PROCFS_H
 #define SB_PROCFS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -105,6 +106,12 @@ int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
 /* Read and parse /proc/@tgid/status. Return: 0; -ESRCH, -EACCES, -EBADMSG, -ENOMEM; -EFBIG: it is
  * longer than 1 MiB; others of open(2) and read(2). */
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
+
+/* Open the list of a process's threads; the caller closes it. Return: NULL, and errno is that of
+ * opendir(3). */
+DIR *sb_procfs_threads(uint32_t tgid);
+/* Return: the next thread in that list, without thread @but, which may be 0; 0: no more. */
+uint32_t sb_procfs_next_thread(DIR *threads, uint32_t but);
 
 struct sb_procfs_stat {
 	char state;	/* R, S, Z...; if the main thread has ended, of another one */

@@ -4,7 +4,6 @@
  * these calls for ever, or in the calling thread if there are no readers. Nothing that is read is
  * parsed here.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -20,7 +19,6 @@
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "symbolizer/process/pagemap.h"
@@ -80,26 +78,6 @@ static int open_entry(uint32_t tgid, uint32_t tid, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Return: the next thread of @tgid that is not its main thread; 0: no more. */
-static uint32_t next_thread(DIR *dir, uint32_t tgid)
-{
-	struct dirent *entry;
-	uint64_t tid;
-
-	while ((entry = readdir(dir)))
-		if (!sb_parse_u64(entry->d_name, UINT32_MAX, &tid) && tid != tgid)
-			return (uint32_t)tid;
-	return 0;
-}
-
-static DIR *open_threads(uint32_t tgid)
-{
-	char path[PROC_PATH_MAX];
-
-	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
-	return opendir(path);
-}
-
 /* Return: 0, or if the main thread has no memory, another one, which has the same as all others. */
 static uint32_t thread_with_memory(uint32_t tgid)
 {
@@ -109,8 +87,8 @@ static uint32_t thread_with_memory(uint32_t tgid)
 	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
 	if (readlinkat(AT_FDCWD, path, target, sizeof(target)) >= 0 || errno != ENOENT)
 		return 0;
-	dir = open_threads(tgid);
-	return dir ? next_thread(dir, tgid) : 0;
+	dir = sb_procfs_threads(tgid);
+	return dir ? sb_procfs_next_thread(dir, tgid) : 0;
 }
 
 /* Have an entry open, anew if it @is_first, and its descriptor or a negative errno in entry_fd. */
@@ -154,13 +132,13 @@ static int64_t read_at(const struct sb_reader_state *state, const struct sb_read
 static int64_t read_of_threads(const struct sb_reader_request *request,
 			       struct sb_reader_state *state, void *buf)
 {
-	sb_cleanup(sb_closedirp) DIR *dir = open_threads(request->tgid);
+	sb_cleanup(sb_closedirp) DIR *dir = sb_procfs_threads(request->tgid);
 	int64_t nr = -ESRCH;
 	uint32_t tid;
 
 	if (!dir)
 		return no_such_process(-errno);
-	while (nr <= 0 && (tid = next_thread(dir, request->tgid))) {
+	while (nr <= 0 && (tid = sb_procfs_next_thread(dir, request->tgid))) {
 		sb_closep(&state->entry_fd);
 		state->entry_fd = open_entry(request->tgid, tid, entries[request->entry]);
 		nr = read_at(state, request, buf);

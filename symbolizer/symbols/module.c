@@ -177,12 +177,9 @@ static int need_debug_file(struct sb_module *mod)
 
 static uint64_t first_load(const struct sb_elf *elf)
 {
-	size_t i;
+	const Elf64_Phdr *load = sb_elf_phdr_typed(elf, PT_LOAD);
 
-	for (i = 0; i < elf->nr_phdrs; i++)
-		if (elf->phdrs[i].p_type == PT_LOAD)
-			return elf->phdrs[i].p_vaddr;
-	return 0;
+	return load ? load->p_vaddr : 0;
 }
 
 /* Return: what to add to addresses of the debug file; it is not 0 only after prelink(8). */
@@ -533,12 +530,7 @@ void sb_module_drop_heavy(struct sb_module *mod)
 
 static const char *unwind_of(const struct sb_elf *elf)
 {
-	size_t i;
-
-	for (i = 0; i < elf->nr_phdrs; i++)
-		if (elf->phdrs[i].p_type == PT_GNU_EH_FRAME)
-			return ".eh_frame";
-	if (sb_elf_has_section(elf, ".eh_frame"))
+	if (sb_elf_phdr_typed(elf, PT_GNU_EH_FRAME) || sb_elf_has_section(elf, ".eh_frame"))
 		return ".eh_frame";
 	return sb_elf_has_section(elf, ".debug_frame") ? ".debug_frame" : "none";
 }

@@ -96,16 +96,6 @@ static int load_named(const struct sb_elf *elf, const char *name, struct sb_cfi_
 	return 0;
 }
 
-static const Elf64_Phdr *find_phdr(const struct sb_elf *elf, uint32_t type)
-{
-	size_t i;
-
-	for (i = 0; i < elf->nr_phdrs; i++)
-		if (elf->phdrs[i].p_type == type)
-			return &elf->phdrs[i];
-	return NULL;
-}
-
 /* Address of .eh_frame, from the header that the segment @phdr is. */
 static int read_eh_hdr(const struct sb_elf *elf, const Elf64_Phdr *phdr, uint64_t *ret_addr)
 {
@@ -137,7 +127,7 @@ static int read_eh_hdr(const struct sb_elf *elf, const Elf64_Phdr *phdr, uint64_
 
 static int load_segment(const struct sb_elf *elf, struct sb_cfi_section *section)
 {
-	const Elf64_Phdr *hdr = find_phdr(elf, PT_GNU_EH_FRAME);
+	const Elf64_Phdr *hdr = sb_elf_phdr_typed(elf, PT_GNU_EH_FRAME);
 	size_t i;
 	int err;
 

@@ -367,19 +367,14 @@ static int list_thread_children(uint32_t tgid, uint32_t tid, sb_vec_u32 *childre
 
 static int list_children(uint32_t tgid, sb_vec_u32 *children)
 {
-	sb_cleanup(sb_closedirp) DIR *tasks = NULL;
-	struct dirent *entry;
-	char path[32];
-	uint64_t tid;
+	sb_cleanup(sb_closedirp) DIR *threads = sb_procfs_threads(tgid);
+	uint32_t tid;
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
-	tasks = opendir(path);
-	if (!tasks)
+	if (!threads)
 		return errno == ENOENT ? 0 : -errno;
-	while (!err && (entry = readdir(tasks)))
-		if (!sb_parse_u64(entry->d_name, INT32_MAX, &tid))
-			err = list_thread_children(tgid, (uint32_t)tid, children);
+	while (!err && (tid = sb_procfs_next_thread(threads, 0)))
+		err = list_thread_children(tgid, tid, children);
 	return err;
 }
 

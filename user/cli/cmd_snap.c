@@ -4,7 +4,6 @@
  * sleeping threads are read by its iterator, those of running threads are sampled by its timer. No
  * thread is stopped.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +13,12 @@
 #include "base/fs.h"
 #include "base/index.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "base/search.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/record.h"
 #include "cli/snap.h"
+#include "symbolizer/process/procfs.h"
 
 /* So long threads are awaited that run, and so often looked at: a tick comes to each CPU twenty
  * times. */
@@ -154,27 +153,19 @@ static void read_comm(struct sb_snap_thread *thread)
 /* Threads of which there is no stack are said to be so. */
 static int add_others(struct sb_snap *snap, uint32_t tgid)
 {
-	size_t nr_known = snap->threads.nr;
-	const struct dirent *entry;
-	char path[32];
-	uint64_t tid;
+	sb_cleanup(sb_closedirp) DIR *dir = sb_procfs_threads(tgid);
+	const size_t nr_known = snap->threads.nr;
+	uint32_t tid;
 	int err = 0;
-	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
-	dir = opendir(path);
-	while (dir && !err && (entry = readdir(dir))) {
-		struct sb_snap_thread thread = { .tgid = tgid };
+	while (dir && !err && (tid = sb_procfs_next_thread(dir, 0))) {
+		struct sb_snap_thread thread = { .tgid = tgid, .tid = tid };
 
-		if (sb_parse_u64(entry->d_name, UINT32_MAX, &tid) ||
-		    has_thread(snap, nr_known, (uint32_t)tid))
+		if (has_thread(snap, nr_known, tid))
 			continue;
-		thread.tid = (uint32_t)tid;
 		read_comm(&thread);
 		err = sb_vec_push(&snap->threads, thread);
 	}
-	if (dir)
-		closedir(dir);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "run/run.h"
 
@@ -15,6 +16,16 @@
 static inline double sb_report_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* Call @row with a number as text. */
+static inline void sb_report_nr(void (*row)(const char *name, const char *value), const char *name,
+				uint64_t nr)
+{
+	char value[32];
+
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)nr);
+	row(name, value);
 }
 
 #define SB_REPORT_EVERY_BYTES 24

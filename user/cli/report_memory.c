@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/record.h"
+#include "cli/report.h"
 #include "kinds/view_kind.h"
 #include "symbolizer/process/procfs.h"
 #include "views/view.h"
@@ -325,15 +326,6 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 			  (double)tracing->pages / 1e6);
 }
 
-static void report_nr(void (*row)(const char *name, const char *value), const char *name,
-		      uint64_t nr)
-{
-	char value[32];
-
-	snprintf(value, sizeof(value), "%llu", (unsigned long long)nr);
-	row(name, value);
-}
-
 void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *figures,
 		      void (*row)(const char *name, const char *value))
 {
@@ -341,21 +333,21 @@ void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *fig
 
 	if (!run->config->views.at[figures->view]->follows_pages)
 		return;
-	report_nr(row, "page faults followed", stats->nr_faults);
-	report_nr(row, "pages remembered", stats->nr_pages);
-	report_nr(row, "windows of pages, one in", 1u << stats->shift);
-	report_nr(row, "bytes resident", stats->sum.rss);
-	report_nr(row, "bytes before the run", stats->sum.before);
-	report_nr(row, "bytes held", stats->sum.held);
-	report_nr(row, "bytes held, came along", stats->sum.along);
-	report_nr(row, "bytes unaccounted", stats->sum.unaccounted);
-	report_nr(row, "bytes swapped", stats->sum.swapped);
-	report_nr(row, "bytes that came and went", stats->churn);
-	report_nr(row, "processes ended", stats->nr_ended);
-	report_nr(row, "programs replaced by execve", stats->nr_replaced);
-	report_nr(row, "bytes held at their end", stats->ended);
-	report_nr(row, "bytes at the most", stats->ended_peak);
-	report_nr(row, "processes left out", stats->nr_left_out);
-	report_nr(row, "bytes of unknown kind", stats->unsorted);
-	report_nr(row, "mappings not followed", stats->nr_not_moved);
+	sb_report_nr(row, "page faults followed", stats->nr_faults);
+	sb_report_nr(row, "pages remembered", stats->nr_pages);
+	sb_report_nr(row, "windows of pages, one in", 1u << stats->shift);
+	sb_report_nr(row, "bytes resident", stats->sum.rss);
+	sb_report_nr(row, "bytes before the run", stats->sum.before);
+	sb_report_nr(row, "bytes held", stats->sum.held);
+	sb_report_nr(row, "bytes held, came along", stats->sum.along);
+	sb_report_nr(row, "bytes unaccounted", stats->sum.unaccounted);
+	sb_report_nr(row, "bytes swapped", stats->sum.swapped);
+	sb_report_nr(row, "bytes that came and went", stats->churn);
+	sb_report_nr(row, "processes ended", stats->nr_ended);
+	sb_report_nr(row, "programs replaced by execve", stats->nr_replaced);
+	sb_report_nr(row, "bytes held at their end", stats->ended);
+	sb_report_nr(row, "bytes at the most", stats->ended_peak);
+	sb_report_nr(row, "processes left out", stats->nr_left_out);
+	sb_report_nr(row, "bytes of unknown kind", stats->unsorted);
+	sb_report_nr(row, "mappings not followed", stats->nr_not_moved);
 }

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "cli/record.h"
+#include "cli/report.h"
 #include "cli/wrap.h"
 
 /* So that a line of the closing report is not wrapped. */
@@ -187,14 +188,6 @@ void sb_report_empty_spans(const struct sb_run *run, const struct sb_run_figures
 		       run->config->views.at[0]->kind->name, (unsigned long long)nr);
 }
 
-static void row_nr(void (*row)(const char *name, const char *value), const char *name, uint64_t nr)
-{
-	char value[32];
-
-	snprintf(value, sizeof(value), "%llu", (unsigned long long)nr);
-	row(name, value);
-}
-
 void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figures,
 		     void (*row)(const char *name, const char *value))
 {
@@ -207,7 +200,7 @@ void sb_report_spans(const struct sb_run *run, const struct sb_run_figures *figu
 	for (line = text.len ? strtok_r(text.s, "\n", &rest) : NULL; line;
 	     line = strtok_r(NULL, "\n", &rest))
 		row("spans", line);
-	row_nr(row, "left out: of other spans", spans->nr_samples_fast);
-	row_nr(row, "left out: of open spans", spans->nr_samples_open);
-	row_nr(row, "lost: in open spans", spans->nr_samples_full);
+	sb_report_nr(row, "left out: of other spans", spans->nr_samples_fast);
+	sb_report_nr(row, "left out: of open spans", spans->nr_samples_open);
+	sb_report_nr(row, "lost: in open spans", spans->nr_samples_full);
 }

@@ -139,22 +139,12 @@ static uint32_t find_labels(struct sb_image *image)
 	return offset_in_code(code, size, sb_image_elf(image)->machine == EM_AARCH64);
 }
 
-static const Elf64_Phdr *header_of(const struct sb_elf *elf, uint32_t type)
-{
-	size_t i;
-
-	for (i = 0; i < elf->nr_phdrs; i++)
-		if (elf->phdrs[i].p_type == type)
-			return &elf->phdrs[i];
-	return NULL;
-}
-
 /* Find where the pointer to the `g` is, relative to the thread pointer. Return: whether it is
  * there. */
 static bool find_g(struct sb_image *image, uint64_t *ret_offset)
 {
 	const struct sb_elf *elf = sb_image_elf(image);
-	const Elf64_Phdr *tls = header_of(elf, PT_TLS);
+	const Elf64_Phdr *tls = sb_elf_phdr_typed(elf, PT_TLS);
 	uint64_t offset;
 
 	if (tls && !sb_image_symbol(image, G_VARIABLE, &offset, NULL))
@@ -171,7 +161,7 @@ static bool find_g(struct sb_image *image, uint64_t *ret_offset)
 static uint64_t find_g_of_arm64(struct sb_image *image)
 {
 	const struct sb_elf *elf = sb_image_elf(image);
-	const Elf64_Phdr *tls = header_of(elf, PT_TLS);
+	const Elf64_Phdr *tls = sb_elf_phdr_typed(elf, PT_TLS);
 	uint64_t offset = 0;
 
 	if (!tls || (sb_image_symbol(image, G_OF_ARM64, &offset, NULL) &&
@@ -189,7 +179,8 @@ bool sb_label_go_find(struct sb_image *image, struct sb_label_place *ret_place)
 	if (!sb_elf_section_named(elf, INFO_SECTION))
 		return false;
 	/* Of a library the place is known at run time only. */
-	minor = elf->type == ET_DYN && !header_of(elf, PT_INTERP) ? 0 : minor_version(image);
+	minor = elf->type == ET_DYN && !sb_elf_phdr_typed(elf, PT_INTERP) ? 0
+									  : minor_version(image);
 	if (!minor)
 		return false;
 	place.go_in_register = elf->machine == EM_AARCH64;

@@ -31,15 +31,10 @@ static const char *const symbols[SB_LABEL_KIND_MAX] = {
 
 uint64_t sb_label_program_offset(const struct sb_elf *elf, uint64_t offset)
 {
-	const Elf64_Phdr *tls = NULL;
-	uint64_t align, nr_bytes;
-	size_t i;
+	const Elf64_Phdr *tls = sb_elf_phdr_typed(elf, PT_TLS);
+	const uint64_t align = tls && tls->p_align ? tls->p_align : 1;
+	const uint64_t nr_bytes = tls ? tls->p_memsz : 0;
 
-	for (i = 0; i < elf->nr_phdrs && !tls; i++)
-		if (elf->phdrs[i].p_type == PT_TLS)
-			tls = &elf->phdrs[i];
-	align = tls && tls->p_align ? tls->p_align : 1;
-	nr_bytes = tls ? tls->p_memsz : 0;
 	if (elf->machine == EM_AARCH64)
 		return (16 + align - 1) / align * align + offset;
 	return offset - (nr_bytes + align - 1) / align * align;
