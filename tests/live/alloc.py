@@ -300,8 +300,9 @@ def leak_ages():
     # A share that is estimated from n pieces, and that pieces of one slice have in common.
     by = 0.02 + 3 * math.sqrt(0.6 * 0.4 / max(int(result.facts.get('n', 0)), 1))
     leaked = result.total - churn
-    # Without the estimate, churn has 70 to 75 % of the result.
-    check('was given back between slices' in said and churn < 0.1 * result.total and
+    # Without the estimate, churn has 70 to 75 % of the result. On a busy machine, the program may get so little time that each
+    # call is traced.
+    check('source: pages' not in said and churn < 0.1 * result.total and
           all(abs(of(result, name) - share * leaked) < by * leaked for name, share in SHARES.items()),
           f'within {by}: {result.stacks}, {result.facts}, {said}')
 
@@ -312,8 +313,7 @@ def leak_nothing():
     for rates in ('0', '0', '0', '20000'), ('0', '20000', '0', '0'):
         result, said = of_ages('leak_nothing', '12', *rates, '1')
         check(not result or (result.status == 3 and not result.stacks and 'nothing that leaks was seen' in said and
-                             'was given back between slices' in said),
-              f'nothing leaks: {rates}: {result}, {said}')
+                             'source: pages' not in said), f'nothing leaks: {rates}: {result}, {said}')
 
 
 # Of what a program takes that is busy with allocating, however many CPUs there are.

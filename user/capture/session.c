@@ -315,23 +315,18 @@ int sb_session_poll_fd(const struct sb_session *session)
 	return sb_drain_poll_fd(session->drain);
 }
 
-/* Fewer slices say too little of what is held, and so do fewer pieces of memory that were allocated
- * in them and outlived them. That all of these were given back is an answer, too. */
-#define SLICES_MIN 4u
-#define PIECES_MIN 50u
-/* A heap takes no less from the kernel at once (M_TOP_PAD of glibc), so fewer bytes of pages are no
- * sign of memory that slices have missed. */
-#define PAGES_MIN  (128u << 10)
-
-/* If pages agree that hardly anything is held, pieces that were given back at once are as good as
- * those that outlived their window. They were seen in both halves of the run, and only the first
- * half counts. */
-static bool saw_too_little(const struct sb_session *session)
+static bool saw_enough(const struct sb_session *session)
 {
-	const struct sb_held_estimate *estimate = &session->slices.estimate;
-	const uint64_t at_once = session->weights[1] < PAGES_MIN ? estimate->nr_at_once / 2 : 0;
+	const struct sb_slices *slices = &session->slices;
+	const struct sb_tracing_seen seen = {
+		.run_ns = session->skel->bss->end_ns - session->began_ns,
+		.nr_slices = slices->slicer.stats.nr,
+		.nr_pieces = slices->estimate.nr,
+		.nr_at_once = slices->estimate.nr_at_once,
+		.page_bytes = session->weights[1],
+	};
 
-	return session->slices.slicer.stats.nr < SLICES_MIN || estimate->nr + at_once < PIECES_MIN;
+	return sb_tracing_saw_enough(&slices->tracing, &seen);
 }
 
 /* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of
@@ -347,7 +342,7 @@ static void choose_source(struct sb_session *session)
 	/* What had no room since the last look. */
 	if (!tracing->end && !sb_session_sum_stats(session, stat) && stat[SB_STAT_CALLS_FULL])
 		sb_tracing_give_up(tracing, SB_TRACING_FULL);
-	if (tracing->is_sampled && !tracing->end && saw_too_little(session))
+	if (tracing->is_sampled && !tracing->end && !saw_enough(session))
 		sb_tracing_give_up(tracing, SB_TRACING_UNSEEN);
 	if (!tracing->end && session->opts.view_opts.fallback == SB_FALLBACK_IF_BLIND &&
 	    weights[0] < weights[1] / 2)
@@ -613,6 +608,7 @@ static void leave_out_other(const struct sb_session *session, uint32_t view,
 	stats->estimate = session->slices.estimate;
 	stats->tracing.calls = session->weights[0];
 	stats->tracing.pages = session->weights[1];
+	stats->tracing.nr_slices = session->slices.slicer.stats.nr;
 }
 
 void sb_session_stats(const struct sb_session *session, uint32_t view,

@@ -342,8 +342,6 @@ int sb_session_survive(struct sb_session *session)
 	if (!slices->tracing.is_sampled || !view->survive)
 		return 0;
 	end_window(session);
-	if (!slices->windows.nr)
-		return 0;
 	err = view->survive(session->skel, &slices->windows, &slices->estimate);
 	return err ? sb_reason_set(session->opts.reason, err,
 				   "cannot look at what was given back between slices")

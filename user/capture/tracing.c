@@ -9,6 +9,18 @@
 #define LATER_LOOK_NS (100ull * SB_NS_PER_MS)
 #define EARLY_NS      SB_NS_PER_SEC
 
+/* If each call was traced for this part of the run, or of its first half, what slices see of the
+ * rest is not needed. */
+#define MOST	      0.75
+/* Else fewer slices say too little of what is held, and so do fewer pieces of memory that were
+ * allocated in them and outlived them. That all of these were given back is an answer, too. */
+#define SLICES_MIN    4u
+#define PIECES_MIN    50u
+/* If pages agree that hardly anything is held, pieces that were given back at once do as well. A
+ * heap takes no less from the kernel at once (M_TOP_PAD of glibc), so fewer bytes of pages are no
+ * sign of memory that slices have missed. */
+#define PAGES_MIN     (128u << 10)
+
 void sb_tracing_init(struct sb_tracing *tracing, double allowed,
 		     const struct sb_slicer_reading *now)
 {
@@ -43,6 +55,26 @@ void sb_tracing_sample(struct sb_tracing *tracing)
 void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why)
 {
 	tracing->end = why;
+}
+
+bool sb_tracing_saw_enough(const struct sb_tracing *tracing, const struct sb_tracing_seen *seen)
+{
+	const double traced = (double)(tracing->last.now_ns - tracing->first.now_ns);
+	const double run = (double)seen->run_ns;
+	uint64_t nr = seen->nr_pieces;
+
+	/* On a busy machine, a program may get so little time at first that each of its calls is
+	 * traced for long. */
+	if (traced >= MOST * run)
+		return true;
+	if (seen->nr_slices < SLICES_MIN)
+		return false;
+	if (traced >= MOST * run / 2)
+		return true;
+	/* They were seen in both halves of the run. */
+	if (seen->page_bytes < PAGES_MIN)
+		nr += seen->nr_at_once / 2;
+	return nr >= PIECES_MIN;
 }
 
 uint64_t sb_tracing_look_ns(const struct sb_tracing *tracing)

@@ -36,6 +36,7 @@ struct sb_tracing_stats {
 	double each_ns;	   /* CPU time for each, in the same time */
 	double cost;	   /* CPUs, in the same time */
 	uint64_t calls, pages; /* bytes in the result by calls and by pages, at the end; 0 */
+	uint64_t nr_slices;    /* that have ended; 0 */
 };
 
 struct sb_tracing {
@@ -62,11 +63,23 @@ void sb_tracing_sample(struct sb_tracing *tracing);
  * was set before is replaced. */
 void sb_tracing_give_up(struct sb_tracing *tracing, enum sb_tracing_end why);
 
+/* What was seen of a run in which calls were traced in slices, at its end. */
+struct sb_tracing_seen {
+	uint64_t run_ns;     /* its duration */
+	uint64_t nr_slices;  /* that have ended */
+	uint64_t nr_pieces;  /* struct sb_held_estimate.nr */
+	uint64_t nr_at_once; /* the same, nr_at_once */
+	uint64_t page_bytes; /* in the result by pages */
+};
+/* Return: whether that is enough for a result by calls. What was allocated in the first half of the
+ * run counts, and whether it was given back by the end. */
+bool sb_tracing_saw_enough(const struct sb_tracing *tracing, const struct sb_tracing_seen *seen);
+
 /* Return: the time to wait before the next look. */
 uint64_t sb_tracing_look_ns(const struct sb_tracing *tracing);
 
-/* Get the figures up to the last look, or until calls were traced in slices; `calls` and `pages`
- * are 0. */
+/* Get the figures up to the last look, or until calls were traced in slices; `calls`, `pages`
+ * and `nr_slices` are 0. */
 void sb_tracing_stats(const struct sb_tracing *tracing, struct sb_tracing_stats *ret_stats);
 
 #endif

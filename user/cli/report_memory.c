@@ -245,7 +245,7 @@ static void add_unseen(struct sb_str *list, const struct sb_run_figures *figures
 			  "; after that, calls were traced in %llu slices of time, which saw too "
 			  "little of what is held: sample longer (%llu pieces of memory were given "
 			  "back at once, and %llu were not)",
-			  (unsigned long long)stats->slices.nr,
+			  (unsigned long long)stats->tracing.nr_slices,
 			  (unsigned long long)stats->estimate.nr_at_once,
 			  (unsigned long long)stats->estimate.nr);
 }

@@ -106,13 +106,47 @@ static void test_bursts(void **state)
 	}
 }
 
+/* What is seen of a run of a minute. */
+static void test_saw_enough(void **state)
+{
+	static const struct {
+		uint64_t traced_s;
+		struct sb_tracing_seen seen;
+		bool is_enough;
+	} cases[] = {
+		{ 1, { .nr_slices = 4, .nr_pieces = 50, .page_bytes = 1 << 20 }, true },
+		{ 1, { .nr_slices = 3, .nr_pieces = 500 }, false },
+		{ 1, { .nr_slices = 4, .nr_pieces = 49, .page_bytes = 1 << 20 }, false },
+		/* All was given back at once; pages agree, or know of something else. */
+		{ 1, { .nr_slices = 9, .nr_at_once = 100 }, true },
+		{ 1, { .nr_slices = 9, .nr_at_once = 98 }, false },
+		{ 1, { .nr_slices = 9, .nr_at_once = 1000, .page_bytes = 1 << 20 }, false },
+		/* Of the first half, nearly each call was traced; of the run. */
+		{ 20, { .nr_slices = 9, .page_bytes = 1 << 20 }, false },
+		{ 23, { .nr_slices = 9, .page_bytes = 1 << 20 }, true },
+		{ 44, { .nr_slices = 3, .page_bytes = 1 << 20 }, false },
+		{ 46, { .page_bytes = 1 << 20 }, true },
+	};
+	struct sb_tracing_seen seen;
+	struct play play;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&play);
+		(void)go(&play, 100, cases[i].traced_s * SB_NS_PER_SEC);
+		seen = cases[i].seen;
+		seen.run_ns = 60 * SB_NS_PER_SEC;
+		assert_int_equal(sb_tracing_saw_enough(&play.tracing, &seen), cases[i].is_enough);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cheap),
-		cmocka_unit_test(test_storm),
-		cmocka_unit_test(test_rises),
-		cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_cheap),	   cmocka_unit_test(test_storm),
+		cmocka_unit_test(test_rises),	   cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_saw_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
