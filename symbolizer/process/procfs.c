@@ -424,6 +424,15 @@ int sb_procfs_stat_of(uint32_t tgid, uint64_t start_ticks, struct sb_procfs_stat
 	return 0;
 }
 
+bool sb_procfs_exists(uint32_t tgid)
+{
+	char path[PROC_PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	return !stat(path, &st) || errno != ENOENT;
+}
+
 int sb_procfs_comm(uint32_t tgid, char **ret_comm)
 {
 	sb_cleanup(sb_closep) int fd = open_entry(tgid, "comm", O_RDONLY);

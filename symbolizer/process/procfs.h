@@ -132,6 +132,10 @@ int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
  * -ESRCH also if it has ended and nobody has waited for it, or another process has its ID. */
 int sb_procfs_stat_of(uint32_t tgid, uint64_t start_ticks, struct sb_procfs_stat *ret_stat);
 
+/* Return: false if there is no process @tgid, not even a zombie. This is one system call, so it is
+ * cheaper than to ask a reader (reader.h) that would return -ESRCH. */
+bool sb_procfs_exists(uint32_t tgid);
+
 /* Read the name of a process, "ruby", which is that of its first thread; the caller frees it.
  * Return: 0; -ESRCH, -EACCES, -ENOMEM; others of open(2) and read(2). */
 int sb_procfs_comm(uint32_t tgid, char **ret_comm);

@@ -518,6 +518,15 @@ static const char *take_memory(uint32_t tgid, uint64_t addr, size_t *len)
 		&(struct sb_reader_want){ .tgid = tgid, .len = (uint32_t)*len, .addr = addr }, len);
 }
 
+bool sb_reader_has_read(uint32_t tgid, uint64_t addr, uint32_t len)
+{
+	return own_seat && sb_reader_aheads_have(&own_seat->aheads, &(struct sb_reader_want){
+									    .tgid = tgid,
+									    .len = len,
+									    .addr = addr,
+								    });
+}
+
 ssize_t sb_reader_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)
 {
 	const char *ready = take_memory(tgid, addr, &len);

@@ -173,6 +173,10 @@ struct sb_reader_want {
 	uint32_t tgid; /* for memory also the ID of a thread */
 	uint32_t len;  /* bytes of memory; 0: the executable mappings */
 	uint64_t addr; /* of memory */
+	/* At @addr is a pointer. The piece of @len bytes, aligned to @len, that it points into is
+	 * read, and the address of that piece is the argument of sb_reader_memory(). */
+	uint32_t is_pointer;
+	uint32_t padding;
 };
 /*
  * Make several accesses by one request, because two switches of processes cost more than most
@@ -181,12 +185,16 @@ struct sb_reader_want {
  * are taken or the thread calls this function again; with @nr 0, when @wants may be NULL, it drops
  * them. Without sb_reader_begin() nothing is read, and @nr is returned.
  *
- * If an access blocks, it alone is given up, and what it waited for is left alone. Accesses that
- * failed or do not fit are not kept: they are made, and fail, when they are asked for.
+ * A piece that several pointers lead to is read once. If an access blocks, it alone is given up,
+ * and what it waited for is left alone. Accesses that failed or do not fit are not kept: they are
+ * made, and fail, when they are asked for.
  * Return: for how many of @wants, from the first on, there is nothing to be read ahead any more: at
  * least 1, unless @nr is 0. Call it with the others when these have been used.
  */
 size_t sb_reader_ahead(const struct sb_reader_want *wants, size_t nr);
+/* Return: whether the calling thread's next sb_reader_memory() with these arguments returns what
+ * sb_reader_ahead() read. */
+bool sb_reader_has_read(uint32_t tgid, uint64_t addr, uint32_t len);
 
 /* Where to look for a file. */
 enum sb_reader_place {

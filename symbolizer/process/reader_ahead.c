@@ -43,6 +43,9 @@ int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reade
 			.first = aheads->data.len,
 			.len = (size_t)ret,
 		};
+		if (wants[i].is_pointer)
+			aheads->ready[aheads->nr].want.addr =
+				__atomic_load_n(&area->parts[i].addr, __ATOMIC_RELAXED);
 		err = sb_str_addn(&aheads->data, (const char *)area->data + at, (size_t)ret);
 		if (err)
 			return err;
@@ -52,20 +55,34 @@ int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reade
 	return 0;
 }
 
-const char *sb_reader_aheads_take(struct sb_reader_aheads *aheads,
-				  const struct sb_reader_want *want, size_t *ret_len)
+static struct sb_reader_ready *find_ready(struct sb_reader_aheads *aheads,
+					  const struct sb_reader_want *want)
 {
-	struct sb_reader_ready *ready;
 	uint32_t i;
 
 	for (i = 0; i < aheads->nr; i++) {
-		ready = &aheads->ready[i];
-		if (ready->is_taken || ready->want.tgid != want->tgid ||
-		    ready->want.len != want->len || ready->want.addr != want->addr)
-			continue;
-		ready->is_taken = true;
-		*ret_len = ready->len;
-		return ready->len ? aheads->data.s + ready->first : "";
+		struct sb_reader_ready *ready = &aheads->ready[i];
+
+		if (!ready->is_taken && ready->want.tgid == want->tgid &&
+		    ready->want.len == want->len && ready->want.addr == want->addr)
+			return ready;
 	}
 	return NULL;
+}
+
+bool sb_reader_aheads_have(struct sb_reader_aheads *aheads, const struct sb_reader_want *want)
+{
+	return find_ready(aheads, want);
+}
+
+const char *sb_reader_aheads_take(struct sb_reader_aheads *aheads,
+				  const struct sb_reader_want *want, size_t *ret_len)
+{
+	struct sb_reader_ready *ready = find_ready(aheads, want);
+
+	if (!ready)
+		return NULL;
+	ready->is_taken = true;
+	*ret_len = ready->len;
+	return ready->len ? aheads->data.s + ready->first : "";
 }

@@ -277,17 +277,50 @@ static uint64_t slept_ns(const struct sleep_watch *watch)
 	return after.ru_nvcsw == watch->before.ru_nvcsw ? 0 : sb_now_ns() - watch->begin_ns;
 }
 
-/* Return: number of bytes; -ENOSPC: more than @max; or another negative errno. */
-static int64_t read_part(const struct sb_reader_want *want, struct sb_reader_state *state,
-			 void *buf, size_t max)
+/* Find where the memory of a part begins. Return: 0 or a negative errno. */
+static int find_part(const struct sb_reader_want *want, uint64_t *ret_addr)
 {
-	struct records records = { .at = buf, .max = max };
-	uint64_t next;
+	uint64_t pointer;
 	int64_t nr;
 
+	*ret_addr = want->addr;
+	if (!want->is_pointer || !want->len)
+		return 0;
+	nr = read_memory(want->tgid, want->addr, sizeof(pointer), &pointer);
+	if (nr != sizeof(pointer))
+		return nr < 0 ? (int)nr : -EFAULT;
+	*ret_addr = pointer - pointer % want->len;
+	return 0;
+}
+
+/* Return: whether one of the parts before the @i-th has its memory. */
+static bool has_part(const struct sb_reader_area *area, uint32_t i)
+{
+	const struct sb_reader_want *wants = area->request.wants;
+	uint32_t j;
+
+	for (j = 0; j < i; j++)
+		if (wants[j].tgid == wants[i].tgid && wants[j].len == wants[i].len &&
+		    area->parts[j].addr == area->parts[i].addr && area->parts[j].ret > 0)
+			return true;
+	return false;
+}
+
+/* Return: number of bytes; -ENOSPC: more than @max; or another negative errno. */
+static int64_t read_part(struct sb_reader_area *area, uint32_t i, struct sb_reader_state *state,
+			 void *buf, size_t max)
+{
+	const struct sb_reader_want *want = &area->request.wants[i];
+	struct records records = { .at = buf, .max = max };
+	uint64_t next;
+	int64_t nr = find_part(want, &area->parts[i].addr);
+
+	if (nr || (want->is_pointer && has_part(area, i)))
+		return nr;
 	if (want->len)
-		return want->len > max ? -ENOSPC
-				       : read_memory(want->tgid, want->addr, want->len, buf);
+		return want->len > max
+			       ? -ENOSPC
+			       : read_memory(want->tgid, area->parts[i].addr, want->len, buf);
 	nr = read_code(want->tgid, true, state, &records, &next);
 	return nr >= 0 && next != UINT64_MAX ? -ENOSPC : nr;
 }
@@ -305,8 +338,7 @@ static int64_t read_ahead(struct sb_reader_area *area, struct sb_reader_state *s
 
 		__atomic_store_n(&area->part, i, __ATOMIC_RELAXED);
 		watch_sleep(&watch);
-		part->ret = read_part(&request->wants[i], state, area->data + len,
-				      SB_READER_DATA_BYTES - len);
+		part->ret = read_part(area, i, state, area->data + len, SB_READER_DATA_BYTES - len);
 		part->blocked_ns = slept_ns(&watch);
 		if (part->ret == -ENOSPC && i)
 			break;

@@ -65,7 +65,8 @@ struct sb_reader_request {
 /* The answer to one of the accesses of sb_reader_ahead(). Its bytes come behind those of the access
  * before it. */
 struct sb_reader_part {
-	int64_t ret; /* number of bytes, or a negative errno */
+	int64_t ret;   /* number of bytes, or a negative errno; 0: an earlier part has them */
+	uint64_t addr; /* of the memory that was read, for a pointer the piece that it led to */
 	uint64_t blocked_ns;
 };
 
@@ -177,6 +178,8 @@ uint32_t sb_reader_aheads_ask(struct sb_reader_area *area, const struct sb_reade
  */
 int sb_reader_aheads_keep(struct sb_reader_aheads *aheads, const struct sb_reader_want *wants,
 			  size_t nr_done, const struct sb_reader_area *area);
+/* Return: whether sb_reader_aheads_take() would return the bytes of @want. */
+bool sb_reader_aheads_have(struct sb_reader_aheads *aheads, const struct sb_reader_want *want);
 /* Return: the bytes of @want, valid until the next round; they are not returned again. NULL: there
  * are none, and *@ret_len is untouched. */
 const char *sb_reader_aheads_take(struct sb_reader_aheads *aheads,

@@ -115,6 +115,37 @@ static void test_wanted(void **state)
 	assert_int_equal(pages.nr_wants, 0);
 }
 
+/* What a pointer leads to is there at the next fetch, and no longer when the pages are cleared. */
+static void test_target(void **state)
+{
+	const uint64_t target = page_at(2) + 5;
+	struct sb_reader_stats before, after;
+
+	assert_int_equal(sb_reader_begin(&(struct sb_reader_opts){}), 0);
+	memcpy(memory + SB_PAGE_BYTES, &target, sizeof(target));
+	sb_pages_want_target(&pages, page_at(1));
+	assert_false(pages.is_short);
+	byte_at(page_at(1));
+	assert_true(sb_pages_fetch(&pages));
+	sb_reader_stats(&before);
+	pages.is_short = false;
+	assert_int_equal(byte_at(target), -EFAULT);
+	assert_true(sb_pages_fetch(&pages));
+	pages.is_short = false;
+	assert_int_equal(byte_at(target), 3);
+	sb_reader_stats(&after);
+	assert_int_equal(after.nr_requests, before.nr_requests);
+	sb_pages_want_target(&pages, page_at(1)); /* it is there, and is read without a hint */
+	assert_int_equal(pages.nr_pointers, 0);
+	sb_pages_clear(&pages);
+	sb_pages_want_target(&pages, page_at(1));
+	byte_at(page_at(0));
+	assert_true(sb_pages_fetch(&pages));
+	sb_pages_clear(&pages);
+	assert_false(sb_reader_has_read(pages.tgid, page_at(2), SB_PAGE_BYTES));
+	sb_reader_end();
+}
+
 /* Another process has other pages at the same addresses. */
 static void test_other_process(void **state)
 {
@@ -219,6 +250,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_noted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_across, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wanted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreadable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),

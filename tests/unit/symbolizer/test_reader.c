@@ -264,6 +264,38 @@ static void test_ahead(void **state)
 	assert_int_equal(stats().nr_requests, 8);
 }
 
+/* What pointers lead to is read by the same request, each piece once, and taken by its address. */
+static void test_ahead_of_pointers(void **state)
+{
+	enum { PIECE = 64 };
+	static char pieces[2][PIECE] __attribute__((aligned(PIECE)));
+	static const void *const pointers[] = { &pieces[0][7], &pieces[0][9], &pieces[1][1], NULL };
+	struct sb_reader_want wants[SB_ARRAY_SIZE(pointers)];
+	char buf[PIECE];
+	size_t i;
+
+	memset(pieces[0], 'a', PIECE);
+	memset(pieces[1], 'b', PIECE);
+	begin(LONG_NS);
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	for (i = 0; i < SB_ARRAY_SIZE(wants); i++)
+		wants[i] = (struct sb_reader_want){ .tgid = (uint32_t)getpid(),
+						    .len = PIECE,
+						    .addr = (uintptr_t)&pointers[i],
+						    .is_pointer = true };
+	read_ahead(wants, SB_ARRAY_SIZE(wants), SB_ARRAY_SIZE(wants));
+	for (i = 0; i < 2; i++) {
+		assert_true(sb_reader_has_read(wants[0].tgid, (uintptr_t)pieces[i], PIECE));
+		assert_int_equal(sb_reader_memory(wants[0].tgid, (uintptr_t)pieces[i], buf, PIECE),
+				 PIECE);
+		assert_memory_equal(buf, pieces[i], PIECE);
+		/* Two pointers lead to the first piece. */
+		assert_false(sb_reader_has_read(wants[0].tgid, (uintptr_t)pieces[i], PIECE));
+	}
+	assert_false(sb_reader_has_read(wants[0].tgid, 0, PIECE));
+	assert_int_equal(stats().nr_requests, 1);
+}
+
 /* What does not fit is left to the next round. */
 static void test_ahead_in_rounds(void **state)
 {
@@ -665,6 +697,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ahead, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ahead_of_pointers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ahead_in_rounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ahead_hang, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ahead_forged, setup, teardown),

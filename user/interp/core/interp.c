@@ -518,8 +518,11 @@ static void confs_of(struct space *space, struct sb_interp_confs *ret)
 static int look_at_code(uint32_t tgid, uint64_t since_ns, struct map_list *list)
 {
 	struct sb_procfs_stat stat;
-	int err = sb_procfs_code_since(tgid, since_ns, on_line, list);
+	int err = -ESRCH;
 
+	/* The last look at a process is mostly when it has ended. */
+	if (sb_procfs_exists(tgid))
+		err = sb_procfs_code_since(tgid, since_ns, on_line, list);
 	if (!err && !list->maps.nr && (sb_procfs_stat(tgid, &stat) || !stat.is_kernel))
 		err = -ESRCH;
 	return err;

@@ -88,6 +88,12 @@ void sb_memory_want(const struct sb_memory *memory, uint64_t addr)
 		memory->want(memory->arg, addr);
 }
 
+void sb_memory_want_target(const struct sb_memory *memory, uint64_t addr)
+{
+	if (memory->want_target)
+		memory->want_target(memory->arg, addr);
+}
+
 #define DEFINE_READ(bits)                                                                         \
 	int sb_memory_u##bits(const struct sb_memory *memory, uint64_t addr, uint##bits##_t *ret) \
 	{                                                                                         \

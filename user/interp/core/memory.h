@@ -43,6 +43,8 @@ struct sb_memory {
 	int (*read_again)(void *arg, void *dst, size_t len, uint64_t addr);
 	/* For sb_memory_want(). NULL: nothing is read ahead. */
 	void (*want)(void *arg, uint64_t addr);
+	/* The same for sb_memory_want_target(). */
+	void (*want_target)(void *arg, uint64_t addr);
 	void *arg;
 	/* Borrowed: how many reads are left; at 0 all fail with -EFAULT. NULL: no limit. */
 	uint64_t *nr_left;
@@ -62,6 +64,8 @@ int sb_memory_read_again(const struct sb_memory *memory, void *dst, size_t len, 
 /* Say that what begins at @addr will be read if the reads before it succeed, so that it can be read
  * together with other pages (interp/core/pages.h). It need not be readable. */
 void sb_memory_want(const struct sb_memory *memory, uint64_t addr);
+/* Say the same of what the pointer at @addr points to, without having read the pointer. */
+void sb_memory_want_target(const struct sb_memory *memory, uint64_t addr);
 /* Read one number of as many bits as the name of the function says, in this machine's byte order.
  * Return: 0; -ESRCH, -EPERM or -EFAULT, and *ret is 0. */
 int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);

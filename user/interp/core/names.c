@@ -7,6 +7,7 @@
 #include "interp/core/interp.h"
 #include "interp/core/interp_priv.h"
 #include "interp/core/pages.h"
+#include "symbolizer/process/procfs.h"
 
 /* Functions inlined into one another at one place. */
 #define INLINED_MAX 64u
@@ -225,6 +226,8 @@ static void read_ahead(struct sb_interp *interp, struct space *space,
 {
 	size_t round, i;
 
+	if (pages->ended_tgid)
+		return;
 	pages->is_noting = true;
 	for (round = 0; round < ROUNDS_MAX && (!round || sb_pages_fetch(pages)); round++)
 		for (i = 0; i < nr; i++)
@@ -237,7 +240,10 @@ static int read_names(struct sb_interp *interp, struct space *space,
 		      const struct sb_interp_frame *frames, size_t nr)
 {
 	const struct sb_memory before = space->memory;
-	struct sb_pages pages = { .tgid = before.tgid };
+	struct sb_pages pages = {
+		.tgid = before.tgid,
+		.ended_tgid = sb_procfs_exists(before.tgid) ? 0 : before.tgid,
+	};
 	struct sb_memory_recent recent = { .nr = 0 };
 	size_t i;
 	int err = 0;
@@ -245,6 +251,7 @@ static int read_names(struct sb_interp *interp, struct space *space,
 	space->memory.read = sb_pages_read;
 	space->memory.read_again = sb_pages_read_again;
 	space->memory.want = sb_pages_want;
+	space->memory.want_target = sb_pages_want_target;
 	space->memory.arg = &pages;
 	read_ahead(interp, space, frames, nr, &pages);
 	space->memory.recent = &recent;
@@ -294,7 +301,7 @@ static int get_name(struct sb_interp *interp, struct space *space,
 
 	if (space && needs_name(space, frame)) {
 		interp->stats.nr_late++;
-		err = read_name(interp, space, frame);
+		err = read_names(interp, space, frame, 1);
 		known = find_name(space, frame);
 	}
 	if (err)

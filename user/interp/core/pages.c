@@ -15,7 +15,9 @@ void sb_pages_clear(struct sb_pages *pages)
 		free(pages->at.at[i].bytes);
 	sb_vec_clear(&pages->at);
 	sb_index_release(&pages->index);
-	pages->nr_wants = 0;
+	if (pages->nr_targets)
+		sb_reader_ahead(NULL, 0); /* nobody may take them later, when they have changed */
+	pages->nr_wants = pages->nr_pointers = pages->nr_targets = 0;
 	pages->ended_tgid = 0;
 	pages->is_short = false;
 }
@@ -44,19 +46,26 @@ static const struct sb_page *find_page(const struct sb_pages *pages, uint64_t ad
 	return NULL;
 }
 
-static void note(struct sb_pages *pages, uint64_t addr)
+/* Append a page of @addr, or a pointer, to @wants, which has room for SB_READER_AHEAD_MAX. */
+static void add_want(const struct sb_pages *pages, uint64_t addr, bool is_pointer,
+		     struct sb_reader_want *wants, uint32_t *nr)
 {
-	const struct sb_reader_want want = { .tgid = pages->tgid,
-					     .len = SB_PAGE_BYTES,
-					     .addr = addr };
 	uint32_t i;
 
-	pages->is_short = true;
-	for (i = 0; i < pages->nr_wants; i++)
-		if (pages->wants[i].tgid == want.tgid && pages->wants[i].addr == want.addr)
+	for (i = 0; i < *nr; i++)
+		if (wants[i].tgid == pages->tgid && wants[i].addr == addr)
 			return;
-	if (pages->nr_wants < SB_READER_AHEAD_MAX)
-		pages->wants[pages->nr_wants++] = want;
+	if (*nr < SB_READER_AHEAD_MAX)
+		wants[(*nr)++] = (struct sb_reader_want){ .tgid = pages->tgid,
+							  .len = SB_PAGE_BYTES,
+							  .addr = addr,
+							  .is_pointer = is_pointer };
+}
+
+static void note(struct sb_pages *pages, uint64_t addr)
+{
+	pages->is_short = true;
+	add_want(pages, addr, false, pages->wants, &pages->nr_wants);
 }
 
 /* Each read of a process that has ended would ask its reader again. */
@@ -114,6 +123,14 @@ void sb_pages_want(void *arg, uint64_t addr)
 		note(pages, page);
 }
 
+void sb_pages_want_target(void *arg, uint64_t addr)
+{
+	struct sb_pages *pages = arg;
+
+	if (pages->is_noting && !find_page(pages, addr - addr % SB_PAGE_BYTES))
+		add_want(pages, addr, true, pages->pointers, &pages->nr_pointers);
+}
+
 /* Return: 0; -ENOMEM. */
 static int add_page(struct sb_pages *pages, const struct sb_page *page)
 {
@@ -145,15 +162,41 @@ static int keep(struct sb_pages *pages, const struct sb_reader_want *want)
 	return err;
 }
 
+/* Keep those of the wanted pages that pointers have led to already. *@nr: how many are wanted; set
+ * to how many still are. Return: 0; -ENOMEM. */
+static int keep_targets(struct sb_pages *pages, size_t *nr)
+{
+	size_t i, nr_left = 0;
+	int err = 0;
+
+	for (i = 0; i < *nr && !err; i++) {
+		const struct sb_reader_want want = pages->wants[i];
+
+		if (sb_reader_has_read(want.tgid, want.addr, want.len))
+			err = keep(pages, &want);
+		else
+			pages->wants[nr_left++] = want;
+	}
+	*nr = nr_left;
+	return err;
+}
+
 bool sb_pages_fetch(struct sb_pages *pages)
 {
 	size_t room = SB_PAGES_MAX - pages->at.nr, nr = pages->nr_wants, i;
+	size_t nr_pointers = pages->nr_pointers, nr_read;
 
-	pages->nr_wants = 0;
-	if (!nr || nr > room)
+	pages->nr_wants = pages->nr_pointers = 0;
+	if (!nr || nr > room || (pages->nr_targets && keep_targets(pages, &nr)))
 		return false;
-	nr = sb_reader_ahead(pages->wants, nr);
-	for (i = 0; i < nr; i++)
+	if (!nr)
+		return true;
+	if (nr_pointers > SB_READER_AHEAD_MAX - nr)
+		nr_pointers = SB_READER_AHEAD_MAX - nr;
+	memcpy(&pages->wants[nr], pages->pointers, nr_pointers * sizeof(pages->pointers[0]));
+	pages->nr_targets = (uint32_t)nr_pointers;
+	nr_read = sb_reader_ahead(pages->wants, nr + nr_pointers);
+	for (i = 0; i < nr && i < nr_read; i++)
 		if (keep(pages, &pages->wants[i]))
 			return false;
 	return true;

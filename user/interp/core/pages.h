@@ -41,8 +41,9 @@ struct sb_pages {
 		uint8_t *bytes; /* NULL: it could not be read */
 	})
 	at;
-	struct sb_reader_want wants[SB_READER_AHEAD_MAX];
-	uint32_t nr_wants;
+	struct sb_reader_want wants[SB_READER_AHEAD_MAX], pointers[SB_READER_AHEAD_MAX];
+	uint32_t nr_wants, nr_pointers;
+	uint32_t nr_targets; /* pointers whose targets the last request has read */
 	uint32_t ended_tgid; /* a process of which a read returned -ESRCH; 0: none */
 };
 
@@ -64,6 +65,11 @@ int sb_pages_read_again(void *arg, void *dst, size_t len, uint64_t addr);
 /* For struct sb_memory.want: note the page of @addr if it is not there and pages->is_noting, and
  * set is_short then. @arg is the struct sb_pages. */
 void sb_pages_want(void *arg, uint64_t addr);
+/* For struct sb_memory.want_target: note the pointer at @addr if its page is not there and
+ * pages->is_noting. The next sb_pages_fetch() that reads pages reads the one that it points to by
+ * the same request; if that is noted then, the fetch after it makes no request for it. @arg is the
+ * struct sb_pages. */
+void sb_pages_want_target(void *arg, uint64_t addr);
 /* Read the pages that were noted, which are none then; one that cannot be read is kept as such. The
  * caller resets is_short before the next walk. Return: whether there were any, and room and memory
  * for all of them; if not, the walks that lacked pages are to be made without is_noting. */

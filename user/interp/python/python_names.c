@@ -126,6 +126,7 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 		   const struct sb_interp_frame *frame, struct sb_runtime_text *text)
 {
 	uint64_t addr = frame->obj, name, table;
+	uint64_t name_at = addr + (layout->qualname ? layout->qualname : layout->name);
 	uint64_t words[3]; /* file, name, qualname */
 	uint64_t check = sb_where_check(frame->where);
 	int err;
@@ -133,6 +134,9 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 	/* A code object may lie on two pages. */
 	sb_memory_want(memory, addr);
 	sb_memory_want(memory, addr + layout->line_table);
+	sb_memory_want_target(memory, name_at);
+	sb_memory_want_target(memory, addr + layout->name - 8u);
+	sb_memory_want_target(memory, addr + layout->line_table);
 	err = check_type(memory, layout, addr);
 	if (!err)
 		err = sb_memory_read(memory, words, sizeof(words), addr + layout->name - 8u);
@@ -141,8 +145,7 @@ int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout
 	if (!err && check && sb_python_check(words[0], words[1], words[2]) != check)
 		err = -EBADMSG;
 	if (!err)
-		err = sb_memory_u64(
-			memory, addr + (layout->qualname ? layout->qualname : layout->name), &name);
+		err = sb_memory_u64(memory, name_at, &name);
 	if (!err)
 		err = sb_memory_u64(memory, addr + layout->line_table, &table);
 	if (err)
