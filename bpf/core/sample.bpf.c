@@ -166,7 +166,7 @@ static int user_regs(struct task_struct *task, struct sb_scratch *s)
 }
 
 /* The frames of machine code. Leaves their name in the key. */
-static void capture_native(struct task_struct *task, struct sb_scratch *s, __u32 slot)
+static void capture_native(struct sb_scratch *s, __u32 slot)
 {
 	if (s->stack.status == SB_STACK_NO_REGS) {
 		s->stack.nr_frames = 0;
@@ -175,7 +175,6 @@ static void capture_native(struct task_struct *task, struct sb_scratch *s, __u32
 		s->stack.nr_frames = 1;
 		s->stack.status = SB_STACK_COMPAT;
 	} else {
-		s->map.exec_vm = BPF_CORE_READ(task, mm, exec_vm);
 		sb_unwind_user(slot);
 	}
 	if (s->map.is_raw || s->map.is_known) {
@@ -199,7 +198,13 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 	if (user_regs(task, s))
 		s->stack.status = SB_STACK_NO_REGS;
 	sb_interp_start(slot);
-	capture_native(task, s, slot);
+	/* In the midst of execve(2) the registers are those of the call, but the stack is gone with
+	 * the old address space, and no program is mapped into the new one: there is no user stack
+	 * any more. */
+	s->map.exec_vm = BPF_CORE_READ(task, mm, exec_vm);
+	if (!s->map.exec_vm)
+		return;
+	capture_native(s, slot);
 	if (!s->interp.nr_confs)
 		return;
 	/* User space takes that walk again, and cannot ask. */

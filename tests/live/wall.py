@@ -133,5 +133,13 @@ def brief():
     check(said and 99 <= float(said[1]) <= 101, f'accounted for, as it says: {said and said[0]}')
 
 
-run_parts((mixed, bursts, window, brief), sys.argv[3:], (functions, one_thread))
+def execs():
+    """execve(2) waits after it has removed the old program: there is no user stack then, and nothing is cut off it."""
+    result = stackbpf(BINARY, 'wall', '-s', '--', 'sh', '-c', 'i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done')
+    within = {stack: us for stack, us in result.stacks.items() if 'bprm_execve' in stack}
+    cut = {stack: us for stack, us in within.items() if any(frame.startswith('[truncated') for frame in stack)}
+    check(within and not cut, f'stacks within execve(2) are cut: {len(cut)} of {len(within)}: {list(cut)[:3]}')
+
+
+run_parts((mixed, bursts, window, brief, execs), sys.argv[3:], (functions, one_thread))
 done()
