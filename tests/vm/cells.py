@@ -105,5 +105,5 @@ MODES = {
                each(('dwarf',), *[view for view in OTHER_VIEWS if view not in ('oncpu', 'offcpu', 'wall')]) +
                each(('auto',), *GOVERNED_VIEWS)),
               (('lua', 'luajit', 'php', 'ruby'), each(('dwarf',), 'oncpu')),
-              (('java',), each(('auto',), 'oncpu', 'offcpu', 'io'))],
+              *(((name,), each(('auto',), 'oncpu', 'offcpu', 'io')) for name in ALONE)],
 }
