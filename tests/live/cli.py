@@ -602,6 +602,12 @@ def test_closing_report(_):
             assert re.search(detail, report), (detail, report)
 
 
+def test_idle_left_out(_):
+    waits = 'import select, time; select.epoll().poll(0.3); time.sleep(0.1)'
+    said = expect(0, 'left out: ', 'offcpu', '--idle', 'drop', '--', 'python3', '-c', waits).stderr
+    assert re.search(r'left out: [0-9.]+ s of idle waits(?! left out)', said), said
+
+
 def test_own_cost_of_a_second(_):
     """The first second is start-up, so nothing is left of such a run of which a share could be told."""
     with spinner('exec sleep 60') as sleep:

@@ -95,7 +95,7 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	uint64_t tiny_weight, nr_tiny = sb_profile_nr_tiny(run->profile, &tiny_weight);
 
 	if (resolve->idle_weight)
-		(void)sb_str_addf(list, "%s%.1f s of idle waits left out", list->len ? ", " : "",
+		(void)sb_str_addf(list, "%s%.1f s of idle waits", list->len ? ", " : "",
 				  (double)resolve->idle_weight / 1e9);
 	/* The time until a thread is woken and that in the run queue are two parts of a wait. */
 	add_item(list, stat[SB_STAT_UNDER_MIN],
