@@ -188,6 +188,8 @@ def injured(store):
     path.write_bytes(bad)
     asked = query(store, BEGIN, BEGIN + 500)
     check('the store is damaged' in asked.err and asked.total <= weights, f'query: what is damaged is said: {asked.err}')
+    asked_check = run('store check', store)
+    check(': 1 part of the dictionary is damaged: ' in asked_check.stdout, f'check: one part: {asked_check.stdout}')
     check(any('(lost)' in frame for stack in asked.stacks for frame in stack), 'query: what is lost has a name')
     path.write_bytes(whole[:-100])
     asked = run('store check', store)
