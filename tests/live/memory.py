@@ -155,6 +155,30 @@ def restless():
     check('mappings were not followed' in ' '.join(run.result.err.split()), 'what was not followed is told')
 
 
+WORKING = """import mmap
+text, kept = b'x' * (20 << 20), []
+def bring(size):
+    piece = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    piece.write(text[:size])
+    return piece
+print('ready', flush=True)
+while True:
+    kept = kept[-50:] + [bring(1 << 20)]
+    bring(20 << 20)
+"""
+
+
+def at_work():
+    """Of a process that takes and gives back memory while it is looked at, the sum is of one moment."""
+    with keeping(sys.executable, '-c', WORKING) as process:
+        process.stdout.readline()
+        for _ in range(5):
+            result = stackbpf(BINARY, 'memory', '-p', str(process.pid), '-t', '0.3', '--max-overhead=off')
+            whole, before, brought, rest, known = adds_up(result.err, process)
+            check(abs(before + brought + rest - whole) < 0.2 and 99.9 <= known <= 100,
+                  f'it adds up: {before} + {brought} + {rest} = {whole}, {known} %')
+
+
 def kinds_of(pid):
     """Bytes by kind, as smaps has them."""
     found = dict.fromkeys(','.join(KINDS).split(','), 0)
@@ -524,5 +548,5 @@ def beneath():
     check(len(pages) == 8 and set(pages.values()) == {300}, f'half of the pages each: {pages}')
 
 
-run_parts((beneath, held, without_main, named, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
+run_parts((beneath, held, at_work, without_main, named, kinds, crowded, counted, recorded, ended, churned, restless, many, empty), sys.argv[5:])
 done()

@@ -148,7 +148,9 @@ uint64_t sb_resident_oldest_ns(const struct sb_resident *resident);
 struct sb_resident_process {
 	uint32_t tgid;
 	char comm[SB_COMM_LEN];
-	uint64_t rss; /* Rss of smaps_rollup; of some kinds only, what of it is of them */
+	/* Rss of smaps_rollup, or of the pages that were seen, if it had faults meanwhile; of some
+	 * kinds only, what of it is of them. */
+	uint64_t rss;
 	uint64_t before, held, unaccounted, swapped;
 	uint64_t along; /* of `held`: came with the fault of another page */
 };
