@@ -138,6 +138,14 @@ class Numbers(Case):
         self.assertIsNone(self.functions(unknown, unknown.replace('run 1', 'run 9999999'))['wait']['z'][0])
 
 
+def read_terminal(fd):
+    """What it has, b'' at its end, which Linux reports as an error."""
+    try:
+        return os.read(fd, 65536)
+    except OSError:
+        return b''
+
+
 class Formats(Case):
     def setUp(self):
         super().setUp()
@@ -161,7 +169,8 @@ class Formats(Case):
             fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
             subprocess.run([STACKBPF, 'diff', a, b], stdout=theirs, check=True)
             os.close(theirs)
-            lines = os.read(ours, 65536).decode().splitlines()
+            # One read returns only what the terminal has passed on by then.
+            lines = b''.join(iter(lambda: read_terminal(ours), b'')).decode().splitlines()
             os.close(ours)
             self.assertLessEqual(max(map(len, lines)), columns, lines)
             self.assertEqual((lines.count('read'), sum(line.endswith('  read') for line in lines)), (is_tall, not is_tall), lines)
