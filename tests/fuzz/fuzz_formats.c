@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A profile of any names, written in every format: what comes out is what the format asks for, and
- * nobody's names are more than names. The first byte says which facts there are; then follow
+ * nobody's names are more than names. The first byte says which metadata there are; then follow
  * stacks, each a byte of weight, a byte for the number of frames less one, and frames: kind, line,
  * name ending in 0.
  */

@@ -52,7 +52,7 @@ PARSERS = [
     ("dpkg's lists of files", 'debian', 'user/cli/debian.c'),
     ('perf maps', 'perfmap', 'symbolizer/symbols/perfmap.c'),
     ('side-band records', 'sideband', 'user/capture/sideband.c'),
-    ('folded text', 'folded', 'user/flamegraph/read_folded.c user/flamegraph/facts.c'),
+    ('folded text', 'folded', 'user/flamegraph/read_folded.c user/flamegraph/metadata.c'),
     ('comparisons', 'diff', 'user/flamegraph/read_folded.c user/flamegraph/diff.c'),
     ('`.bt`', 'bt', 'user/flamegraph/read_bt.c'),
     ('perf script', 'perfscript', 'user/flamegraph/read_perf.c'),

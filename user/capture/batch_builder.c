@@ -199,7 +199,7 @@ void sb_batch_builder_clear(struct sb_batch_builder *builder)
 	sb_vec_clear(&builder->object_words);
 	sb_rawstacks_clear(&builder->raw);
 	sb_vec_clear(&builder->owners);
-	sb_page_news_clear(&builder->pages);
+	sb_page_records_clear(&builder->pages);
 	builder->tgids.nr = 0;
 }
 
@@ -213,5 +213,5 @@ void sb_batch_builder_release(struct sb_batch_builder *builder)
 	sb_rawstacks_release(&builder->raw);
 	sb_vec_release(&builder->tgids);
 	sb_vec_release(&builder->owners);
-	sb_page_news_release(&builder->pages);
+	sb_page_records_release(&builder->pages);
 }

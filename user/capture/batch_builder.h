@@ -29,7 +29,7 @@ struct sb_batch_builder {
 	sb_vec_u32 tgids; /* of processes that were announced */
 	/* For sb_resident_add(). */
 	SB_VEC(struct sb_event_owner) owners;
-	struct sb_page_news pages;
+	struct sb_page_records pages;
 };
 
 /* Append a stack; its frames (stack->ip, which may be NULL when there are none) are copied. Return:

@@ -60,7 +60,7 @@ void sb_resident_free(struct sb_resident *resident)
 	sb_vec_release(&resident->owners);
 	sb_index_release(&resident->owners_by_id);
 	sb_vec_release(&resident->counts);
-	sb_page_news_release(&resident->late);
+	sb_page_records_release(&resident->late);
 	sb_pagetab_release(&resident->pages);
 	free(resident->buf);
 	free(resident);
@@ -575,21 +575,21 @@ int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_o
 	return err;
 }
 
-void sb_page_news_clear(struct sb_page_news *news)
+void sb_page_records_clear(struct sb_page_records *records)
 {
-	sb_vec_clear(&news->faults);
-	sb_vec_clear(&news->events);
+	sb_vec_clear(&records->faults);
+	sb_vec_clear(&records->events);
 }
 
-void sb_page_news_release(struct sb_page_news *news)
+void sb_page_records_release(struct sb_page_records *records)
 {
-	sb_vec_release(&news->faults);
-	sb_vec_release(&news->events);
+	sb_vec_release(&records->faults);
+	sb_vec_release(&records->events);
 }
 
-/* Append the news of @from that begin at a fault and an event. */
-static int append_news(struct sb_page_news *to, const struct sb_page_news *from, size_t fault,
-		       size_t event)
+/* Append the records of @from that begin at a fault and an event. */
+static int append_records(struct sb_page_records *to, const struct sb_page_records *from,
+			  size_t fault, size_t event)
 {
 	int err = 0;
 
@@ -616,17 +616,18 @@ static int compare_events(const void *a, const void *b)
 
 /* Each CPU has its batch, so those of a thread that changes its CPU, or of two threads, can be
  * mixed up. */
-static void sort_news(struct sb_page_news *news)
+static void sort_records(struct sb_page_records *records)
 {
-	const struct sb_fault_record *all = news->faults.at;
+	const struct sb_fault_record *all = records->faults.at;
 	size_t i;
 
-	for (i = 1; i < news->faults.nr && all[i - 1].now_ns <= all[i].now_ns;)
+	for (i = 1; i < records->faults.nr && all[i - 1].now_ns <= all[i].now_ns;)
 		i++;
-	if (i < news->faults.nr)
-		qsort(news->faults.at, news->faults.nr, sizeof(*all), compare_faults);
-	if (news->events.nr)
-		qsort(news->events.at, news->events.nr, sizeof(*news->events.at), compare_events);
+	if (i < records->faults.nr)
+		qsort(records->faults.at, records->faults.nr, sizeof(*all), compare_faults);
+	if (records->events.nr)
+		qsort(records->events.at, records->events.nr, sizeof(*records->events.at),
+		      compare_events);
 }
 
 static int add_event(struct sb_resident *resident, const struct sb_page_event *event)
@@ -637,41 +638,44 @@ static int add_event(struct sb_resident *resident, const struct sb_page_event *e
 	return 0;
 }
 
-/* Take the news in order, up to a time; the others wait. Return: 0 or -ENOMEM. */
-static int take_news(struct sb_resident *resident, const struct sb_page_news *news,
-		     uint64_t until_ns)
+/* Take the records in order, up to a time; the others wait. Return: 0 or -ENOMEM. */
+static int take_records(struct sb_resident *resident, const struct sb_page_records *records,
+			uint64_t until_ns)
 {
 	size_t fault = 0, event = 0;
 	uint64_t fault_ns, event_ns;
 	int err = 0, late;
 
 	while (!err) {
-		fault_ns = fault < news->faults.nr ? news->faults.at[fault].now_ns : UINT64_MAX;
-		event_ns = event < news->events.nr ? news->events.at[event].now_ns : UINT64_MAX;
+		fault_ns =
+			fault < records->faults.nr ? records->faults.at[fault].now_ns : UINT64_MAX;
+		event_ns =
+			event < records->events.nr ? records->events.at[event].now_ns : UINT64_MAX;
 		if (fault_ns >= until_ns && event_ns >= until_ns)
 			break;
-		err = event_ns <= fault_ns ? add_event(resident, &news->events.at[event++])
-					   : add_fault(resident, &news->faults.at[fault++]);
+		err = event_ns <= fault_ns ? add_event(resident, &records->events.at[event++])
+					   : add_fault(resident, &records->faults.at[fault++]);
 	}
-	late = append_news(&resident->late, news, fault, event);
+	late = append_records(&resident->late, records, fault, event);
 	return err ? err : late;
 }
 
-int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uint64_t until_ns)
+int sb_resident_add(struct sb_resident *resident, struct sb_page_records *records,
+		    uint64_t until_ns)
 {
 	size_t i;
-	int err = append_news(news, &resident->late, 0, 0);
+	int err = append_records(records, &resident->late, 0, 0);
 
-	sb_page_news_clear(&resident->late);
-	sort_news(news);
+	sb_page_records_clear(&resident->late);
+	sort_records(records);
 	follow(resident);
 	resident->nr_steps = 0;
 	for (i = 1; i < resident->spaces.nr; i++)
 		resident->spaces.at[i].nr_steps = 0;
 	if (!err)
-		err = take_news(resident, news, until_ns);
+		err = take_records(resident, records, until_ns);
 	/* Before the table of pages grows on, in the next call. */
-	sb_page_news_clear(news);
+	sb_page_records_clear(records);
 	for (i = 1; i < resident->spaces.nr && !err; i++) {
 		const struct space *space = &resident->spaces.at[i];
 

@@ -63,16 +63,17 @@ struct sb_page_event {
 
 /* What came from the BPF side. There can be a million faults, so they are not made larger than they
  * came. */
-struct sb_page_news {
+struct sb_page_records {
 	SB_VEC(struct sb_fault_record) faults;
 	SB_VEC(struct sb_page_event) events;
 };
 
 /* Remove the faults and the events. Memory is kept for reuse, as by sb_vec_clear(), until
- * sb_page_news_release(). For news that nobody takes: sb_resident_add() empties them itself. */
-void sb_page_news_clear(struct sb_page_news *news);
-/* Free the memory; the news are empty then, as they are when zeroed. */
-void sb_page_news_release(struct sb_page_news *news);
+ * sb_page_records_release(). For records that nobody takes: sb_resident_add() empties them itself.
+ */
+void sb_page_records_clear(struct sb_page_records *records);
+/* Free the memory; the records are empty then, as they are when zeroed. */
+void sb_page_records_release(struct sb_page_records *records);
 
 struct sb_resident_opts {
 	struct sampler_bpf *skel; /* borrowed */
@@ -108,11 +109,12 @@ int sb_resident_add_owners(struct sb_resident *resident, const struct sb_event_o
 			   size_t nr);
 /*
  * Take faults and events, which are put in the order of their times; then look at processes that
- * are new. @news is changed, and empty afterwards. @until_ns: all news before this time are among
- * these, or were given before; those from there on wait for the next call. Return: 0; -ENOMEM: some
- * may have been lost.
+ * are new. @records is changed, and empty afterwards. @until_ns: all records before this time are
+ * among these, or were given before; those from there on wait for the next call. Return: 0;
+ * -ENOMEM: some may have been lost.
  */
-int sb_resident_add(struct sb_resident *resident, struct sb_page_news *news, uint64_t until_ns);
+int sb_resident_add(struct sb_resident *resident, struct sb_page_records *records,
+		    uint64_t until_ns);
 
 /* Look at the pages of all processes, while faults are still shipped. After the next
  * sb_resident_add(), which has to have all faults up to now, sb_resident_counts() adds them up.

@@ -56,7 +56,7 @@ struct sb_resident {
 	uint32_t page_shift;
 	uint64_t seed;
 	uint32_t shift, shift_worst; /* one window in 2^this is followed: now, at the worst */
-	struct sb_page_news late;    /* that came after the time up to which all are known */
+	struct sb_page_records late; /* that came after the time up to which all are known */
 	struct sb_pagetab pages;
 	SB_VEC(struct owner) owners;
 	struct sb_index owners_by_id;

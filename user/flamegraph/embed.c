@@ -77,13 +77,13 @@ static int pack_piece(void *arg, const char *s, size_t len)
 	return 0;
 }
 
-static int add_header(struct sb_str *line, const struct sb_fg_facts *facts)
+static int add_header(struct sb_str *line, const struct sb_fg_metadata *metadata)
 {
-	int err = sb_metadata_print(line, &facts->known);
+	int err = sb_metadata_print(line, &metadata->known);
 
-	for (size_t i = 0; i < facts->others.nr && !err; i++)
-		err = sb_metadata_print_part(line, facts->others.at[i].key,
-					     facts->others.at[i].value);
+	for (size_t i = 0; i < metadata->others.nr && !err; i++)
+		err = sb_metadata_print_part(line, metadata->others.at[i].key,
+					     metadata->others.at[i].value);
 	if (err)
 		return err;
 	if (strchr(line->s, '='))
@@ -107,7 +107,7 @@ int sb_fg_embed_check(const struct sb_tree *tree)
 	return sb_fg_tree_fold(tree, count_piece, &nr_bytes);
 }
 
-int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_facts *facts, FILE *out)
+int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_metadata *metadata, FILE *out)
 {
 	sb_cleanup(sb_freep) struct packer *packer = calloc(1, sizeof(*packer));
 	struct sb_str header = {};
@@ -119,7 +119,7 @@ int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_facts *facts, FIL
 	if (deflateInit2(&packer->z, 6, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY))
 		return -ENOMEM;
 	fputs(OPEN_TAG " xmlns=\"urn:stackbpf\" encoding=\"base64 gzip\">\n", out);
-	err = add_header(&header, facts);
+	err = add_header(&header, metadata);
 	if (!err && header.len)
 		pack(packer, header.s, header.len, Z_NO_FLUSH);
 	err = err ?: sb_fg_tree_fold(tree, pack_piece, packer);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 struct sb_tree;
-struct sb_fg_facts;
+struct sb_fg_metadata;
 struct sb_fg_layout;
 
 /*
@@ -38,7 +38,7 @@ int sb_fg_embed_check(const struct sb_tree *tree);
  * each line with the one before. Return: 0; -ENOMEM; -EIO if @out has an error. @out is not
  * flushed.
  */
-int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_facts *facts, FILE *out);
+int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_metadata *metadata, FILE *out);
 
 /*
  * Make a sealed tree of what is drawn, for trees that are too large to embed: each box of @layout

@@ -76,7 +76,7 @@ void sb_fg_free(struct sb_fg *fg)
 	if (!fg)
 		return;
 	sb_tree_release(&fg->tree);
-	sb_fg_facts_release(&fg->facts);
+	sb_fg_metadata_release(&fg->metadata);
 	sb_str_release(&fg->complaint);
 	sb_str_release(&fg->clean);
 	sb_vec_release(&fg->frames);
@@ -102,7 +102,7 @@ double sb_fg_total(const struct sb_fg *fg)
 
 const struct sb_metadata *sb_fg_metadata(const struct sb_fg *fg)
 {
-	return &fg->facts.known;
+	return &fg->metadata.known;
 }
 
 void sb_fg_complain(struct sb_fg *fg, enum sb_fg_problem problem)
@@ -496,9 +496,9 @@ int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
 
 	/* Each time: the options say how wide frames are. */
 	if (fg->tree.pairs.nr)
-		err = sb_fg_diff_widths(&fg->tree, &fg->facts.known, opts);
+		err = sb_fg_diff_widths(&fg->tree, &fg->metadata.known, opts);
 	err = err ?: sb_tree_seal(&fg->tree, opts->sort);
-	return err ? err : sb_fg_svg(&fg->tree, &fg->facts, opts, out);
+	return err ? err : sb_fg_svg(&fg->tree, &fg->metadata, opts, out);
 }
 
 int sb_fg_render_inline(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)

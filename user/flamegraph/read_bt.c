@@ -152,7 +152,7 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 	double weight;
 
 	if (len && line[0] == '#')
-		return sb_fg_facts_add(fg, line, len);
+		return sb_fg_read_header(fg, line, len);
 	if (is_chatter(line, len))
 		return 0;
 	trim(&line, &len);

@@ -255,7 +255,7 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 	if (!len)
 		return 0;
 	if (line[0] == '#')
-		return sb_fg_facts_add(fg, line, len);
+		return sb_fg_read_header(fg, line, len);
 	if (!take_weight(line, &len, &weight)) {
 		sb_fg_complain(fg, SB_FG_NO_COUNT);
 		return -EINVAL;
@@ -303,7 +303,7 @@ static bool is_measure(const char *unit)
 static void set_squares(struct sb_fg *fg)
 {
 	struct sb_tree_pair *pair = &fg->pair;
-	bool is_unknown = !fg->has_samples && is_measure(fg->facts.known.unit);
+	bool is_unknown = !fg->has_samples && is_measure(fg->metadata.known.unit);
 	int side;
 
 	for (side = 0; side < 2; side++) {
@@ -326,7 +326,7 @@ static int feed_pair(struct sb_fg *fg, const char *line, size_t len)
 	if (!len)
 		return 0;
 	if (line[0] == '#')
-		return take_samples(fg, line, len) ? 0 : sb_fg_facts_add(fg, line, len);
+		return take_samples(fg, line, len) ? 0 : sb_fg_read_header(fg, line, len);
 	if (!take_weight(line, &len, &fg->pair.weight[1]) ||
 	    !take_weight(line, &len, &fg->pair.weight[0])) {
 		fg->has_samples = false;

@@ -308,7 +308,7 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 	struct sample sample;
 
 	if (len && line[0] == '#')
-		return sb_fg_facts_add(fg, line, len);
+		return sb_fg_read_header(fg, line, len);
 	if (!len)
 		return finish(fg);
 	if (line[0] != ' ' && parse_sample(line, len, &sample))

@@ -94,7 +94,7 @@ struct sb_fg_pending {
 
 struct sb_fg {
 	struct sb_tree tree;
-	struct sb_fg_facts facts;
+	struct sb_fg_metadata metadata;
 	bool reverse;
 	double total;
 
@@ -142,13 +142,13 @@ void sb_fg_pending_clear(struct sb_fg_pending *pending);
 int sb_fg_pending_take(struct sb_fg *fg, const char *root, double weight);
 
 /*
- * Copy the metadata of a line "#stackbpf;k=v;..." to fg->facts; other comments are ignored. Parts
- * that are not valid are reported by sb_fg_complain(): a key has lower-case letters, digits and
- * '_', a number is one, and key, '=' and value have 255 bytes at most. So are further keys when 64
- * unknown ones are kept. Return: 0 or -ENOMEM.
+ * Copy the metadata of a line "#stackbpf;k=v;..." to fg->metadata; other comments are ignored.
+ * Parts that are not valid are reported by sb_fg_complain(): a key has lower-case letters, digits
+ * and '_', the value of a number is one, and key, '=' and value have 255 bytes at most. Further
+ * keys are reported, too, when 64 unknown ones are kept. Return: 0 or -ENOMEM.
  */
-int sb_fg_facts_add(struct sb_fg *fg, const char *line, size_t len);
+int sb_fg_read_header(struct sb_fg *fg, const char *line, size_t len);
 /* Free all metadata; there is none then, and some can be added again. */
-void sb_fg_facts_release(struct sb_fg_facts *facts);
+void sb_fg_metadata_release(struct sb_fg_metadata *metadata);
 
 #endif

@@ -356,10 +356,10 @@ static double positive(double val, double otherwise)
 static int prepare(struct sb_svg *picture)
 {
 	const struct sb_fg_opts *opts = picture->opts;
-	const char *unit = picture->metadata->unit;
+	const char *unit = picture->known->unit;
 	int err;
 
-	picture->kind = picture->metadata->kind;
+	picture->kind = picture->known->kind;
 	picture->view = sb_view_kind_find(picture->kind);
 	picture->factor = positive(opts->factor, 1);
 	picture->width = positive(opts->width, WIDTH_PX);
@@ -367,7 +367,7 @@ static int prepare(struct sb_svg *picture)
 	picture->frame_px = positive(opts->frame_height, 16);
 	picture->is_diff = picture->tree->pair_totals.nr > 0;
 	if (picture->is_diff)
-		sb_fg_diff_init(&picture->diff, picture->tree, picture->metadata, opts);
+		sb_fg_diff_init(&picture->diff, picture->tree, picture->known, opts);
 	picture->total = fmax(picture->tree->nodes.at[0].total, picture->is_diff ? 0 : opts->total);
 	picture->px_per_weight = fmax(picture->width - 2 * SB_SVG_PAD_PX, 1) / picture->total;
 	err = sb_str_add(&picture->unit, "") ?: sb_svg_add_xml(picture, &picture->unit, opts->countname ?: unit ?: "samples");
@@ -425,11 +425,11 @@ static int write_data(struct sb_svg *picture)
 	if (err)
 		return err;
 	if (!picture->is_partly_kept) {
-		err = sb_fg_embed(picture->tree, picture->facts, picture->file);
+		err = sb_fg_embed(picture->tree, picture->metadata, picture->file);
 	} else {
 		err = sb_fg_embed_drawn(picture->tree, &picture->layout, &drawn);
 		if (!err) {
-			err = sb_fg_embed(&drawn, picture->facts, picture->file);
+			err = sb_fg_embed(&drawn, picture->metadata, picture->file);
 			sb_tree_release(&drawn);
 		}
 	}
@@ -470,12 +470,14 @@ static int draw_nothing(struct sb_svg *picture)
 	return sb_svg_add_nothing(picture) ?: write_out(picture, &picture->out) ?: -ENODATA;
 }
 
-int sb_fg_svg(const struct sb_tree *tree, const struct sb_fg_facts *facts,
+int sb_fg_svg(const struct sb_tree *tree, const struct sb_fg_metadata *metadata,
 	      const struct sb_fg_opts *opts, FILE *out)
 {
-	struct sb_svg picture = {
-		.tree = tree, .facts = facts, .metadata = &facts->known, .opts = opts, .file = out
-	};
+	struct sb_svg picture = { .tree = tree,
+				  .metadata = metadata,
+				  .known = &metadata->known,
+				  .opts = opts,
+				  .file = out };
 	int err = prepare(&picture);
 
 	if (!err)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 struct sb_tree;
-struct sb_fg_facts;
+struct sb_fg_metadata;
 struct sb_fg_opts;
 
 /*
@@ -25,7 +25,7 @@ struct sb_fg_opts;
  * an unknown palette or background; -EIO or another error of the stream; -ENOMEM; an error of the
  * palette or attribute file. After these @out may have a part of the picture.
  */
-int sb_fg_svg(const struct sb_tree *tree, const struct sb_fg_facts *facts,
+int sb_fg_svg(const struct sb_tree *tree, const struct sb_fg_metadata *metadata,
 	      const struct sb_fg_opts *opts, FILE *out);
 
 #endif

@@ -30,8 +30,8 @@
 
 struct sb_svg {
 	const struct sb_tree *tree;
-	const struct sb_fg_facts *facts;
-	const struct sb_metadata *metadata; /* of `facts` */
+	const struct sb_fg_metadata *metadata;
+	const struct sb_metadata *known; /* of `metadata` */
 	const struct sb_fg_opts *opts;
 	FILE *file;
 	struct sb_fg_layout layout;
@@ -65,7 +65,7 @@ int sb_svg_add_title(struct sb_svg *picture, struct sb_str *out);
 int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out);
 /* Append what the recording could not see, after " · " if @out is not empty: "3 lost (0.15%) ·
  * 1,204 stacks truncated (61.4%)"; only what the metadata says, also if it is 0. A part of
- * sb_svg_add_subtitle() and of sb_svg_add_nothing(); needs picture->metadata only, and no
+ * sb_svg_add_subtitle() and of sb_svg_add_nothing(); needs picture->known only, and no
  * colour. */
 int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out);
 /* Append what the recording left out on demand, which is not in the total, after " · " if @out is

@@ -70,7 +70,7 @@ static int add_share(struct sb_str *out, double share)
 
 int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out)
 {
-	const struct sb_metadata *known = picture->metadata;
+	const struct sb_metadata *known = picture->known;
 	const struct {
 		bool is_known;
 		uint64_t nr, nr_of; /* of so many; 0: it has no share */
@@ -103,8 +103,8 @@ int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out)
 	const struct {
 		uint64_t weight;
 		const char *what;
-	} parts[] = { { picture->metadata->limited_weight, " left out by --limit" },
-		      { picture->metadata->idle_weight, " idle left out" } };
+	} parts[] = { { picture->known->limited_weight, " left out by --limit" },
+		      { picture->known->idle_weight, " idle left out" } };
 	int err = 0;
 
 	for (size_t i = 0; i < SB_ARRAY_SIZE(parts) && !err; i++) {
@@ -119,16 +119,16 @@ int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out)
 /* "99.7% accounted for": of threads x time, or of the memory that came. */
 static int add_accounted(const struct sb_svg *picture, struct sb_str *out)
 {
-	if (!picture->metadata->has_accounted)
+	if (!picture->known->has_accounted)
 		return 0;
-	return add_dot(out) ?: sb_fg_label_add_share(out, picture->metadata->accounted / 100) ?:
+	return add_dot(out) ?: sb_fg_label_add_share(out, picture->known->accounted / 100) ?:
 			       sb_str_add(out, " accounted for");
 }
 
 /* "sampled less for 3.2 s": to limit the overhead; weights are corrected for it. */
 static int add_governed(const struct sb_svg *picture, struct sb_str *out)
 {
-	const uint64_t us = picture->metadata->governed_us;
+	const uint64_t us = picture->known->governed_us;
 
 	if (!us)
 		return 0;
@@ -138,8 +138,8 @@ static int add_governed(const struct sb_svg *picture, struct sb_str *out)
 
 static int add_few_samples(const struct sb_svg *picture, struct sb_str *out)
 {
-	const bool is_counted = picture->metadata->has_nr_samples;
-	const uint64_t nr = is_counted ? picture->metadata->nr_samples
+	const bool is_counted = picture->known->has_nr_samples;
+	const uint64_t nr = is_counted ? picture->known->nr_samples
 				       : (uint64_t)picture->tree->nodes.at[0].total;
 	const bool is_sum = sb_streq(picture->unit.s, "samples") && picture->factor == 1;
 
@@ -194,7 +194,7 @@ static int add_duration(const struct sb_svg *picture, struct sb_str *out)
 		{ "churn", " came and went in " },
 		{ "swapped", " in swap, of what came in " },
 	};
-	const struct sb_metadata *known = picture->metadata;
+	const struct sb_metadata *known = picture->known;
 	const char *of = known->of, *words = " in ";
 
 	if (!known->has_dur_us)
@@ -207,7 +207,7 @@ static int add_duration(const struct sb_svg *picture, struct sb_str *out)
 
 int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out)
 {
-	const struct sb_metadata *known = picture->metadata;
+	const struct sb_metadata *known = picture->known;
 	int err;
 
 	if (picture->is_diff) {

@@ -53,9 +53,9 @@ int sb_fg_tree_fold(const struct sb_tree *tree, int (*put)(void *arg, const char
 
 /* Metadata, and keys that only a "#stackbpf" line knows, which are kept for the reader of the next
  * one. */
-struct sb_fg_facts {
+struct sb_fg_metadata {
 	struct sb_metadata known;
-	SB_VEC(struct sb_fg_fact {
+	SB_VEC(struct sb_fg_meta {
 		const char *key;
 		const char *value;
 	})

@@ -59,14 +59,14 @@ static int add_stack(struct input *input, uint32_t node, double weight)
 					 (uint64_t)fmin(whole, 0x1p62));
 }
 
-static int add_all(struct input *input, const struct sb_fg_facts *facts)
+static int add_all(struct input *input, const struct sb_fg_metadata *metadata)
 {
 	size_t i;
-	int err = sb_profile_set_metadata(input->profile, &facts->known);
+	int err = sb_profile_set_metadata(input->profile, &metadata->known);
 
-	for (i = 0; i < facts->others.nr && !err; i++)
-		err = sb_profile_meta(input->profile, facts->others.at[i].key, "%s",
-				      facts->others.at[i].value);
+	for (i = 0; i < metadata->others.nr && !err; i++)
+		err = sb_profile_meta(input->profile, metadata->others.at[i].key, "%s",
+				      metadata->others.at[i].value);
 	for (i = 1; i < input->tree->nodes.nr && !err; i++) {
 		double weight = sb_tree_self(input->tree, i, SB_TREE_A);
 
@@ -90,7 +90,7 @@ int sb_input_profile(struct sb_fg *fg, struct sb_profile **ret_profile, uint64_t
 	input.frames = calloc(fg->tree.nodes.nr, sizeof(*input.frames));
 	if (!err && !input.frames)
 		err = -ENOMEM;
-	err = err ?: add_all(&input, &fg->facts);
+	err = err ?: add_all(&input, &fg->metadata);
 	free(input.frames);
 	sb_vec_release(&input.stack);
 	if (err)

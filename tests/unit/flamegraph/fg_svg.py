@@ -86,7 +86,7 @@ class Picture(unittest.TestCase):
             noise = bytes(pick.randrange(256) for _ in range(400)).replace(b'\n', b';')
             self.check_safe(draw(noise + b';end 3\n'))
 
-    def test_hostile_facts(self):
+    def test_hostile_metadata(self):
         head = b'#stackbpf;kind=<b>;unit="\'>;dur_us=99999999999999999999;n=-1;lost=<x>;nosym=]]>\n'
         self.check_safe(draw(head + b'a;b 1\n'))
 

@@ -525,9 +525,9 @@ static void test_header(void **state)
 	assert_string_equal(sb_fg_metadata(fg)->unit, "bytes");
 	assert_int_equal(sb_fg_metadata(fg)->nr_lost, 42);
 	assert_int_equal(sb_fg_metadata(fg)->nr_samples, 3);
-	assert_int_equal(fg->facts.others.nr, 1);
-	assert_string_equal(fg->facts.others.at[0].key, "new");
-	assert_string_equal(fg->facts.others.at[0].value, "x y");
+	assert_int_equal(fg->metadata.others.nr, 1);
+	assert_string_equal(fg->metadata.others.at[0].key, "new");
+	assert_string_equal(fg->metadata.others.at[0].value, "x y");
 	expect_folded(fg, "a 1\nb 1\n");
 	sb_fg_free(fg);
 }

@@ -12,13 +12,13 @@
 
 /* Our headers have ten entries of ten bytes; the bounds are for hostile ones. */
 #define NR_OTHERS_MAX  64
-#define FACT_BYTES_MAX 256
+#define PART_BYTES_MAX 256
 
-void sb_fg_facts_release(struct sb_fg_facts *facts)
+void sb_fg_metadata_release(struct sb_fg_metadata *metadata)
 {
-	sb_vec_release(&facts->others);
-	sb_arena_release(&facts->texts);
-	facts->known = (struct sb_metadata){};
+	sb_vec_release(&metadata->others);
+	sb_arena_release(&metadata->texts);
+	metadata->known = (struct sb_metadata){};
 }
 
 static bool has_files(const char *kind)
@@ -30,14 +30,14 @@ static bool has_files(const char *kind)
 
 int sb_fg_add_metadata(struct sb_fg *fg, const struct sb_metadata *metadata)
 {
-	const char *unit = fg->facts.known.unit;
+	const char *unit = fg->metadata.known.unit;
 	int err;
 
 	if (metadata->kind)
 		fg->has_files = has_files(metadata->kind);
 	if (unit && metadata->unit && !sb_streq(unit, metadata->unit))
 		sb_fg_complain(fg, SB_FG_UNITS_DIFFER);
-	err = sb_metadata_merge(&fg->facts.known, metadata, &fg->facts.texts);
+	err = sb_metadata_merge(&fg->metadata.known, metadata, &fg->metadata.texts);
 	if (err == -ERANGE)
 		sb_fg_complain(fg, SB_FG_BAD_HEADER);
 	return err == -ERANGE ? 0 : err;
@@ -46,22 +46,22 @@ int sb_fg_add_metadata(struct sb_fg *fg, const struct sb_metadata *metadata)
 /* What is there already stays. */
 static int add_other(struct sb_fg *fg, const char *key, const char *value)
 {
-	struct sb_fg_facts *facts = &fg->facts;
-	struct sb_fg_fact fact;
+	struct sb_fg_metadata *metadata = &fg->metadata;
+	struct sb_fg_meta meta;
 	size_t i;
 
-	for (i = 0; i < facts->others.nr; i++)
-		if (sb_streq(key, facts->others.at[i].key))
+	for (i = 0; i < metadata->others.nr; i++)
+		if (sb_streq(key, metadata->others.at[i].key))
 			return 0;
-	if (facts->others.nr == NR_OTHERS_MAX) {
+	if (metadata->others.nr == NR_OTHERS_MAX) {
 		sb_fg_complain(fg, SB_FG_BAD_HEADER);
 		return 0;
 	}
-	fact.key = sb_arena_strndup(&facts->texts, key, strlen(key));
-	fact.value = sb_arena_strndup(&facts->texts, value, strlen(value));
-	if (!fact.key || !fact.value)
+	meta.key = sb_arena_strndup(&metadata->texts, key, strlen(key));
+	meta.value = sb_arena_strndup(&metadata->texts, value, strlen(value));
+	if (!meta.key || !meta.value)
 		return -ENOMEM;
-	return sb_vec_push(&facts->others, fact);
+	return sb_vec_push(&metadata->others, meta);
 }
 
 static bool is_key(const char *s, size_t len)
@@ -79,7 +79,7 @@ static int add_part(struct sb_fg *fg, const char *part, size_t len)
 	const char *equals = memchr(part, '=', len);
 	const size_t key_len = equals ? (size_t)(equals - part) : 0;
 	struct sb_metadata metadata = {};
-	char key[FACT_BYTES_MAX], *value = key + key_len + 1;
+	char key[PART_BYTES_MAX], *value = key + key_len + 1;
 	int err = -EINVAL;
 
 	if (is_key(part, key_len) && len < sizeof(key)) {
@@ -95,7 +95,7 @@ static int add_part(struct sb_fg *fg, const char *part, size_t len)
 	return 0;
 }
 
-int sb_fg_facts_add(struct sb_fg *fg, const char *line, size_t len)
+int sb_fg_read_header(struct sb_fg *fg, const char *line, size_t len)
 {
 	static const char magic[] = "#stackbpf;";
 	size_t at, end;
