@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static void look_at_events(const struct sb_definition_events *events)
+static void look_at_events(const sb_vec_str *events)
 {
 	size_t i;
 
@@ -24,14 +24,15 @@ static void look_at_events(const struct sb_definition_events *events)
 
 static void look_at(const struct sb_definition *definition)
 {
+	const struct sb_event_request *request = &definition->request;
+
 	must(definition->name[0] && strlen(definition->name) <= SB_DEFINITION_NAME_MAX);
 	/* It names either events or spans. */
-	must(!definition->in ==
-	     (definition->events.nr || definition->from.nr || definition->to.nr));
+	must(!definition->in == (request->events.nr || request->from.nr || request->to.nr));
 	must(definition->in || (!definition->until && !definition->slower_than_ns));
-	look_at_events(&definition->events);
-	look_at_events(&definition->from);
-	look_at_events(&definition->to);
+	look_at_events(&request->events);
+	look_at_events(&request->from);
+	look_at_events(&request->to);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

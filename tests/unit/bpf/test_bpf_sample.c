@@ -15,6 +15,7 @@
 
 static struct counts_generation generation;
 static struct task_struct task, leader;
+static struct mm_struct mm;
 static struct sb_regs regs;
 static const uint64_t kstack[] = { 0xffffffff81000001, 0xffffffff81000002 };
 
@@ -37,9 +38,8 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	shim_set_inner(&counts, 0, &generation);
 
 	leader = (struct task_struct){ .tgid = 42, .start_boottime = 1000 };
-	task = (struct task_struct){
-		.tgid = 42, .pid = 43, .self_exec_id = 3, .mm = (void *)&task
-	};
+	mm = (struct mm_struct){ .exec_vm = 1 };
+	task = (struct task_struct){ .tgid = 42, .pid = 43, .self_exec_id = 3, .mm = &mm };
 	task.group_leader = &leader;
 	memset(&regs, 0, sizeof(regs));
 	shim.task = &task;
@@ -383,7 +383,12 @@ static void test_no_user_side(void **state)
 	task.mm = NULL;
 	assert_int_equal(sample(&in_kernel, &key), 0);
 	assert_int_equal(key.ustack.hi, 0);
-	task.mm = (void *)&task;
+	/* In execve(2), before the new program is mapped. */
+	task.mm = &mm;
+	mm.exec_vm = 0;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_equal(key.ustack.hi, 0);
+	mm.exec_vm = 1;
 	task.flags = PF_KTHREAD;
 	assert_int_equal(sample(&in_kernel, &key), 0);
 	assert_int_equal(key.ustack.hi, 0);
