@@ -668,6 +668,13 @@ static void test_timeline(void **state)
 	assert_int_equal(timeline->series.nr, 1);
 	assert_int_equal(timeline->series.at[0].weight, 300 * 33);
 	sb_timeline_free(timeline);
+	/* An hour that ends now is a second longer. */
+	ask.from_s = T0;
+	ask.to_s = T0 + HOUR + 1;
+	opts = (struct sb_timeline_opts){ .nr_steps_max = 60 };
+	assert_int_equal(sb_store_timeline(store, &ask, &opts, &timeline), 0);
+	assert_int_equal(timeline->step_s, 60);
+	sb_timeline_free(timeline);
 	opts = (struct sb_timeline_opts){ .step_s = 15 };
 	assert_int_equal(sb_store_timeline(store, &ask, &opts, &timeline), -EINVAL);
 	opts.step_s = 10;
