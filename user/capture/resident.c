@@ -46,6 +46,7 @@ static void release_space(struct space *space)
 {
 	sb_pageset_release(&space->before);
 	sb_vec_release(&space->runs);
+	sb_vec_release(&space->gone);
 }
 
 void sb_resident_free(struct sb_resident *resident)
@@ -441,7 +442,7 @@ static void take_page(void *arg, const struct sb_page *page)
 
 /* mremap(2) moves pages as they are. */
 static int move_pages(struct sb_resident *resident, uint32_t number,
-		      const struct sb_page_event *mapping)
+		      const struct sb_page_event *mapping, bool is_looking)
 {
 	const uint64_t from = mapping->from >> resident->page_shift;
 	const uint64_t nr_bytes =
@@ -457,6 +458,7 @@ static int move_pages(struct sb_resident *resident, uint32_t number,
 		struct sb_page *page = &move.pages.at[i];
 
 		page->number += to - from;
+		page->is_seen = is_looking;
 		remove_page(resident, page);
 		move.err = put(resident, page, true);
 	}
@@ -508,14 +510,35 @@ static bool may_cost(struct sb_resident *resident, uint32_t number,
 	return true;
 }
 
+/* The look at the pages of a process takes time, and what the process gives back meanwhile may have
+ * been seen. */
+static int add_gone(struct sb_resident *resident, struct space *space, uint64_t addr,
+		    uint64_t nr_bytes)
+{
+	const struct gone gone = { addr >> resident->page_shift, nr_bytes >> resident->page_shift };
+
+	return nr_bytes ? sb_vec_push(&space->gone, gone) : 0;
+}
+
 /* What the process had at these addresses has gone. What it had there before the run is found out
  * later. */
 static int add_mapping(struct sb_resident *resident, const struct sb_page_event *mapping)
 {
 	const uint64_t nr = mapping->nr_bytes >> resident->page_shift;
+	bool is_looking;
 	uint32_t space;
+	int err = 0;
 
 	space = resident->nr_steps < STEPS_MAX ? current_space(resident, mapping->tgid) : 0;
+	is_looking = space && resident->spaces.at[space].is_read &&
+		     mapping->now_ns > resident->spaces.at[space].look_ns;
+	if (is_looking)
+		err = add_gone(resident, &resident->spaces.at[space], mapping->addr,
+			       mapping->nr_bytes)
+			      ?: add_gone(resident, &resident->spaces.at[space], mapping->from,
+					  mapping->from ? mapping->from_bytes : 0);
+	if (err)
+		return err;
 	/* Nothing is known that could have gone. */
 	if (space && !mapping->from && !resident->spaces.at[space].nr_pages)
 		return 0;
@@ -527,7 +550,7 @@ static int add_mapping(struct sb_resident *resident, const struct sb_page_event 
 		return 0;
 	sb_pagetab_remove(&resident->pages, space, mapping->addr >> resident->page_shift, nr, lose,
 			  resident);
-	return mapping->from ? move_pages(resident, space, mapping) : 0;
+	return mapping->from ? move_pages(resident, space, mapping, is_looking) : 0;
 }
 
 /* A tick is what is known of the start of a process that was expected. */

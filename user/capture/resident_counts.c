@@ -2,8 +2,10 @@
 /* Makes counts of what is known of pages. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/time.h"
 #include "bpf/abi/sb_abi_memory.h"
 #include "capture/resident_priv.h"
@@ -57,6 +59,39 @@ static bool is_followed(void *arg, uint64_t number)
 				   adding->resident->shift_worst);
 }
 
+static int by_first(const void *a, const void *b)
+{
+	return sb_compare(((const struct gone *)a)->first, ((const struct gone *)b)->first);
+}
+
+/* Add the pages of a run but those that have gone. *@at: the first of these, which are sorted, that
+ * may be at the run or behind it. */
+static int add_run(struct sb_page_account *account, const struct space *space,
+		   struct sb_page_run run, size_t *at)
+{
+	uint64_t first = run.start >> account->page_shift;
+	const uint64_t end = first + run.nr;
+	int err = 0;
+
+	while (first < end && !err) {
+		const struct gone *gone = *at < space->gone.nr ? &space->gone.at[*at] : NULL;
+		const bool is_cut = gone && gone->first < end;
+
+		if (gone && gone->first + gone->nr <= first) {
+			++*at;
+			continue;
+		}
+		run.start = first << account->page_shift;
+		run.nr = (uint32_t)(!is_cut		  ? end - first
+				    : gone->first > first ? gone->first - first
+							  : 0);
+		if (run.nr)
+			err = sb_page_account_run(account, &run);
+		first = is_cut ? gone->first + gone->nr : end;
+	}
+	return err;
+}
+
 static int add_up_space(struct sb_resident *resident, uint32_t number)
 {
 	struct space *space = &resident->spaces.at[number];
@@ -72,11 +107,13 @@ static int add_up_space(struct sb_resident *resident, uint32_t number)
 		.gain = gain,
 		.arg = &adding,
 	};
-	size_t i;
+	size_t i, gone = 0;
 	int err = 0;
 
+	if (space->gone.nr)
+		qsort(space->gone.at, space->gone.nr, sizeof(*space->gone.at), by_first);
 	for (i = 0; i < space->runs.nr && !err; i++)
-		err = sb_page_account_run(&account, &space->runs.at[i]);
+		err = add_run(&account, space, space->runs.at[i], &gone);
 	if (!err)
 		err = sb_page_account_finish(&account);
 	space->sums = account.sums;
@@ -119,8 +156,10 @@ static void note_top(struct sb_resident_stats *stats, const struct sb_resident_p
 static void note_process(struct sb_resident *resident, const struct space *space)
 {
 	struct sb_resident_stats *stats = &resident->stats;
-	/* If it had a fault since, its Rss may be of another moment than its pages. */
-	const bool is_same = space->rss_bytes && space->fault_ns < space->look_ns;
+	/* If it had a fault since, or gave something back, its Rss may be of another moment than
+	 * its pages. */
+	const bool is_same =
+		space->rss_bytes && space->fault_ns < space->look_ns && !space->gone.nr;
 	struct sb_resident_process process = {
 		.tgid = space->key.tgid,
 		.rss = is_same ? space->rss_bytes : bytes_of(resident, space->sums.resident),
@@ -380,6 +419,7 @@ static void drop_runs(struct sb_resident *resident)
 
 	for (i = 1; i < resident->spaces.nr; i++) {
 		sb_vec_release(&resident->spaces.at[i].runs);
+		sb_vec_release(&resident->spaces.at[i].gone);
 		resident->spaces.at[i].is_read = false;
 	}
 	resident->nr_runs = 0;

@@ -254,6 +254,7 @@ static void drop_runs(struct sb_resident *resident, struct space *space)
 {
 	resident->nr_runs -= space->runs.nr;
 	sb_vec_release(&space->runs);
+	sb_vec_release(&space->gone);
 	space->is_read = false;
 }
 

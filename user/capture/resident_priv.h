@@ -28,6 +28,11 @@ struct owner {
 /* A quarter of SB_RESIDENT_SPACES_MAX, so chains are short. */
 #define SPACE_CHAINS 8192u
 
+/* Pages by their numbers. */
+struct gone {
+	uint64_t first, nr;
+};
+
 /* An address space. */
 struct space {
 	struct sb_sample_key key; /* of its first owner, without stacks */
@@ -49,6 +54,9 @@ struct space {
 	struct sb_pageset before; /* that were there at the first look */
 	struct sb_sums sums;	  /* of the last look */
 	SB_VEC(struct sb_page_run) runs;
+	/* Given back since the look, which may have seen it or not. No more than the records of a
+	 * drain, which are in memory already. */
+	SB_VEC(struct gone) gone;
 };
 
 struct sb_resident {
