@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/search.h"
+#include "base/str.h"
 #include "store/search.h"
 
 #define MARK_TEXT "stackbpf store 1\n"
@@ -44,8 +46,6 @@ static int make_mark(int dir_fd)
 	sb_cleanup(sb_closep) int fd = -1;
 	size_t i;
 
-	if (!sb_dir_is_empty(dir_fd))
-		return -ENOTEMPTY;
 	for (i = 0; i < SB_STORE_LEVELS; i++)
 		if (mkdirat(dir_fd, sb_levels[i].name, 0750) && errno != EEXIST)
 			return -errno;
@@ -53,15 +53,37 @@ static int make_mark(int dir_fd)
 	return fd < 0 ? -errno : sb_write_all(fd, MARK_TEXT, strlen(MARK_TEXT));
 }
 
-static int lock(struct sb_store *store)
+/* @flags: O_CREAT, or 0: -ENOENT if nobody has locked the store yet. */
+static int lock(struct sb_store *store, int flags)
 {
+	struct stat st;
+
 	store->lock_fd =
-		openat(store->dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+		openat(store->dir_fd, LOCK_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0640);
 	if (store->lock_fd < 0)
 		return -errno;
 	if (flock(store->lock_fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	return 0;
+	if (fstat(store->lock_fd, &st))
+		return -errno;
+	/* Between open and lock, sb_store_remove_empty() may have removed the store. */
+	return st.st_nlink ? 0 : -ENOENT;
+}
+
+/* Lock the store; one that has no mark yet is made if the directory is empty. */
+static int lock_or_make(struct sb_store *store)
+{
+	int err = check_mark(store->dir_fd);
+
+	if (err == -ENOENT)
+		err = sb_dir_is_empty(store->dir_fd) ? 0 : -ENOTEMPTY;
+	if (!err)
+		err = lock(store, O_CREAT);
+	if (err)
+		return err;
+	/* Before the lock was taken, another process may have made or removed the store. */
+	err = check_mark(store->dir_fd);
+	return err == -ENOENT ? make_mark(store->dir_fd) : err;
 }
 
 bool sb_store_has_writer(const struct sb_store *store)
@@ -74,14 +96,15 @@ bool sb_store_has_writer(const struct sb_store *store)
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 }
 
-static int new_store(const char *path, struct sb_store **ret_store)
+/* @flags: further flags of open(2) */
+static int new_store(const char *path, int flags, struct sb_store **ret_store)
 {
 	struct sb_store *store = calloc(1, sizeof(*store));
 
 	if (!store)
 		return -ENOMEM;
 	store->lock_fd = -1;
-	store->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	store->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 	if (store->dir_fd < 0) {
 		free(store);
 		return -errno;
@@ -93,7 +116,7 @@ static int new_store(const char *path, struct sb_store **ret_store)
 int sb_store_open(const char *path, struct sb_store **ret_store)
 {
 	struct sb_store *store = NULL;
-	int err = new_store(path, &store);
+	int err = new_store(path, 0, &store);
 
 	if (err)
 		return err;
@@ -115,15 +138,11 @@ int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 
 	if (mkdir(path, 0750) && errno != EEXIST)
 		return -errno;
-	err = new_store(path, &store);
+	err = new_store(path, 0, &store);
 	if (err)
 		return err;
 	store->opts = *opts;
-	err = check_mark(store->dir_fd);
-	if (err == -ENOENT)
-		err = make_mark(store->dir_fd);
-	if (!err)
-		err = lock(store);
+	err = lock_or_make(store);
 	if (!err)
 		err = sb_store_find_rolled(store, now_s);
 	if (!err)
@@ -149,26 +168,6 @@ void sb_store_close(struct sb_store *store)
 	sb_closep(&store->lock_fd);
 	close(store->dir_fd);
 	free(store);
-}
-
-int sb_store_remove_empty(const char *path)
-{
-	static const char *const files[] = { LOCK_NAME, SB_STORE_MARK };
-	struct sb_store *store = NULL;
-	int err = sb_store_open(path, &store);
-	size_t i;
-
-	/* The level that is written first comes first. */
-	for (i = 0; i < SB_STORE_LEVELS && !err; i++)
-		if (unlinkat(store->dir_fd, sb_levels[i].name, AT_REMOVEDIR))
-			err = -errno;
-	for (i = 0; i < SB_ARRAY_SIZE(files) && !err; i++)
-		if (unlinkat(store->dir_fd, files[i], 0))
-			err = -errno;
-	sb_store_close(store);
-	if (!err && rmdir(path))
-		err = -errno;
-	return err;
 }
 
 /* Files. */
@@ -210,20 +209,29 @@ static bool time_of(size_t level, const char *file, int64_t *ret_begin_s)
 	return sb_streq(name, given);
 }
 
+/* Open a directory of the store to read its entries. */
+static int open_dir(const struct sb_store *store, const char *name, DIR **ret_dir)
+{
+	int fd = openat(store->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	int err = dir ? 0 : -errno;
+
+	if (err)
+		sb_closep(&fd);
+	else
+		*ret_dir = dir;
+	return err;
+}
+
 static int list(const struct sb_store *store, size_t level, struct names *names)
 {
-	int fd = openat(store->dir_fd, sb_levels[level].name,
-			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
 	struct name name;
-	int err = 0;
+	DIR *dir;
+	int err = open_dir(store, sb_levels[level].name, &dir);
 
-	if (!dir) {
-		err = -errno;
-		sb_closep(&fd);
+	if (err)
 		return err;
-	}
 	while (!err && (entry = readdir(dir))) {
 		if (!time_of(level, entry->d_name, &name.begin_s))
 			continue;
@@ -257,7 +265,90 @@ int sb_store_each_file(const struct sb_store *store, size_t level,
 	return err;
 }
 
-/* Removing. */
+/* Removing a store. */
+
+#define NR_PARTS (SB_STORE_LEVELS + 2)
+
+/* Return: the name of what a store without blocks has, in the order in which it is removed. */
+static const char *part_name(size_t i)
+{
+	static const char *const files[] = { SB_STORE_MARK, LOCK_NAME };
+
+	return i < SB_STORE_LEVELS ? sb_levels[i].name : files[i - SB_STORE_LEVELS];
+}
+
+static bool is_part(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NR_PARTS; i++)
+		if (sb_streq(name, part_name(i)))
+			return true;
+	return false;
+}
+
+/* Return: 0, also if there is no such directory; -ENOTEMPTY if it has any entries, but for
+ * @has_parts those of an empty store. */
+static int check_dir(const struct sb_store *store, const char *name, bool has_parts)
+{
+	const struct dirent *entry;
+	DIR *dir;
+	int err = open_dir(store, name, &dir);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	while (!err && (entry = readdir(dir)))
+		if (!sb_streq(entry->d_name, ".") && !sb_streq(entry->d_name, "..") &&
+		    !(has_parts && is_part(entry->d_name)))
+			err = -ENOTEMPTY;
+	closedir(dir);
+	return err;
+}
+
+static int remove_parts(const struct sb_store *store)
+{
+	size_t i;
+	int err = check_dir(store, ".", true);
+
+	for (i = 0; i < SB_STORE_LEVELS && !err; i++)
+		err = check_dir(store, sb_levels[i].name, false);
+	for (i = 0; i < NR_PARTS && !err; i++)
+		if (unlinkat(store->dir_fd, part_name(i), i < SB_STORE_LEVELS ? AT_REMOVEDIR : 0) &&
+		    errno != ENOENT)
+			err = -errno;
+	return err;
+}
+
+int sb_store_remove_empty(const char *path)
+{
+	sb_cleanup(sb_freep) char *name = strdup(path);
+	char from_inside[NAME_MAX + sizeof("../")];
+	struct sb_store *store = NULL;
+	size_t len = strlen(path);
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	/* Slashes at the end would make open(2) follow a symbolic link. */
+	while (len > 1 && name[len - 1] == '/')
+		name[--len] = '\0';
+	err = new_store(name, O_NOFOLLOW, &store);
+	if (err)
+		return err;
+	err = lock(store, 0);
+	if (!err)
+		err = remove_parts(store);
+	else if (err == -ENOENT)
+		err = 0; /* The lock is made first: a directory without it has nothing of a store. */
+	/* The path is not looked up again, as it may lead elsewhere by now. */
+	snprintf(from_inside, sizeof(from_inside), "../%s", sb_base_name(name));
+	if (!err && unlinkat(store->dir_fd, from_inside, AT_REMOVEDIR))
+		err = -errno;
+	sb_store_close(store);
+	return err;
+}
+
+/* Removing files. */
 
 struct expiry {
 	struct sb_store *store;

@@ -75,13 +75,17 @@ int sb_store_open(const char *path, struct sb_store **ret_store);
 /* Close the store and free it; nothing is left to be written. NULL is allowed. */
 void sb_store_close(struct sb_store *store);
 
-/* Remove the directory of a store that is not open and that nothing was written to. Return: 0;
- * -ENOTEMPTY if it has blocks, and it stays; errors of sb_store_open(); other errors of I/O, and
- * then a part of the empty store may be gone. */
+/*
+ * Remove a directory that sb_store_open_to_write() made, wholly or in part, and that no blocks were
+ * written to. A process that opens the store for writing at the same time gets an error or a whole
+ * store. Return: 0; -EBUSY if a process has it open for writing, and -ENOTEMPTY if it has anything
+ * but what an empty store has: it stays as it is; -ENOENT if it does not exist; -ENOTDIR if @path
+ * is a symbolic link; -ENOMEM; other errors of I/O, and then a part of the empty store may be gone.
+ */
 int sb_store_remove_empty(const char *path);
 
-/* The tags of samples that have the same ones: SB_DICT_TAGS_MAX at most, sorted by key, which is
- * not checked. The kind is not a tag: it belongs to the block. */
+/* All samples that have exactly these tags: at most SB_DICT_TAGS_MAX, sorted by key, which is not
+ * checked. The kind is not a tag: it belongs to the block. */
 struct sb_store_series {
 	const struct sb_tag *tags;
 	size_t nr_tags;

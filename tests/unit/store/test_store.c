@@ -2,6 +2,7 @@
 /* A store against a plain list of what was put into it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,6 +78,112 @@ static void test_remove_empty(void **state)
 	assert_int_equal(sb_store_remove_empty(dir), -ENOENT);
 	/* For the teardown. */
 	assert_int_equal(mkdir(dir, 0700), 0);
+}
+
+static const char *below(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static void make_file(const char *name)
+{
+	int fd = open(below(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* A store with anything else in it stays whole, and so does one that is being written to. */
+static void test_remove_others(void **state)
+{
+	static const char *const others[] = { "10min/20261121.sb", "1d/.other", "other" };
+	struct sb_store *store;
+	size_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	assert_int_equal(sb_store_remove_empty(dir), -EBUSY);
+	assert_int_equal(put_block(store, T0, 2), 0);
+	sb_store_close(store);
+	assert_int_equal(remove_below(dir), 0);
+	for (i = 0; i < SB_ARRAY_SIZE(others); i++) {
+		assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+		sb_store_close(store);
+		make_file(others[i]);
+		assert_int_equal(sb_store_remove_empty(dir), -ENOTEMPTY);
+		assert_int_equal(access(below("10s"), F_OK), 0);
+		assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+		assert_int_equal(put_block(store, T0, 2), 0);
+		sb_store_close(store);
+		assert_int_equal(remove_below(dir), 0);
+	}
+	/* For the teardown. */
+	assert_int_equal(mkdir(dir, 0700), 0);
+}
+
+/* What another one's link leads to stays, also if the path ends in a slash. */
+static void test_remove_link(void **state)
+{
+	char link[80];
+	struct sb_store *store;
+
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	sb_store_close(store);
+	snprintf(link, sizeof(link), "%s-link", dir);
+	assert_int_equal(symlink(dir, link), 0);
+	assert_int_equal(sb_store_remove_empty(link), -ENOTDIR);
+	assert_int_equal(sb_store_remove_empty(strcat(link, "/")), -ENOTDIR);
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	sb_store_close(store);
+	link[strlen(link) - 1] = '\0';
+	assert_int_equal(unlink(link), 0);
+}
+
+/* A store of which only a part was made. */
+static void test_remove_part(void **state)
+{
+	assert_int_equal(sb_store_remove_empty(dir), 0);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	make_file("LOCK");
+	assert_int_equal(mkdir(below("10s"), 0700), 0);
+	assert_int_equal(sb_store_remove_empty(dir), 0);
+	/* For the teardown. */
+	assert_int_equal(mkdir(dir, 0700), 0);
+}
+
+static void *remove_often(void *arg)
+{
+	const bool *is_done = arg;
+
+	while (!__atomic_load_n(is_done, __ATOMIC_RELAXED))
+		(void)sb_store_remove_empty(dir);
+	return NULL;
+}
+
+/* What can be opened for writing stays. */
+static void test_remove_race(void **state)
+{
+	struct sb_store *store;
+	bool is_done = false;
+	pthread_t thread;
+	size_t nr_open = 0;
+
+	assert_int_equal(pthread_create(&thread, NULL, remove_often, &is_done), 0);
+	while (nr_open < 1000) {
+		if (sb_store_open_to_write(dir, &no_sync, &store))
+			continue;
+		nr_open++;
+		assert_int_equal(access(below("10s"), F_OK), 0);
+		assert_int_equal(access(below("1d"), F_OK), 0);
+		assert_int_equal(access(below(SB_STORE_MARK), F_OK), 0);
+		sb_store_close(store);
+	}
+	__atomic_store_n(&is_done, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	/* For the teardown. */
+	(void)mkdir(dir, 0700);
 }
 
 static size_t nr_sums_open(const struct sb_store *store)
@@ -431,6 +538,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sums, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_remove_empty, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_remove_others, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_remove_link, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_remove_part, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_remove_race, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_late, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_many_kinds, setup, release_puts),
 		cmocka_unit_test_setup_teardown(test_long_block, setup, release_puts),
