@@ -714,8 +714,8 @@ static void end_writer(struct recorder *recorder)
 		sb_recorder_tell(recorder->config, .kind = SB_RECORDER_ENDED,
 				 .store = store_path(recorder), .stats = &recorder->stats);
 	} else if (recorder->stats.has_made_store) {
-		/* For want of privileges, for instance. If it cannot be removed, it is only an
-		 * empty store. */
+		/* No sampler could begin, for instance because a privilege is missing. If the store
+		 * cannot be removed, it is only an empty one. */
 		(void)sb_store_remove_empty(store_path(recorder));
 	}
 	if (!recorder->status && recorder->began_ns && recorder->stats.nr_dropped)

@@ -637,6 +637,11 @@ static int open_store(struct writer *writer)
 	return err ? err : sb_privileges_to_store(writer->path);
 }
 
+static const char *path_of(const struct sb_recorder_config *opts)
+{
+	return opts->store ? opts->store : SB_RECORDER_STORE;
+}
+
 struct start {
 	const struct sb_recorder_config *opts;
 	const struct sb_watch *watch;
@@ -650,11 +655,12 @@ static void be_writer(void *arg, int fd)
 	size_t i;
 
 	(void)prctl(PR_SET_NAME, "stackbpf-store");
-	writer.path = writer.opts->store ? writer.opts->store : SB_RECORDER_STORE;
+	writer.path = path_of(writer.opts);
 	if (gethostname(writer.host, sizeof(writer.host) - 1))
 		snprintf(writer.host, sizeof(writer.host), "localhost");
 	sb_replace_controls(writer.host, strlen(writer.host));
 	answer.err = open_store(&writer);
+	answer.stats = writer.stats;
 	sb_watch_beat(writer.watch, SB_WATCH_WRITER);
 	if (sb_peer_send(fd, &answer, sizeof(answer), NULL, 0) || answer.err)
 		return;
@@ -680,15 +686,20 @@ int sb_store_writer_new(const struct sb_recorder_config *opts, const struct sb_w
 			struct sb_peer *ret_peer)
 {
 	struct start start = { .opts = opts, .watch = watch };
-	struct answer answer;
+	struct answer answer = {};
 	int err = sb_peer_new(be_writer, &start, ret_peer);
 
 	if (err)
 		return err;
 	err = sb_peer_receive(ret_peer->fd, &answer, sizeof(answer), NULL, 0);
 	err = err < 0 ? err : answer.err;
-	if (err)
-		sb_peer_release(ret_peer);
+	if (!err)
+		return 0;
+	sb_peer_release(ret_peer);
+	/* Here, because the writer may have dropped the privileges that this needs. If it cannot be
+	 * removed, it is only an empty store. */
+	if (answer.stats.has_made_store)
+		(void)sb_store_remove_empty(path_of(opts));
 	return err;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Blocks on the way that they take in `record`: encoded, sent, checked and written by the process
  * of the store. */
+#include <errno.h>
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -171,11 +173,30 @@ static void test_cgroups(void **state)
 	sb_store_close(store);
 }
 
+/* A store that could not be made whole is gone again. */
+static void test_half_made(void **state)
+{
+	struct sb_recorder_config opts = {};
+	static const struct sb_watch watch;
+	struct rlimit before;
+	char path[80];
+
+	snprintf(path, sizeof(path), "/tmp/sb-writer-%d", getpid());
+	opts.store = path;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, before.rlim_max }), 0);
+	assert_int_equal(sb_store_writer_new(&opts, &watch, &writer), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(errno, ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cgroups, setup, teardown),
+		cmocka_unit_test(test_half_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
