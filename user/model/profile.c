@@ -233,26 +233,33 @@ static int copy_text(struct sb_profile *profile, const char *before, const char 
 	return s && !*text ? -ENOMEM : 0;
 }
 
+int sb_profile_push_borrowed(struct sb_profile *profile, const struct sb_frame *frame,
+			     uint32_t *ret_id)
+{
+	struct sb_frame copy = *frame;
+	int err = profile->frames.nr < INT32_MAX ? 0 : -E2BIG;
+
+	copy.attr = 0;
+	if (!err)
+		err = sb_vec_push(&profile->frames, copy);
+	if (!err)
+		*ret_id = (uint32_t)profile->frames.nr - 1;
+	return err;
+}
+
 int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *frame,
 			  uint32_t *ret_id)
 {
 	const struct sb_frame *last =
 		profile->frames.nr ? &profile->frames.at[profile->frames.nr - 1] : NULL;
 	struct sb_frame copy = *frame;
-	int err = profile->frames.nr < INT32_MAX ? 0 : -E2BIG;
+	int err = copy_text(profile, NULL, &copy.name);
 
-	copy.attr = 0;
-	if (!err)
-		err = copy_text(profile, NULL, &copy.name);
 	if (!err)
 		err = copy_text(profile, last ? last->module : NULL, &copy.module);
 	if (!err)
 		err = copy_text(profile, last ? last->file : NULL, &copy.file);
-	if (!err)
-		err = sb_vec_push(&profile->frames, copy);
-	if (!err)
-		*ret_id = (uint32_t)profile->frames.nr - 1;
-	return err;
+	return err ? err : sb_profile_push_borrowed(profile, &copy, ret_id);
 }
 
 int sb_profile_reserve(struct sb_profile *profile, size_t nr_frames, size_t nr_stacks,

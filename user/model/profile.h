@@ -116,6 +116,10 @@ int sb_profile_copy_frame(struct sb_profile *profile, const struct sb_profile *f
  */
 int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *frame,
 			  uint32_t *ret_id);
+/* The same, but the strings of the frame are not copied: they must stay until the profile is freed.
+ */
+int sb_profile_push_borrowed(struct sb_profile *profile, const struct sb_frame *frame,
+			     uint32_t *ret_id);
 
 /*
  * Make room for @nr_frames further distinct frames and @nr_stacks further stacks, with

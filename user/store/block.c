@@ -272,7 +272,9 @@ static int put_parts(struct coder *coder, const struct sb_str *frames, struct sb
 	if (err)
 		return err;
 	len = coder->table.len + frames->len + coder->body.len;
-	if (len > SB_BLOCK_BYTES_MAX - sizeof(head))
+	if (len > SB_BLOCK_BYTES_MAX - sizeof(head) ||
+	    coder->strings.strs.nr - 1 > SB_BLOCK_ENTRIES_MAX ||
+	    coder->frames.nr + NR_FIXED > SB_BLOCK_ENTRIES_MAX)
 		return -E2BIG;
 	sb_store_le(head, 4, MAGIC);
 	sb_store_le(head + NR_BYTES_AT, 4, len);
@@ -340,9 +342,8 @@ struct reader {
 	struct sb_arena *arena;
 	size_t nr_tags_max;
 	uint32_t nr_kinds;
-	struct sb_profile *profile;
+	struct sb_profile *profile; /* its first frames are those of the message, in that order */
 	SB_VEC(const char *) strings;
-	SB_VEC(uint32_t) frames; /* their IDs in the profile */
 	SB_VEC(struct sb_store_series) series;
 	SB_VEC(uint32_t) stack;
 	size_t nr_stacks;
@@ -400,7 +401,7 @@ static void read_head(struct reader *reader, struct sb_block *block)
 
 static int read_strings(struct reader *reader)
 {
-	size_t nr = get_nr(reader, SB_BLOCK_BYTES_MAX), i, len;
+	size_t nr = get_nr(reader, SB_BLOCK_ENTRIES_MAX), i, len;
 	int err = sb_vec_reserve(&reader->strings, nr + 1);
 	const char *s;
 
@@ -410,7 +411,7 @@ static int read_strings(struct reader *reader)
 	for (i = 0; i < nr; i++) {
 		len = get_nr(reader, SB_BLOCK_STRING_MAX);
 		s = sb_get_bytes(&reader->cursor, len);
-		if (reader->cursor.is_bad)
+		if (reader->cursor.is_bad || !len)
 			return -EPROTO;
 		s = sb_arena_strndup(reader->arena, s, len);
 		if (!s)
@@ -445,8 +446,9 @@ static void set_kind(struct reader *reader, struct sb_frame *frame, uint64_t kin
 
 static int read_frames(struct reader *reader)
 {
-	size_t nr = get_nr(reader, SB_BLOCK_BYTES_MAX), i;
-	int err = sb_vec_reserve(&reader->frames, nr);
+	size_t nr = get_nr(reader, SB_BLOCK_ENTRIES_MAX), i;
+	int err = sb_profile_reserve(reader->profile, nr, 0, 0);
+	uint32_t id;
 
 	for (i = 0; i < nr && !err; i++) {
 		struct sb_frame frame = { .name = get_string(reader) };
@@ -457,8 +459,8 @@ static int read_frames(struct reader *reader)
 		set_kind(reader, &frame, sb_get_varint(&reader->cursor));
 		if (reader->cursor.is_bad || !frame.name[0])
 			return -EPROTO;
-		err = sb_profile_push_frame(reader->profile, &frame, &reader->frames.at[i]);
-		reader->frames.nr++;
+		/* Not copied: a few bytes of a message could take a thousand of memory. */
+		err = sb_profile_push_borrowed(reader->profile, &frame, &id);
 	}
 	return err;
 }
@@ -494,9 +496,9 @@ static int read_stack(struct reader *reader)
 		return err;
 	for (i = 0; i < nr; i++) {
 		id = sb_get_varint(&reader->cursor);
-		if (id >= reader->frames.nr)
+		if (id >= sb_profile_nr_frames(reader->profile))
 			return -EPROTO;
-		reader->stack.at[i] = reader->frames.at[id];
+		reader->stack.at[i] = (uint32_t)id;
 	}
 	if (!weight || !nr || reader->cursor.is_bad)
 		return -EPROTO;
@@ -561,7 +563,6 @@ int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_k
 	block.nr_series = reader.series.nr;
 	block.profile = reader.profile;
 	sb_vec_release(&reader.strings);
-	sb_vec_release(&reader.frames);
 	sb_vec_release(&reader.stack);
 	if (err) {
 		sb_block_release(&block);

@@ -22,19 +22,24 @@
 #include "model/profile.h"
 #include "store/store.h"
 
-#define SB_BLOCK_HEAD_BYTES 8u
+#define SB_BLOCK_HEAD_BYTES  8u
 /* Longer messages are refused by both sides. */
-#define SB_BLOCK_BYTES_MAX  (32u << 20)
+#define SB_BLOCK_BYTES_MAX   (32u << 20)
 /* Bounds of one block; further stacks become "(other)". */
-#define SB_BLOCK_SERIES_MAX 8192u
-#define SB_BLOCK_STACKS_MAX 65536u
+#define SB_BLOCK_SERIES_MAX  8192u
+#define SB_BLOCK_STACKS_MAX  65536u
+/*
+ * Distinct strings, and frames, of one block. A file of the store may have as many strings. Because
+ * of this bound and that of the message's length, decoding takes less than 256 MiB of memory.
+ */
+#define SB_BLOCK_ENTRIES_MAX (1u << 20)
 /* Frames of one stack, including those of the kernel, interpreters and the waker. */
-#define SB_BLOCK_FRAMES_MAX 4096u
+#define SB_BLOCK_FRAMES_MAX  4096u
 /*
  * Longer names are truncated. This is one byte more than a store keeps, so that the writer notices,
  * marks the name and counts it.
  */
-#define SB_BLOCK_STRING_MAX (SB_DICT_NAME_MAX + 1)
+#define SB_BLOCK_STRING_MAX  (SB_DICT_NAME_MAX + 1)
 
 /* The tags of a series, sorted by key. */
 struct sb_block_tags {
@@ -60,10 +65,10 @@ struct sb_block_head {
  * @ret_tiny: total weight, before division, of stacks that round to 0 when divided by
  *	head->divisor; they are left out. Untouched on error.
  *
- * The heaviest SB_BLOCK_STACKS_MAX stacks are kept, or fewer if the message would be too long. The
- * others become one stack "(other)" for each series.
+ * The heaviest SB_BLOCK_STACKS_MAX stacks are kept, or fewer if the message would be too long or
+ * have too many strings or frames. The others become one stack "(other)" for each series.
  *
- * Return: 0; -E2BIG if the message is too long even with one stack; -EINVAL if a row has no series
+ * Return: 0; -E2BIG if the message does not fit even with one stack; -EINVAL if a row has no series
  * or the divisor is 0; -ENOMEM.
  */
 int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "store/block.h"
+#include "store/bytes.h"
 
 static uint32_t frame(struct sb_profile *profile, const char *name, enum sb_frame_kind kind)
 {
@@ -228,6 +229,107 @@ static void test_memory(void **state)
 	sb_block_release(&block);
 }
 
+/* What the head says to follow is what there is, so that the rest is looked at. */
+static void set_len(struct sb_str *out, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		out->s[4 + i] = (char)((len - SB_BLOCK_HEAD_BYTES) >> (8 * i));
+}
+
+static void put(struct sb_str *out, uint64_t value)
+{
+	assert_int_equal(sb_put_varint(out, value), 0);
+}
+
+/* A message of the longest strings, of @nr_frames frames that each take three bytes and name two of
+ * them, and of as many frames in stacks as have room. */
+static void make_message(struct sb_str *out, size_t nr_frames)
+{
+	const size_t nr_stacks = (SB_BLOCK_BYTES_MAX - 3 * nr_frames) / (SB_BLOCK_FRAMES_MAX + 10);
+	char bytes[SB_BLOCK_FRAMES_MAX] = "sbk4";
+	size_t i;
+
+	assert_int_equal(sb_str_addn(out, bytes, SB_BLOCK_HEAD_BYTES), 0);
+	put(out, 0);
+	put(out, 1795255200);
+	put(out, 0);
+	put(out, 0);
+	put(out, 2);
+	for (i = 0; i < 2; i++) {
+		memset(bytes, 'a' + (int)i, sizeof(bytes));
+		put(out, SB_BLOCK_STRING_MAX);
+		assert_int_equal(sb_str_addn(out, bytes, SB_BLOCK_STRING_MAX), 0);
+	}
+	put(out, nr_frames);
+	for (i = 0; i < nr_frames; i++) {
+		put(out, 1 + i % 2);
+		put(out, 1 + i / 2 % 2);
+		put(out, SB_FRAME_USER << 1);
+	}
+	put(out, 0);
+	put(out, nr_stacks);
+	for (i = 0; i < nr_stacks; i++) {
+		bytes[0] = (char)(i % 100);
+		bytes[1] = (char)(i / 100);
+		put(out, 1);
+		put(out, sizeof(bytes));
+		assert_int_equal(sb_str_addn(out, bytes, sizeof(bytes)), 0);
+	}
+	set_len(out, out->len);
+}
+
+/* The memory that a message takes is bounded, whatever it says. */
+static void test_hostile_bytes(void **state)
+{
+	size_t nr, before;
+	struct sb_block block;
+
+	for (nr = SB_BLOCK_ENTRIES_MAX; nr <= SB_BLOCK_ENTRIES_MAX + 1; nr++) {
+		sb_cleanup(sb_str_release) struct sb_str out = {};
+
+		make_message(&out, nr);
+		before = heap_bytes();
+		if (nr > SB_BLOCK_ENTRIES_MAX) {
+			assert_int_equal(sb_block_decode(out.s, out.len, 2, 1, &block), -EPROTO);
+			continue;
+		}
+		assert_int_equal(sb_block_decode(out.s, out.len, 2, 1, &block), 0);
+		assert_true(heap_bytes() - before < 256u << 20);
+		sb_block_release(&block);
+	}
+}
+
+/* More frames than a message may have: there are fewer stacks, with all of the weight. */
+static void test_many_frames(void **state)
+{
+	enum { NR_FRAMES = SB_BLOCK_ENTRIES_MAX / SB_BLOCK_STACKS_MAX + 1 };
+	const struct sb_block_head head = { .begin_s = 1795255200, .divisor = 1 };
+	sb_cleanup(sb_str_release) struct sb_str out = {};
+	uint32_t ids[NR_FRAMES], i, k;
+	struct sb_profile *profile;
+	struct sb_block block;
+	char name[32];
+	uint64_t tiny;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	for (i = 0; i < SB_BLOCK_STACKS_MAX; i++) {
+		for (k = 0; k < NR_FRAMES; k++) {
+			snprintf(name, sizeof(name), "%x", i * NR_FRAMES + k);
+			ids[k] = frame(profile, name, SB_FRAME_USER);
+		}
+		add(profile, 0, ids, NR_FRAMES, 1);
+	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_block_encode(&out, &head, profile, tags, 1, &tiny), 0);
+	sb_profile_free(profile);
+	assert_int_equal(sb_block_decode(out.s, out.len, 0, 1, &block), 0);
+	assert_int_equal(sb_profile_weight(block.profile), SB_BLOCK_STACKS_MAX);
+	assert_int_equal(sb_profile_nr_stacks(block.profile), SB_BLOCK_STACKS_MAX / 4 + 1);
+	sb_block_release(&block);
+}
+
 /* Of several kinds that are sampled together, a block is of one; one that no sampler said it has is
  * refused. */
 static void test_kinds(void **state)
@@ -284,15 +386,6 @@ static void test_no_samples(void **state)
 	sb_profile_free(profile);
 }
 
-/* What the head says to follow is what there is, so that the rest is looked at. */
-static void set_len(struct sb_str *out, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < 4; i++)
-		out->s[4 + i] = (char)((len - SB_BLOCK_HEAD_BYTES) >> (8 * i));
-}
-
 static void test_hostile(void **state)
 {
 	sb_cleanup(sb_str_release) struct sb_str out = {};
@@ -344,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_kinds),	       cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_unknown_series), cmocka_unit_test(test_no_samples),
 		cmocka_unit_test(test_hostile),	       cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_hostile_bytes),  cmocka_unit_test(test_many_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
