@@ -44,9 +44,11 @@ enum sb_block_figure {
 	SB_BLOCK_LOST,	     /* lost samples */
 	SB_BLOCK_CUT,	     /* samples whose stack does not reach the root */
 	SB_BLOCK_UNNAMED,
-	SB_BLOCK_OWN_US,    /* CPU time of the recorder */
-	SB_BLOCK_OTHER,	    /* weight of "(other)": stacks that had no room in the dictionary */
-	SB_BLOCK_NAMES_CUT, /* names and tags' values that were truncated to SB_DICT_NAME_MAX */
+	SB_BLOCK_OWN_US, /* CPU time of the recorder */
+	SB_BLOCK_OTHER,	 /* weight of "(other)": stacks that had no room in the dictionary */
+	/* Names and tags' values that were truncated to SB_DICT_NAME_MAX: those of a frame count
+	 * once for each block, those of a tag once for each series. */
+	SB_BLOCK_NAMES_CUT,
 	SB_BLOCK_FIGURE_MAX,
 };
 
