@@ -12,9 +12,6 @@
 #include "model/fold.h"
 #include "store/dict_priv.h"
 
-_Static_assert(SB_ATTR_RESIDUAL - SB_ATTR_IDLE == 12,
-	       "numbers of marks are in files: add new ones at the end");
-
 static bool is_mark(const struct sb_dict_frame *frame)
 {
 	return frame->name != SB_DICT_NONE && frame->kind >> SB_DICT_MARK_SHIFT;

@@ -184,6 +184,63 @@ static void test_marks(void **state)
 	sb_dict_release(&from);
 }
 
+/* Return: a byte of the record of a dictionary with this frame only. */
+static uint32_t byte_of(const struct sb_frame *frame, size_t from_end)
+{
+	struct sb_str text = {};
+	struct sb_dict dict;
+	uint32_t id, byte;
+
+	assert_int_equal(sb_dict_init(&dict), 0);
+	assert_int_equal(sb_dict_frame(&dict, frame, &id), 0);
+	assert_int_equal(sb_dict_encode(&dict, &text), 0);
+	byte = (uint8_t)text.s[text.len - from_end];
+	sb_str_release(&text);
+	sb_dict_release(&dict);
+	return byte;
+}
+
+/* The rows of tree/frames.def have these numbers in files, which must not change. A new row comes
+ * here, too. */
+static void test_numbers(void **state)
+{
+	static const struct {
+		enum sb_frame_kind kind;
+		uint32_t number;
+	} kinds[] = {
+		{ SB_FRAME_ROOT, 0 },	   { SB_FRAME_USER, 1 },   { SB_FRAME_INLINED, 2 },
+		{ SB_FRAME_JIT, 3 },	   { SB_FRAME_KERNEL, 4 }, { SB_FRAME_KERNEL_INLINED, 5 },
+		{ SB_FRAME_DELIMITER, 6 }, { SB_FRAME_MARK, 7 },   { SB_FRAME_FILE, 8 },
+		{ SB_FRAME_INTERP, 9 },	   { SB_FRAME_WAKER, 10 },
+	};
+	static const struct {
+		enum sb_attr_kind mark;
+		uint32_t number;
+	} marks[] = {
+		{ SB_ATTR_IDLE, 1 },	   { SB_ATTR_LOCK, 2 },	       { SB_ATTR_BLOCKED, 3 },
+		{ SB_ATTR_STOPPED, 4 },	   { SB_ATTR_RUNNING, 5 },     { SB_ATTR_RUNQUEUE, 6 },
+		{ SB_ATTR_THROTTLED, 7 },  { SB_ATTR_NOT_SAMPLED, 8 }, { SB_ATTR_ALL_IDLE, 9 },
+		{ SB_ATTR_TRUNCATED, 10 }, { SB_ATTR_LOST_STACK, 11 }, { SB_ATTR_LOST_OBJECT, 12 },
+		{ SB_ATTR_RESIDUAL, 13 },
+	};
+	struct sb_frame frame = { .name = "f" };
+	size_t i;
+
+	(void)state;
+	assert_int_equal(SB_ARRAY_SIZE(kinds), SB_FRAME_KIND_MAX);
+	assert_int_equal(SB_ARRAY_SIZE(marks), SB_ATTR_KIND_MAX - SB_ATTR_IDLE);
+	/* Behind it are the numbers of nodes, tags, rows and marks. */
+	for (i = 0; i < SB_ARRAY_SIZE(kinds); i++) {
+		frame.kind = kinds[i].kind;
+		assert_int_equal(byte_of(&frame, 8), kinds[i].number << 1);
+	}
+	frame.kind = SB_FRAME_MARK;
+	for (i = 0; i < SB_ARRAY_SIZE(marks); i++) {
+		frame.mark = (uint8_t)marks[i].mark;
+		assert_int_equal(byte_of(&frame, 1), marks[i].number);
+	}
+}
+
 /* A function may have the name of the frame that stands for stacks without room. */
 static void test_is_other(void **state)
 {
@@ -251,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_ids),	 cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_is_other), cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_bytes),	 cmocka_unit_test(test_no_tags),
+		cmocka_unit_test(test_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
