@@ -307,12 +307,13 @@ static void check_file(void *arg, const struct sb_store_file_info *info)
 		       "a writer was interrupted\n",
 		       info->name, info->nr_skipped_bytes);
 	if (info->nr_damaged_dicts || info->nr_lost_entries)
-		printf("%s: %" PRIu64 " %s damaged: %" PRIu64 " names, stacks and tags are shown "
-		       "as \"(lost)\"\n",
+		printf("%s: %" PRIu64 " %s damaged: %" PRIu64 " %s shown as \"(lost)\"\n",
 		       info->name, info->nr_damaged_dicts,
 		       sb_plural(info->nr_damaged_dicts, "part of the dictionary is",
 				 "parts of the dictionary are"),
-		       info->nr_lost_entries);
+		       info->nr_lost_entries,
+		       sb_plural(info->nr_lost_entries, "name, stack or tag is",
+				 "names, stacks and tags are"));
 	if (info->lost_weight)
 		printf("%s: stacks with a weight of %" PRIu64 " are lost\n", info->name,
 		       info->lost_weight);
