@@ -304,8 +304,7 @@ static int choose_step(const struct sb_ask *ask, const struct sb_timeline_opts *
 
 	if (step > STEP_MAX_S)
 		return -EINVAL;
-	/* The second that sb_ask_range() adds to a range that ends now must not make steps
-	 * longer. */
+	/* The second that sb_ask_range() adds to a range until now must not make steps longer. */
 	if (!step)
 		step = nice_step((to_s - from_s - 1 + nr - 1) / nr);
 	if (step < need_s || (need_s && step % need_s))
