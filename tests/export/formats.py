@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import peers
 
@@ -206,6 +207,16 @@ def file(stackbpf, store):
         peers.check('in the future' in done.stderr, 'a range that has not begun', done.stderr)
         peers.export(stackbpf, store, '--to', f'file:{work}/b.json', '--tag', 'service=nobody', *times, status=3)
         peers.same(os.listdir(work), ['a.folded'], 'what is empty is no file')
+        until_now(stackbpf, store, work)
+
+
+def until_now(stackbpf, store, work):
+    """An end of now has the second that has begun, however it is written, in files as in answers to queries."""
+    store.add(begin=int(time.time()) // 10 * 10, nr=3)
+    for end in (), ('--to', 'now'), ('--to=-0s',), ('--to=now-0s',):
+        done = peers.export(stackbpf, store, '--to', f'file:{work}/now.folded', '--from', 'now', *end)
+        asked = subprocess.run([stackbpf, 'query', '--store', store.path, '--from', 'now', *end], capture_output=True, check=False)
+        peers.same((done.returncode, asked.returncode), (0, 0), f'--from now {" ".join(end)}')
 
 
 def main():

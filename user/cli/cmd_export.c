@@ -266,9 +266,11 @@ static int take_times(struct export *export)
 {
 	const struct export_opts *opts = export->opts;
 	struct sb_export_plan *plan = &export->plan;
+	const char *from = opts->store.from, *to = opts->to.time, *why;
 	int64_t now_s = time(NULL);
 	uint64_t every_s = opts->every_ns / SB_NS_PER_SEC,
 		 timeout_ms = opts->timeout_ns / SB_NS_PER_MS;
+	int err;
 
 	if (opts->every_ns &&
 	    (opts->every_ns % (SB_STORE_BLOCK_S * SB_NS_PER_SEC) || every_s > EVERY_S_MAX))
@@ -277,13 +279,18 @@ static int take_times(struct export *export)
 		return usage("--timeout must be at least 1 ms and less than 24 days");
 	plan->every_s = every_s ? (uint32_t)every_s : EVERY_S;
 	plan->http.timeout_ms = timeout_ms ? timeout_ms : TIMEOUT_MS;
-	if (opts->store.from && sb_ask_time(opts->store.from, now_s, &plan->from_s))
-		return usage("--from %s is not a time: " SB_ASK_TIME_HELP, opts->store.from);
-	if (opts->to.time && sb_ask_time(opts->to.time, now_s, &plan->to_s))
-		return usage("--to %s is neither a place nor a time: " SB_ASK_TIME_HELP,
-			     opts->to.time);
-	if (plan->from_s && plan->to_s && plan->from_s >= plan->to_s)
-		return usage("--from %s is not before --to %s", opts->store.from, opts->to.time);
+	if (from && sb_ask_time(from, now_s, &plan->from_s))
+		return usage("--from %s is not a time: " SB_ASK_TIME_HELP, from);
+	if (to && sb_ask_time(to, now_s, &plan->to_s))
+		return usage("--to %s is neither a place nor a time: " SB_ASK_TIME_HELP, to);
+	/* The range of a file. Without an end, --follow may begin in the future. */
+	err = sb_ask_range(&export->ask, from, to, now_s, &why);
+	if (err && to)
+		return usage("--from %s is not before --to %s", from, to);
+	if (err && is_file(opts->to.place))
+		return usage("--from %s is in the future; there is nothing to export yet", from);
+	if (to)
+		plan->to_s = export->ask.to_s;
 	return -1;
 }
 
@@ -359,12 +366,6 @@ static int write_file(struct export *export)
 		return usage("--follow cannot be used with the single file '%s'; use --to "
 			     "pprof-dir:DIR, which writes a file for each period",
 			     path);
-	/* The end is exclusive, and the second that has begun may have data. */
-	ask->to_s = export->plan.to_s ? export->plan.to_s : time(NULL) + 1;
-	ask->from_s = export->plan.from_s ? export->plan.from_s : ask->to_s - SB_ASK_RANGE_DEFAULT;
-	if (ask->from_s >= ask->to_s)
-		return usage("--from %s is in the future; there is nothing to export yet",
-			     export->opts->store.from);
 	ask->by = export->opts->store.by;
 	err = export->opts->store.kind ? sb_ask_set_kind(ask, export->opts->store.kind) : 0;
 	err = err ?: sb_export_file(export->plan.store, ask, path, &answer);

@@ -178,16 +178,19 @@ static int parse_relative(const char *text, int64_t now_s, int64_t *ret_s)
 	return err;
 }
 
+static bool is_relative(const char *text)
+{
+	return !strncmp(text, "now", 3) || *text == '-' || *text == '+';
+}
+
 int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s)
 {
 	uint64_t unix_s;
 	int64_t time_s;
 	int err = 0;
 
-	if (!strncmp(text, "now", 3))
-		err = parse_relative(text + 3, now_s, &time_s);
-	else if (*text == '-' || *text == '+')
-		err = parse_relative(text, now_s, &time_s);
+	if (is_relative(text))
+		err = parse_relative(text + (*text == 'n' ? 3 : 0), now_s, &time_s);
 	else if (!sb_parse_u64(text + (*text == '@'), TIME_MAX_S, &unix_s))
 		time_s = (int64_t)unix_s;
 	else
@@ -214,7 +217,7 @@ int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t n
 	if (to && !from)
 		from_s = to_s - SB_ASK_RANGE_DEFAULT;
 	/* The end is exclusive, and the second that has begun may have data. */
-	if (!to || sb_streq(to, "now"))
+	if (!to || (is_relative(to) && to_s == now_s))
 		to_s++;
 	if (from_s >= to_s) {
 		*ret_why = "the range ends before it begins";

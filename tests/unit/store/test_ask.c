@@ -161,6 +161,15 @@ static void test_range(void **state)
 	assert_int_equal(sb_ask_range(&ask, "now", "now", NOW, &why), 0);
 	assert_int_equal(ask.from_s, NOW);
 	assert_int_equal(ask.to_s, NOW + 1);
+	assert_int_equal(sb_ask_range(&ask, "-0s", "now-0s", NOW, &why), 0);
+	assert_int_equal(ask.from_s, NOW);
+	assert_int_equal(ask.to_s, NOW + 1);
+	assert_int_equal(sb_ask_range(&ask, NULL, "+0", NOW, &why), 0);
+	assert_int_equal(ask.from_s, NOW - HOUR);
+	assert_int_equal(ask.to_s, NOW + 1);
+	/* A time that is given as such is exclusive. */
+	assert_int_equal(sb_ask_range(&ask, NULL, "@1795255200", NOW, &why), 0);
+	assert_int_equal(ask.to_s, NOW);
 	assert_int_equal(sb_ask_range(&ask, NULL, "-1d", NOW, &why), 0);
 	assert_int_equal(ask.from_s, NOW - DAY - HOUR);
 	assert_int_equal(ask.to_s, NOW - DAY);
