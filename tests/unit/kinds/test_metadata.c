@@ -106,6 +106,10 @@ static void test_merge(void **state)
 		.nr_lost = INT64_MAX,
 		.accounted = 99.654,
 		.hz = 99,
+		.lost_weight = 5,
+		.nr_damaged = 1,
+		.limited_weight = 8,
+		.governed_us = 9,
 		.has_nr_truncated = true,
 	};
 	static const struct sb_metadata b = {
@@ -116,6 +120,10 @@ static void test_merge(void **state)
 		.accounted = 98.246,
 		.hz = 49,
 		.idle_weight = 2,
+		.lost_weight = 6,
+		.nr_damaged = 2,
+		.limited_weight = 1,
+		.governed_us = 1,
 		.has_nr_truncated = true,
 	};
 	struct sb_metadata sum = {};
@@ -134,6 +142,10 @@ static void test_merge(void **state)
 	assert_int_equal(sum.hz, 99);
 	assert_int_equal(sum.idle_weight, 2);
 	assert_int_equal(sum.nr_truncated, 0);
+	assert_int_equal(sum.lost_weight, 11);
+	assert_int_equal(sum.nr_damaged, 3);
+	assert_int_equal(sum.limited_weight, 9);
+	assert_int_equal(sum.governed_us, 10);
 	assert_true(sum.accounted == 98.25);
 	sb_arena_release(&texts);
 }
