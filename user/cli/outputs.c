@@ -220,10 +220,11 @@ static void add_figures(const struct sb_run *run, const struct sb_run_figures *f
 		.has_nr_truncated = true,
 		.has_nr_unnamed = true,
 		.has_accounted = figures->session.expected,
+		.has_attached = figures->session.slices.nr,
 	};
 	if (metadata->has_accounted)
 		metadata->accounted = sb_run_accounted(figures);
-	if (figures->session.slices.nr)
+	if (metadata->has_attached)
 		metadata->attached = sb_slicer_attached(&figures->session.slices, figures->wall_ns);
 }
 

@@ -49,7 +49,7 @@ static const struct row rows[] = {
 	{ "governed_us", MEMBER(governed_us), .merging = ADD_UP },
 	{ "every", TEXT(every) },
 	{ "rate_hz", TEXT(rate_hz) },
-	{ "attached", MEMBER(attached), .digits = 4 },
+	{ "attached", OR_ZERO(attached), .digits = 4 },
 	{ "from", TEXT(from) },
 	{ "to", TEXT(to) },
 	{ "tags", TEXT(tags) },

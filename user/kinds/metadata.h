@@ -56,7 +56,7 @@ struct sb_metadata {
 
 	/* The member is known even if it is 0; need not be set if it is not 0. */
 	bool has_dur_us, has_nr_samples, has_nr_lost, has_nr_truncated, has_nr_unnamed,
-		has_accounted;
+		has_accounted, has_attached;
 };
 
 /* A piece of metadata as text. Zero-initialize. */

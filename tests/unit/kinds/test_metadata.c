@@ -155,14 +155,17 @@ static void test_print(void **state)
 	static const struct sb_metadata metadata = {
 		.version = SB_METADATA_VERSION,
 		.kind = "io",
+		.attached = 0.00001,
 		.tags = "a b;c\n",
 		.has_nr_lost = true,
+		.has_attached = true,
 	};
 	struct sb_str line = {};
 
 	assert_int_equal(sb_metadata_print(&line, &metadata), 0);
 	assert_int_equal(sb_metadata_print_part(&line, "tag:x", ""), 0);
-	assert_string_equal(line.s, "#stackbpf;v=1;kind=io;lost=0;tags=a_b:c?;tag:x=");
+	assert_string_equal(line.s, "#stackbpf;v=1;kind=io;lost=0;attached=0.0000;"
+				    "tags=a_b:c?;tag:x=");
 	sb_str_release(&line);
 }
 
