@@ -386,8 +386,24 @@ def test_given_up(tmp):
         proc.send_signal(signal.SIGINT)
         _, err = proc.communicate(timeout=DEADLINE)
         assert proc.returncode == 128 + signal.SIGINT, (proc.returncode, err)
-        assert 'aborted' in err, err
+        assert err == 'stackbpf: aborted; the result was discarded\n', err
     assert os.listdir(tmp) == ['a.folded']
+
+
+def test_given_up_between_files(tmp):
+    """The second Ctrl-C, when the first of two files is written, and nobody reads the other one."""
+    path, fifo = f'{tmp}/a.folded', f'{tmp}/b.folded'
+    with spinner() as spin, background('oncpu', '-p', str(spin.pid), '-F', '999', '-q', '-o', path, '-o', fifo) as proc:
+        await_samples(proc, fifo)
+        os.unlink(path)
+        os.unlink(fifo)
+        os.mkfifo(fifo)
+        proc.send_signal(signal.SIGINT)
+        wait_for(lambda: os.path.exists(path), 'the first file')
+        proc.send_signal(signal.SIGINT)
+        _, err = proc.communicate(timeout=DEADLINE)
+        assert proc.returncode == 128 + signal.SIGINT, (proc.returncode, err)
+        assert err == 'stackbpf: aborted; a part of the result may be missing\n', err
 
 
 def test_interrupted_after_result(tmp):

@@ -191,7 +191,7 @@ int sb_cmd_run(const struct sb_command *command, char **argv)
 		status = sb_record_find_events(&record.opts);
 	if (status < 0)
 		status = sb_record_go(&record, NULL);
-	if (record.result.is_written) {
+	if (record.result.outputs.written == SB_OUTPUTS_ALL) {
 		tell(&record.opts.output_paths);
 		if (opener >= 0)
 			(void)!write(opener, "", 1);

@@ -249,10 +249,43 @@ static int add_metadata(const struct sb_run *run, size_t limit, struct sb_profil
 	return err;
 }
 
-/* As sb_result_write(), into a file that the other process makes. */
-static int write_by_writer(struct sb_writer *writer, const struct sb_output_place *output,
-			   const struct sb_profile *profile, const struct sb_output_opts *opts)
+/* An output while it is written. */
+struct writing {
+	struct sb_outputs *outputs;
+	const struct sb_output_place *output;
+	const struct sb_profile *profile;
+	const struct sb_output_opts *opts;
+};
+
+/* Whether what is written stays even if it is not completed. */
+static bool is_direct(const char *path, FILE *out)
 {
+	struct stat st;
+
+	return sb_streq(path, "-") || sb_output_is_fd(path) || fstat(fileno(out), &st) ||
+	       !S_ISREG(st.st_mode);
+}
+
+static int write_profile(const void *arg, FILE *out)
+{
+	const struct writing *writing = arg;
+	const struct sb_output_place *output = writing->output;
+	int err;
+
+	if (is_direct(output->path, out))
+		writing->outputs->written = SB_OUTPUTS_SOME;
+	err = output->format->write(writing->profile, writing->opts, out);
+	/* The caller gives the file its name next. */
+	if (!err)
+		writing->outputs->written = SB_OUTPUTS_SOME;
+	return err;
+}
+
+/* As sb_result_write_by(), into a file that the other process makes. */
+static int write_by_writer(const struct writing *writing)
+{
+	const struct sb_output_place *output = writing->output;
+	struct sb_writer *writer = writing->outputs->writer;
 	sb_cleanup(sb_fclosep) FILE *out = NULL;
 	int fd = sb_writer_open(writer, output->writer_i), err = fd < 0 ? fd : 0;
 
@@ -264,7 +297,7 @@ static int write_by_writer(struct sb_writer *writer, const struct sb_output_plac
 		}
 	}
 	if (!err)
-		err = sb_result_write_stream(output->format, profile, opts, out);
+		err = sb_result_write_stream(write_profile, writing, out);
 	if (!err && fclose(sb_take(out)))
 		err = -errno;
 	if (!err)
@@ -297,17 +330,21 @@ int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profil
 	size_t i;
 	int err = 0, err_one;
 
+	outputs->written = SB_OUTPUTS_NONE;
 	for (i = 0; i < outputs->at.nr; i++) {
 		const struct sb_output_place *output = &outputs->at.at[i];
+		const struct writing writing = { outputs, output, profile, opts };
 
 		if (lacks_durations(output->format, profile))
 			err_one = say_no_durations(output);
 		else if (output->is_by_writer)
-			err_one = write_by_writer(outputs->writer, output, profile, opts);
+			err_one = write_by_writer(&writing);
 		else
-			err_one = sb_result_write(output->format, output->path, profile, opts);
+			err_one = sb_result_write_by(output->path, write_profile, &writing);
 		err = err ? err : err_one;
 	}
+	if (!err)
+		outputs->written = SB_OUTPUTS_ALL;
 	return err;
 }
 
@@ -446,6 +483,7 @@ static void take_snapshot(struct sb_result_sink *result, struct sb_run *run)
 	const bool is_of_held = sb_view_is_of_held(run->config->views.at[sb_run_shown(run)]);
 	int err = write_result(result, run, false);
 
+	result->outputs.written = SB_OUTPUTS_NONE;
 	if (!err)
 		sb_info("wrote a snapshot%s; sampling goes on",
 			is_of_held
@@ -469,7 +507,6 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	if (!sb_run_has_samples(run))
 		return 0;
 	result->err = write_result(result, run, true);
-	result->is_written = !result->err;
 	return 0;
 }
 

@@ -28,6 +28,12 @@ struct sb_outputs {
 	})
 	at;
 	struct sb_writer *writer; /* NULL: this process creates the files */
+	/* How much of the result would stay if the program ended now, as a signal handler may. */
+	enum sb_outputs_written {
+		SB_OUTPUTS_NONE,
+		SB_OUTPUTS_SOME, /* perhaps none or all of it: an output is just being completed */
+		SB_OUTPUTS_ALL,
+	} written;
 };
 
 /**
@@ -50,22 +56,23 @@ bool sb_outputs_have_places(const struct sb_outputs *outputs);
  * if the run becomes another user, which sb_outputs_release() ends; and tell run->sink who writes.
  * Return: 0; a negative errno of fork(2) or -ENOMEM, logged, and the run ends. */
 int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
-/* Write @profile, which is sealed, to all outputs, also if one of them fails. Return: 0, also when
- * the reader of a pipe has closed it; or the negative errno of the first that failed; each is
- * logged. -EINVAL: a format needs durations, and no sample has any. */
+/* Write @profile, which is sealed, to all outputs, also if one of them fails. outputs->written is
+ * SB_OUTPUTS_ALL afterwards only if none has failed. Return: 0, also when the reader of a pipe has
+ * closed it; or the negative errno of the first that failed; each is logged. -EINVAL: a format
+ * needs durations, and no sample has any. */
 int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts);
 /* End the writer process, and free the list. Call it once, at any stage, also for a zeroed one. */
 void sb_outputs_release(struct sb_outputs *outputs);
 
-/* The sink that writes the result of a run with one view. */
+/* The sink that writes the result of a run with one view. In outputs.written, snapshots do not
+ * count. */
 struct sb_result_sink {
 	struct sb_run_sink sink; /* first */
 	struct sb_outputs outputs;
 	const struct sb_record_opts *opts; /* borrowed */
 	bool has_progress;		   /* a progress line is shown on the terminal */
-	bool is_written;		   /* the final result was written to all outputs */
-	int err;			   /* or why not; it was logged */
+	int err;			   /* why the result was not written; it was logged */
 };
 /* Initialise it without outputs: add them with sb_outputs_choose(). @opts is borrowed as long as
  * @result is used. The outputs are ended with sb_outputs_release(). */

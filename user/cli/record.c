@@ -17,10 +17,13 @@ static const struct sb_result_sink *result_of_run;
 /* A second signal: what is half written is removed, and the program ends. */
 static void give_up(int sig)
 {
-	const char *message = !result_of_run ? "stackbpf: aborted\n"
-			      : result_of_run->is_written
-				      ? "stackbpf: aborted after the result was written\n"
-				      : "stackbpf: aborted; the result was discarded\n";
+	static const char *const messages[] = {
+		[SB_OUTPUTS_NONE] = "stackbpf: aborted; the result was discarded\n",
+		[SB_OUTPUTS_SOME] = "stackbpf: aborted; a part of the result may be missing\n",
+		[SB_OUTPUTS_ALL] = "stackbpf: aborted after the result was written\n",
+	};
+	const char *message =
+		result_of_run ? messages[result_of_run->outputs.written] : "stackbpf: aborted\n";
 
 	sb_output_files_discard();
 	sb_term_restore();

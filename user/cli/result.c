@@ -47,7 +47,7 @@ const struct sb_output *sb_result_format(const char *path, const char *name)
 }
 
 /* Who writes only knows that something went wrong; the stream knows what. */
-static int write_stream(sb_result_writer writer, const void *arg, FILE *out)
+int sb_result_write_stream(sb_result_writer writer, const void *arg, FILE *out)
 {
 	int err, err_write;
 
@@ -92,14 +92,15 @@ static int write_file(const char *path, sb_result_writer writer, const void *arg
 	int err = sb_output_file_new(path, &file);
 
 	if (!err)
-		err = write_stream(writer, arg, sb_output_file_stream(file));
+		err = sb_result_write_stream(writer, arg, sb_output_file_stream(file));
 	return err ? err : sb_output_file_commit(file);
 }
 
 int sb_result_write_by(const char *path, sb_result_writer writer, const void *arg)
 {
 	bool is_stdout = sb_streq(path, "-");
-	int err = is_stdout ? write_stream(writer, arg, stdout) : write_file(path, writer, arg);
+	int err = is_stdout ? sb_result_write_stream(writer, arg, stdout)
+			    : write_file(path, writer, arg);
 
 	if (is_stdout)
 		clearerr(stdout);
@@ -122,12 +123,6 @@ static int write_profile(const void *arg, FILE *out)
 	const struct written *written = arg;
 
 	return written->format->write(written->profile, written->opts, out);
-}
-
-int sb_result_write_stream(const struct sb_output *format, const struct sb_profile *profile,
-			   const struct sb_output_opts *opts, FILE *out)
-{
-	return write_stream(write_profile, &(struct written){ format, profile, opts }, out);
 }
 
 int sb_result_write(const struct sb_output *format, const char *path,

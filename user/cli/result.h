@@ -11,15 +11,13 @@
  * is none, after that was logged with a list of all formats. */
 const struct sb_output *sb_result_format(const char *path, const char *name);
 
-/* Write a sealed profile to @out and flush it; @out is not closed. Return: 0; -EPIPE when the
- * reader has closed it; or another negative errno of the format or of @out, which may have a part
- * then. Nothing is logged. */
-int sb_result_write_stream(const struct sb_output *format, const struct sb_profile *profile,
-			   const struct sb_output_opts *opts, FILE *out);
-
 /* Write @arg to @out. Return: 0 or a negative errno; errors of @out itself need not be returned. */
 typedef int (*sb_result_writer)(const void *arg, FILE *out);
 
+/* Call @writer with @arg to write to @out, and flush it; @out is not closed. Return: 0; -EPIPE when
+ * the reader has closed it; or another negative errno of @writer or of @out, which may have a part
+ * then. Nothing is logged. */
+int sb_result_write_stream(sb_result_writer writer, const void *arg, FILE *out);
 /* Call @writer with @arg to write the file @path; "-" is standard output. Return: 0, also
  * when the reader of a pipe has closed it; or the negative errno of @writer or of the file, logged,
  * and a regular file is as it was before. */
