@@ -17,7 +17,11 @@ import smaller  # noqa: E402
 def rows_of(path, macro):
     """The rows of a table of C, "MACRO(NAME, "text", ...)" in a line each, as rows of an array."""
     with open(path, encoding='utf-8') as file:
-        rows = re.findall(rf'^{macro}\((.*?)\)(?: /\*.*)?$', file.read(), re.M)
+        table = file.read()
+    rows = re.findall(rf'^{macro}\((.*?)\)(?: /\*.*)?$', table, re.M)
+    begun = re.findall(rf'^\s*{macro}\b', table, re.M)
+    if not rows or len(rows) != len(begun):
+        sys.exit(f'{path}: of {len(begun)} rows {macro}(...), {len(rows)} are a whole line each, as they must be')
     return ''.join('[' + ', '.join(f'"{name}"' if name else text for text, name in re.findall(r'("[^"]*")|(\w+)', row)) + '],\n'
                    for row in rows)
 
