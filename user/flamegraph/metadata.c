@@ -10,7 +10,8 @@
 #include "flamegraph/text.h"
 #include "kinds/view_kind.h"
 
-/* Our headers have ten entries of ten bytes; the bounds are for hostile ones. */
+/* Keys that sb_metadata_read() does not know, and the bytes of "KEY=VALUE": bounds against hostile
+ * headers. */
 #define NR_OTHERS_MAX  64
 #define PART_BYTES_MAX 256
 
@@ -79,12 +80,13 @@ static int add_part(struct sb_fg *fg, const char *part, size_t len)
 	const char *equals = memchr(part, '=', len);
 	const size_t key_len = equals ? (size_t)(equals - part) : 0;
 	struct sb_metadata metadata = {};
-	char key[PART_BYTES_MAX], *value = key + key_len + 1;
+	char key[PART_BYTES_MAX], *value = NULL;
 	int err = -EINVAL;
 
 	if (is_key(part, key_len) && len < sizeof(key)) {
 		memcpy(key, part, len);
 		key[key_len] = key[len] = '\0';
+		value = key + key_len + 1;
 		err = sb_metadata_read(&metadata, key, value);
 	}
 	if (err == -ENOENT)
