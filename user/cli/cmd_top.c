@@ -56,11 +56,11 @@ static int print(struct view *view, struct sb_run *run)
 
 static void know_run(struct view *view, const struct sb_run *run)
 {
-	struct sb_top_facts *facts = &view->top.facts;
+	struct sb_top_metadata *metadata = &view->top.metadata;
 	struct sb_run_figures figures;
 
 	sb_run_figures(run, 0, &figures);
-	*facts = (struct sb_top_facts){
+	*metadata = (struct sb_top_metadata){
 		.kind = run->config->views.at[0]->kind->name,
 		.unit = run->units[0].name,
 		.targets = view->targets.s,

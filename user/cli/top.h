@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Shared by the parts of `top`: cmd_top.c runs it, top_keys.c handles keys, top_draw.c draws the
- * screen. One thread. Pointers are not NULL. Zero a struct sb_top, set data.nr_slots and the facts,
- * and for each period: sb_top_data_add(), sb_top_update() unless is_paused, then sb_top_draw() and
- * sb_term_show(), or sb_top_print(). For each key: sb_top_press(), which may update, and after the
- * last one sb_top_draw(). After -ENOMEM or -E2BIG only sb_top_release() may follow.
+ * screen. One thread. Pointers are not NULL. Zero a struct sb_top, set data.nr_slots and the
+ * metadata, and for each period: sb_top_data_add(), sb_top_update() unless is_paused, then
+ * sb_top_draw() and sb_term_show(), or sb_top_print(). For each key: sb_top_press(), which may
+ * update, and after the last one sb_top_draw(). After -ENOMEM or -E2BIG only sb_top_release() may
+ * follow.
  */
 #ifndef SB_CLI_TOP_H
 #define SB_CLI_TOP_H
@@ -21,8 +22,8 @@
 
 enum sb_top_screen { SB_TOP_LIST, SB_TOP_TREE, SB_TOP_HELP, SB_TOP_SCREEN_MAX };
 
-/* Facts about the run for the screen. */
-struct sb_top_facts {
+/* What the screen says about the run. */
+struct sb_top_metadata {
 	const char *kind, *unit, *targets; /* borrowed until the last draw */
 	uint64_t divisor;		   /* weight / divisor = units */
 	double hz;			   /* of the timer; 0: the view has none */
@@ -38,7 +39,7 @@ struct sb_top_box {
 
 struct sb_top {
 	struct sb_top_data data;
-	struct sb_top_facts facts;
+	struct sb_top_metadata metadata;
 	struct sb_canvas canvas;
 	enum sb_top_screen screen, before_help;
 	enum sb_top_span span; /* the span that the list is sorted by and the tree shows */

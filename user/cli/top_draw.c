@@ -8,7 +8,7 @@
 #include "cli/top.h"
 #include "cli/wrap.h"
 
-/* Rows of the screen: facts, the spans, the heading, then what there is; keys at the bottom. */
+/* Rows of the screen: metadata, the spans, the heading, then what there is; keys at the bottom. */
 enum { ROW_RUN, ROW_FACTS, ROW_SPANS, ROW_HEADING, ROW_FIRST };
 
 #define COLS_NUMBERS	34 /* two times two shares */
@@ -49,10 +49,11 @@ static double percent(uint64_t part, uint64_t whole)
 }
 
 /* A weight of the run, with its unit: "12 samples", "1.50 s", "3.1 MB". */
-static void weigh(const struct sb_top_facts *facts, uint64_t weight, char *text, size_t nr_bytes)
+static void weigh(const struct sb_top_metadata *metadata, uint64_t weight, char *text,
+		  size_t nr_bytes)
 {
-	double in_unit = (double)weight / (double)facts->divisor;
-	const char *unit = facts->unit;
+	double in_unit = (double)weight / (double)metadata->divisor;
+	const char *unit = metadata->unit;
 	size_t len = strlen(unit);
 
 	/* What is shown as 1 is one sample. Not every unit is a plural. */
@@ -70,26 +71,27 @@ static void weigh(const struct sb_top_facts *facts, uint64_t weight, char *text,
 static void describe_span(const struct sb_top *top, enum sb_top_span span, char *text,
 			  size_t nr_bytes)
 {
-	const struct sb_top_facts *facts = &top->facts;
+	const struct sb_top_metadata *metadata = &top->metadata;
 	double s = (double)top->data.ns[span] / 1e9;
 	char weight[48];
 	int n;
 
-	weigh(facts, top->data.weight[span], weight, sizeof(weight));
+	weigh(metadata, top->data.weight[span], weight, sizeof(weight));
 	n = snprintf(text, nr_bytes, "%s %.1f s: %s", span_names[span], s, weight);
 	if (n < 0 || (size_t)n >= nr_bytes || !s)
 		return;
-	if (facts->hz > 0 && sb_streq(facts->unit, "samples"))
+	if (metadata->hz > 0 && sb_streq(metadata->unit, "samples"))
 		snprintf(text + n, nr_bytes - (size_t)n, ", %.2f CPUs",
-			 (double)top->data.weight[span] / facts->hz / s);
+			 (double)top->data.weight[span] / metadata->hz / s);
 }
 
 static void describe_run(const struct sb_top *top, char *text, size_t nr_bytes)
 {
-	const struct sb_top_facts *facts = &top->facts;
+	const struct sb_top_metadata *metadata = &top->metadata;
 
-	snprintf(text, nr_bytes, "%llu lost, %.1f %% complete", (unsigned long long)facts->nr_lost,
-		 100 - percent(facts->nr_cut, facts->nr_samples));
+	snprintf(text, nr_bytes, "%llu lost, %.1f %% complete",
+		 (unsigned long long)metadata->nr_lost,
+		 100 - percent(metadata->nr_cut, metadata->nr_samples));
 	if (top->data.nr_shed)
 		snprintf(text + strlen(text), nr_bytes - strlen(text),
 			 ", %llu %s became \"(other)\"", (unsigned long long)top->data.nr_shed,
@@ -108,10 +110,10 @@ static void draw_head(struct sb_top *top)
 	char spans[SB_TOP_SPAN_MAX][96], run[128];
 	char rate[32] = "";
 
-	if (top->facts.hz > 0)
-		snprintf(rate, sizeof(rate), " %.4g Hz", top->facts.hz);
+	if (top->metadata.hz > 0)
+		snprintf(rate, sizeof(rate), " %.4g Hz", top->metadata.hz);
 	sb_canvas_textf(canvas, from(canvas, ROW_RUN, 0), SB_INK_BOLD, "stackbpf top: %s%s, %s",
-			top->facts.kind, rate, top->facts.targets);
+			top->metadata.kind, rate, top->metadata.targets);
 	if (top->is_paused)
 		sb_canvas_text(canvas, from(canvas, ROW_RUN, canvas->nr_cols - 8), SB_INK_FOUND,
 			       " paused ");
@@ -403,7 +405,7 @@ void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out)
 	describe_span(top, SB_TOP_ALL, spans[1], sizeof(spans[0]));
 	describe_run(top, run, sizeof(run));
 	fprintf(out, "%s, %s; %s; %s; %s\n  SELF%%  TOTAL%%    SELF%%  TOTAL%%  FUNCTION  MODULE\n",
-		top->facts.kind, top->facts.targets, spans[0], spans[1], run);
+		top->metadata.kind, top->metadata.targets, spans[0], spans[1], run);
 	for (i = 0; i < top->order.nr; i++) {
 		const struct sb_top_func *func = &top->data.funcs.at[top->order.at[i]];
 		struct shares shares = shares_of(top, func);

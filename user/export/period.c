@@ -218,8 +218,8 @@ uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t s
 	return hash;
 }
 
-static int add_facts(struct sb_profile *profile, const struct sb_export_period *period,
-		     const struct sb_export_series *series)
+static int add_metadata(struct sb_profile *profile, const struct sb_export_period *period,
+			const struct sb_export_series *series)
 {
 	struct sb_metadata metadata = *sb_profile_metadata(period->profile);
 	const char *key, *value;
@@ -256,7 +256,7 @@ int sb_export_series_profile(const struct sb_export_period *period,
 
 		err = sb_profile_copy_row(profile, period->profile, &row, known);
 	}
-	err = err ?: add_facts(profile, period, series) ?: sb_profile_seal(profile);
+	err = err ?: add_metadata(profile, period, series) ?: sb_profile_seal(profile);
 	if (err)
 		sb_profile_free(profile);
 	else

@@ -352,7 +352,7 @@ static void put_categories(struct sb_json *json)
 }
 
 /* Shown under "About this profile". */
-static void put_facts(struct firefox *firefox)
+static void put_metadata(struct firefox *firefox)
 {
 	struct sb_json *json = &firefox->json;
 	struct sb_fold_meta meta = {};
@@ -400,7 +400,7 @@ static void put_meta(struct firefox *firefox, const char *title)
 	       measure->start_us > UINT64_MAX / 1000 ? 0 : measure->start_us * 1000);
 	put_constants(json, constants);
 	put_categories(json);
-	put_facts(firefox);
+	put_metadata(firefox);
 	sb_json_close(json);
 }
 

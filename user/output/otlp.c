@@ -533,7 +533,7 @@ int sb_otlp_take(struct sb_otlp *otlp, struct sb_str *out)
 SB_DEFINE_CLEANUP(struct sb_otlp, sb_otlp_free)
 
 /* Series tags become OTLP resource attributes; other metadata become attributes of the profile. */
-static int add_facts(struct sb_otlp *otlp)
+static int add_metadata(struct sb_otlp *otlp)
 {
 	struct sb_str name = {}, ids = {};
 	struct sb_fold_meta meta = {};
@@ -574,7 +574,7 @@ static int write_otlp(const struct sb_profile *profile, const struct sb_output_o
 
 		err = sb_otlp_add_stack(otlp, row.frames, row.nr, row.weight);
 	}
-	err = err ?: add_facts(otlp) ?: sb_otlp_end(otlp) ?: sb_otlp_take(otlp, &body);
+	err = err ?: add_metadata(otlp) ?: sb_otlp_end(otlp) ?: sb_otlp_take(otlp, &body);
 	if (!err && fwrite(body.s, 1, body.len, out) != body.len)
 		err = -EIO;
 	return err;

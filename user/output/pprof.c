@@ -441,7 +441,7 @@ static int put_all(struct pprof *pprof, size_t nr, int (*put)(struct pprof *ppro
 	return err;
 }
 
-/* ---- facts ---- */
+/* ---- metadata ---- */
 
 /* Write metadata that are not labels as comments "key=value". */
 static int add_comments(struct pprof *pprof)
@@ -462,7 +462,7 @@ static int add_comments(struct pprof *pprof)
 }
 
 /* The table of strings has been written: everything that is named here is in it. */
-static int put_facts(struct pprof *pprof)
+static int put_metadata(struct pprof *pprof)
 {
 	const struct sb_measure *measure = &pprof->measure;
 	struct sb_str *message = &pprof->message;
@@ -501,7 +501,7 @@ static int put_profile(struct pprof *pprof, size_t nr_stacks)
 	err = err ?: put_all(pprof, pprof->locations.nr, put_location);
 	err = err ?: put_all(pprof, pprof->functions.frames.nr, put_function);
 	err = err ?: put_all(pprof, pprof->strings.strs.nr, put_string);
-	return err ?: put_facts(pprof) ?: sb_gzip_finish(pprof->gzip);
+	return err ?: put_metadata(pprof) ?: sb_gzip_finish(pprof->gzip);
 }
 
 static void release(struct pprof *pprof)

@@ -58,7 +58,7 @@ static struct sb_top top_of(size_t nr_slots)
 {
 	return (struct sb_top){
 		.data.nr_slots = nr_slots,
-		.facts = { .kind = "oncpu", .unit = "samples", .targets = "all", .divisor = 1 },
+		.metadata = { .kind = "oncpu", .unit = "samples", .targets = "all", .divisor = 1 },
 	};
 }
 
