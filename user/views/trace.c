@@ -68,8 +68,8 @@ static bool is_clock(const struct sb_probe *probe)
 	return probe->kind == SB_PROBE_PERF && sb_counter_is_clock(&probe->counter);
 }
 
-/* With --weight, of whatever the expression is; and nothing has a name that counts events beside
- * time. */
+/* Return: "units" where weights have no unit that could be named: with --weight they are values of
+ * an expression, and events and time have no unit in common. */
 static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
 {
 	const struct sb_probes *probes = opts->probes;
@@ -91,7 +91,8 @@ static const char *op_name(uint32_t op)
 }
 
 /* How often the events of one name happened to the targets, where --when is true. *@ret_is_of_glob:
- * the user wrote a pattern; *@ret_is_clock: nanoseconds were counted. */
+ * the user wrote a pattern; *@ret_is_clock: nanoseconds were counted; both are untouched if nothing
+ * is known of that name. */
 static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint64_t *per_cpu,
 			bool *ret_is_of_glob, bool *ret_is_clock)
 {
@@ -121,15 +122,15 @@ static void report(const struct sampler_bpf *skel, uint64_t wall_ns,
 	int nr_cpus = libbpf_num_possible_cpus();
 	double seconds = (double)wall_ns / 1e9;
 	char name[SB_EVENT_FILE_BYTES], value[64];
-	bool is_of_glob = false, is_time = false;
-	uint64_t nr;
 	uint32_t i;
 
 	if (!events || nr_cpus < 0 || !skel->maps.trace_hits)
 		return;
 	per_cpu = calloc((size_t)nr_cpus, sizeof(*per_cpu));
 	for (i = 0; per_cpu && i < events->names.nr; i++) {
-		nr = hits_of(skel, i, per_cpu, &is_of_glob, &is_time);
+		bool is_of_glob = false, is_time = false;
+		uint64_t nr = hits_of(skel, i, per_cpu, &is_of_glob, &is_time);
+
 		if (!nr && is_of_glob)
 			continue;
 		if (is_time)
