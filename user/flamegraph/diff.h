@@ -74,8 +74,8 @@ const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree
 int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
 			   const struct sb_tree_pair *pair, const char *unit);
 
-/* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". The number of
- * samples and the duration in @metadata are shown if they are known. */
+/* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". The number of samples
+ * and the duration in @metadata are shown if they are known. */
 int sb_fg_diff_add_subtitle(const struct sb_fg_diff *diff, struct sb_str *out, const char *unit,
 			    const struct sb_metadata *metadata);
 

@@ -54,8 +54,8 @@ struct sb_svg {
 	struct sb_str frames, out;
 };
 
-/* Append text, escaped. Bytes that XML cannot represent are replaced, and counted in nr_repaired.
- */
+/* Append text, escaped. Bytes that XML cannot represent are replaced, and counted in
+ * nr_repaired. */
 int sb_svg_add_xml(struct sb_svg *picture, struct sb_str *out, const char *s);
 /* Append a weight of the tree, multiplied by picture->factor, with its unit. */
 int sb_svg_add_weight(const struct sb_svg *picture, struct sb_str *out, double weight);
@@ -65,8 +65,7 @@ int sb_svg_add_title(struct sb_svg *picture, struct sb_str *out);
 int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out);
 /* Append what the recording could not see, after " · " if @out is not empty: "3 lost (0.15%) ·
  * 1,204 stacks truncated (61.4%)"; only what the metadata says, also if it is 0. A part of
- * sb_svg_add_subtitle() and of sb_svg_add_nothing(); needs picture->known only, and no
- * colour. */
+ * sb_svg_add_subtitle() and of sb_svg_add_nothing(); needs picture->known only, and no colour. */
 int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out);
 /* Append what the recording left out on demand, which is not in the total, after " · " if @out is
  * not empty: "1,204 samples left out by --limit"; nothing if that is 0. */

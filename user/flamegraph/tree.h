@@ -44,15 +44,15 @@ int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, siz
 /*
  * Write a sealed tree as folded text, one line for each path with weight of its own, with
  * annotations, to @put piece by piece: @len bytes without NUL, valid during the call. The root has
- * no line. A comparison has two weights in a line; a line "#n;12;3.5" before it tells
- * the numbers of samples if these differ. Return: 0; -ENOMEM; or the first value other than 0 that
- * @put returned.
+ * no line. A comparison has two weights in a line; a line "#n;12;3.5" before it tells the
+ * numbers of samples if these differ. Return: 0; -ENOMEM; or the first value other than 0 that @put
+ * returned.
  */
 int sb_fg_tree_fold(const struct sb_tree *tree, int (*put)(void *arg, const char *s, size_t len),
 		    void *arg);
 
-/* Metadata, and keys that only a "#stackbpf" line knows, which are kept for the reader of the next
- * one. */
+/* Metadata of all that was read. `others` has the keys of "#stackbpf" lines that have no member in
+ * struct sb_metadata: the data in a picture begins with a line of all keys. */
 struct sb_fg_metadata {
 	struct sb_metadata known;
 	SB_VEC(struct sb_fg_meta {
