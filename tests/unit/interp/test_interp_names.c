@@ -169,6 +169,72 @@ static void test_read_much_later(void **state)
 	sb_interp_free(interp);
 }
 
+static int inlined_without_end(struct sb_runtime *rt, const struct sb_interp_frame *frame, size_t i,
+			       struct sb_runtime_text *text)
+{
+	(void)rt;
+	(void)frame;
+	return sb_str_addf(&text->name, "inlined function %0100zu", i);
+}
+
+static int no_own_name(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+		       struct sb_runtime_text *text)
+{
+	(void)rt;
+	(void)text;
+	return frame->obj == 1 ? -ENODATA : frame->obj == 2 ? -ENOMEM : -EFAULT;
+}
+
+static const struct sb_runtime_ops inlined_only = {
+	.runtime = SB_RUNTIME_PYTHON,
+	.name = "python",
+	.describe = no_own_name,
+	.describe_inlined = inlined_without_end,
+};
+
+static uint64_t nr_name_bytes(struct sb_interp *interp)
+{
+	struct sb_interp_stats stats;
+
+	sb_interp_stats(interp, &stats);
+	return stats.nr_bytes;
+}
+
+/* Whatever a process lets us read of a name before it refuses the rest, and however often, our
+ * memory does not grow; and all that is kept is counted, so that it can be bounded. */
+static void test_refused_without_end(void **state)
+{
+	struct sb_space_key key_here;
+	struct sb_interp *interp = make(&key_here);
+	struct space *space = sb_interp_find(interp, &key_here);
+	size_t nr_bytes, i;
+
+	(void)state;
+	space->found[0]->rt.ops = &inlined_only;
+	assert_int_equal(fetch(interp, &key_here, 3, 1), 0);
+	nr_bytes = space->arena.nr_bytes;
+	for (i = 1; i < 1000; i++) {
+		space->names.at[0].bad_ms -= 1000 * 1000;
+		/* Said once, when so many failed. */
+		assert_int_equal(fetch(interp, &key_here, 3, 1), i == 31 ? -ENOTSUP : 0);
+		assert_int_equal(space->names.at[0].nr_bad, i + 1);
+		assert_int_equal(fetch(interp, &key_here, 2, 1), -ENOMEM);
+	}
+	assert_int_equal(space->arena.nr_bytes, nr_bytes);
+	assert_int_equal(space->texts.nr, 1);
+	assert_int_equal(nr_name_bytes(interp), nr_bytes);
+	/* Names that are not refused are kept. */
+	assert_int_equal(fetch(interp, &key_here, 1, 1), 0);
+	assert_int_equal(space->texts.nr, 65);
+	assert_true(space->arena.nr_bytes > nr_bytes);
+	assert_int_equal(nr_name_bytes(interp), space->arena.nr_bytes);
+	space->found[0]->is_pending = true; /* so it is not told of: it has no file */
+	sb_processes_end(interp->opts.processes, &key_here);
+	sb_processes_forget(interp->opts.processes, UINT64_MAX);
+	assert_int_equal(nr_name_bytes(interp), 0);
+	sb_interp_free(interp);
+}
+
 /* A process that is known by its number only has another one after it, with frames at the same
  * addresses. */
 static void test_number_of_another(void **state)
@@ -544,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_one_readable),
 		cmocka_unit_test(test_read_later),
 		cmocka_unit_test(test_read_much_later),
+		cmocka_unit_test(test_refused_without_end),
 		cmocka_unit_test(test_number_of_another),
 		cmocka_unit_test(test_reads_are_bounded),
 		cmocka_unit_test(test_recent_reads),

@@ -67,6 +67,8 @@ void sb_interp_free(struct sb_interp *interp)
 	sb_index_release(&interp->files_index);
 	sb_str_release(&interp->text.name);
 	sb_str_release(&interp->text.file);
+	sb_str_release(&interp->inlined.name);
+	sb_str_release(&interp->inlined.file);
 	pthread_mutex_destroy(&interp->lock);
 	free(interp);
 }

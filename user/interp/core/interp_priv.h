@@ -119,7 +119,7 @@ struct sb_interp {
 	uint64_t plain[PLAIN_NOTES];
 	struct sb_interp_stats stats;
 	uint64_t clock;
-	struct sb_runtime_text text; /* scratch */
+	struct sb_runtime_text text, inlined; /* scratch */
 };
 
 /* Return: what is known of the address space; NULL: nothing (sb_interp_make_space() adds it). */

@@ -86,30 +86,42 @@ static int keep_unreadable(struct sb_interp *interp, struct space *space, const 
 	return err ? err : keep_text(space, &interp->text, true);
 }
 
-/* Return: as ops->describe(). */
-static int describe(struct sb_interp *interp, struct space *space, struct found *found,
-		    const struct sb_interp_frame *frame)
+/* Keep the names of the functions that were inlined into a frame. Return: 0; -ENOMEM. */
+static int keep_inlined(struct sb_interp *interp, struct space *space, struct found *found,
+			const struct sb_interp_frame *frame)
 {
 	const struct sb_runtime_ops *ops = found->rt.ops;
 	uint32_t i;
 	int err;
 
-	found->rt.wants_lines = interp->opts.lines;
 	for (i = 0; ops->describe_inlined && i < INLINED_MAX; i++) {
-		clear_text(&interp->text);
-		err = ops->describe_inlined(&found->rt, frame, i, &interp->text);
-		if (!err && interp->text.name.len)
-			err = keep_text(space, &interp->text, false);
+		clear_text(&interp->inlined);
+		err = ops->describe_inlined(&found->rt, frame, i, &interp->inlined);
+		if (!err && interp->inlined.name.len)
+			err = keep_text(space, &interp->inlined, false);
 		if (err)
-			break;
+			return err == -ENOMEM ? err : 0;
 	}
+	return 0;
+}
+
+/* Return: as ops->describe(). After an error other than -ENOMEM nothing was kept: what cannot be
+ * read is tried again and again, and nothing is removed from the arena. */
+static int describe(struct sb_interp *interp, struct space *space, struct found *found,
+		    const struct sb_interp_frame *frame)
+{
+	int err, own;
+
+	found->rt.wants_lines = interp->opts.lines;
 	clear_text(&interp->text);
-	err = ops->describe(&found->rt, frame, &interp->text);
-	if (err == -ENODATA) /* the frame stands for inlined functions only, or for nothing */
-		return 0;
-	if (!err && !interp->text.name.len)
-		err = -EBADMSG;
-	return err ? err : keep_text(space, &interp->text, false);
+	own = found->rt.ops->describe(&found->rt, frame, &interp->text);
+	if (!own && !interp->text.name.len)
+		return -EBADMSG;
+	/* -ENODATA: the frame stands for inlined functions only, or for nothing. */
+	if (own && own != -ENODATA)
+		return own;
+	err = keep_inlined(interp, space, found, frame);
+	return err || own ? err : keep_text(space, &interp->text, false);
 }
 
 static int add_name(struct sb_interp *interp, struct space *space, const struct name *name)
@@ -146,28 +158,31 @@ static int read_name(struct sb_interp *interp, struct space *space,
 		.where = frame->where & ~SB_WHERE_END,
 		.first = (uint32_t)space->texts.nr,
 	};
-	size_t before = space->arena.nr_bytes;
 	int err = found ? describe(interp, space, found, frame) : -EFAULT;
 
-	if (err == -ENOMEM)
-		return err;
-	if (found)
+	if (found && err != -ENOMEM)
 		*(err ? &found->nr_bad : &found->nr_ok) += 1;
-	if (err && known) {
-		known->nr_bad++;
-		known->bad_ms = now_ms();
-		space->texts.nr = name.first;
-		return 0;
+	if (err && err != -ENOMEM) {
+		if (known) {
+			known->nr_bad++;
+			known->bad_ms = now_ms();
+			return 0;
+		}
+		name.nr_bad = 1;
+		name.bad_ms = now_ms();
+		err = keep_unreadable(interp, space, found);
 	}
-	name.nr_bad = err != 0;
-	name.bad_ms = err ? now_ms() : 0;
-	err = err ? keep_unreadable(interp, space, found) : 0;
 	name.nr = (uint32_t)space->texts.nr - name.first;
-	interp->stats.nr_bytes += space->arena.nr_bytes - before;
-	if (err || !known)
-		return err ? err : add_name(interp, space, &name);
-	*known = name;
-	interp->stats.nr_unreadable--;
+	if (!err && !known)
+		err = add_name(interp, space, &name);
+	if (err) {
+		space->texts.nr = name.first;
+		return err;
+	}
+	if (known) {
+		*known = name;
+		interp->stats.nr_unreadable--;
+	}
 	return 0;
 }
 
@@ -245,6 +260,7 @@ static int read_names(struct sb_interp *interp, struct space *space,
 		.ended_tgid = sb_procfs_exists(before.tgid) ? 0 : before.tgid,
 	};
 	struct sb_memory_recent recent = { .nr = 0 };
+	const size_t nr_bytes = space->arena.nr_bytes;
 	size_t i;
 	int err = 0;
 
@@ -258,6 +274,7 @@ static int read_names(struct sb_interp *interp, struct space *space,
 	for (i = 0; i < nr && !err; i++)
 		if (needs_name(space, &frames[i]))
 			err = read_name(interp, space, &frames[i]);
+	interp->stats.nr_bytes += space->arena.nr_bytes - nr_bytes;
 	space->memory = before;
 	sb_pages_release(&pages);
 	return err;
