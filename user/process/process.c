@@ -486,6 +486,18 @@ bool sb_processes_knows(struct sb_processes *processes, uint32_t tgid)
 	return process;
 }
 
+bool sb_processes_has_ended(struct sb_processes *processes, const struct sb_space_key *key)
+{
+	const struct sb_space *space;
+	bool has_ended;
+
+	pthread_mutex_lock(&processes->lock);
+	space = find_space(find_process(processes, key), key->exec_id);
+	has_ended = space && space->ended_ns;
+	pthread_mutex_unlock(&processes->lock);
+	return has_ended;
+}
+
 void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
 		       void (*fn)(void *arg, void *value, uint64_t ended_ns), void *arg)
 {

@@ -171,6 +171,9 @@ void *sb_processes_find(struct sb_processes *processes, const struct sb_space_ke
  * module of the slot says how long the value lives. */
 void *sb_processes_of(struct sb_processes *processes, uint32_t tgid, enum sb_space_slot slot);
 
+/* Return: whether the address space is known to have ended; false if it is not known at all. */
+bool sb_processes_has_ended(struct sb_processes *processes, const struct sb_space_key *key);
+
 /* Return: whether an address space of @tgid is known, or one that has ended is still kept. */
 bool sb_processes_knows(struct sb_processes *processes, uint32_t tgid);
 

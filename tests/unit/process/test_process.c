@@ -178,9 +178,13 @@ static void what_is_seen_alive_stays(void **state)
 	sb_processes_exit(processes, TGID, end_ns);
 	sb_processes_forget(processes, later_ns());
 	assert_int_equal(value_of(TGID, 5, 1), 10);
+	assert_false(sb_processes_has_ended(processes, &(struct sb_space_key){ 5, TGID, 1 }));
+	assert_false(sb_processes_has_ended(processes, &(struct sb_space_key){ 6, TGID, 1 }));
 	sb_processes_exit(processes, TGID, later_ns());
+	assert_true(sb_processes_has_ended(processes, &(struct sb_space_key){ 5, TGID, 1 }));
 	later_ns();
 	sb_processes_alive(processes, &(struct sb_space_key){ 5, TGID, 1 });
+	assert_false(sb_processes_has_ended(processes, &(struct sb_space_key){ 5, TGID, 1 }));
 	sb_processes_forget(processes, later_ns());
 	assert_int_equal(value_of(TGID, 5, 1), 10);
 	/* What has a successor does not live. */

@@ -161,8 +161,8 @@ void sb_interp_ended(struct sb_interp *interp, const struct sb_space_key *space)
  * sb_interp_fetch() - read the names of frames that are not known yet, while the process lives
  *
  * After a look at the process. A frame that cannot be read is not an error: it is tried again,
- * after growing pauses, when a later call or sb_interp_name() has it. An address space that is not
- * known is ignored.
+ * after growing pauses, when a later call or sb_interp_name() has it, unless the registry knows
+ * that the address space has ended. An address space that is not known is ignored.
  *
  * Return: 0; -ENOTSUP, once, when many names of a runtime were tried and not one could be read:
  * call sb_interp_look(), which leaves that runtime out; the names of all other @frames were read;

@@ -190,17 +190,20 @@ static int read_name(struct sb_interp *interp, struct space *space,
  * A function that cannot be read may just have been created or freed, and one that is made again
  * and again lies at the same place the next time. So it is read again when a sample has it. Many
  * such samples come at the same moment, and a process that waits for a CPU does not change: the
- * next attempts are made after 1, 4, 9, ... ms, 14 in the first second. They never end, because a
- * recorder runs for months, but become rare.
+ * next attempts are made after 1, 4, 9, ... ms, 14 in the first second. They do not end before the
+ * address space does, because a recorder runs for months, but become rare. After its end, another
+ * process or program may have its number.
  */
-static bool needs_name(const struct space *space, const struct sb_interp_frame *frame)
+static bool needs_name(const struct sb_interp *interp, const struct space *space,
+		       const struct sb_interp_frame *frame)
 {
 	const struct name *known = find_name(space, frame);
 
-	if (known)
-		return known->nr_bad &&
-		       now_ms() - known->bad_ms >= (uint64_t)known->nr_bad * known->nr_bad;
-	return space->names.nr < NAMES_MAX;
+	if (!known)
+		return space->names.nr < NAMES_MAX;
+	return known->nr_bad &&
+	       now_ms() - known->bad_ms >= (uint64_t)known->nr_bad * known->nr_bad &&
+	       !sb_processes_has_ended(interp->opts.processes, &space->key);
 }
 
 /* Return: whether a runtime has turned out to be unreadable since the last call, so that it is
@@ -246,7 +249,7 @@ static void read_ahead(struct sb_interp *interp, struct space *space,
 	pages->is_noting = true;
 	for (round = 0; round < ROUNDS_MAX && (!round || sb_pages_fetch(pages)); round++)
 		for (i = 0; i < nr; i++)
-			if (needs_name(space, &frames[i]))
+			if (needs_name(interp, space, &frames[i]))
 				note_pages(interp, space, &frames[i], pages);
 	pages->is_noting = pages->is_short = false;
 }
@@ -272,7 +275,7 @@ static int read_names(struct sb_interp *interp, struct space *space,
 	read_ahead(interp, space, frames, nr, &pages);
 	space->memory.recent = &recent;
 	for (i = 0; i < nr && !err; i++)
-		if (needs_name(space, &frames[i]))
+		if (needs_name(interp, space, &frames[i]))
 			err = read_name(interp, space, &frames[i]);
 	interp->stats.nr_bytes += space->arena.nr_bytes - nr_bytes;
 	space->memory = before;
@@ -316,7 +319,7 @@ static int get_name(struct sb_interp *interp, struct space *space,
 	const struct name *known = space ? find_name(space, frame) : NULL;
 	int err = 0;
 
-	if (space && needs_name(space, frame)) {
+	if (space && needs_name(interp, space, frame)) {
 		interp->stats.nr_late++;
 		err = read_names(interp, space, frame, 1);
 		known = find_name(space, frame);
