@@ -430,7 +430,7 @@ bool sb_procfs_exists(uint32_t tgid)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	return !stat(path, &st) || errno != ENOENT;
+	return !stat(path, &st) || (errno != ENOENT && errno != ESRCH);
 }
 
 int sb_procfs_comm(uint32_t tgid, char **ret_comm)

@@ -2,15 +2,17 @@
 /*
  * What /proc says about one process: its mappings, its files, its memory. Internal to the
  * symbolizer. A process may change or vanish between two calls; every function says so by its
- * return value. All that access a process, except sb_procfs_ids() and sb_procfs_stat(), go through
- * a reader (reader.h), and so can also fail with -ETIMEDOUT (the access blocked, or what it is
- * about blocked before and is left alone), -ENOMEM, -EIO or -EPROTO (the reader failed). What opens
- * a file for reading can also fail with -EWOULDBLOCK (another process holds a lease on it), -EFBIG
- * (it is not on a local file system, and too large to be copied), -EMFILE, others of openat2(2).
- * Out-parameters are untouched on error, unless a function says otherwise; no pointer may be NULL,
- * but @arg. Order: any; each call is complete, and can be repeated after an error. A descriptor
- * that is returned is the caller's. Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5),
- * proc_pid_status(5), openat2(2).
+ * return value. What the kernel tells without waiting for the process is read directly:
+ * sb_procfs_ids(), sb_procfs_threads(), sb_procfs_next_thread(), sb_procfs_stat(),
+ * sb_procfs_stat_of(), sb_procfs_exists() and sb_procfs_comm(). All other accesses to a process go
+ * through a reader (reader.h), and so can also fail with -ETIMEDOUT (the access blocked, or what it
+ * is about blocked before and is left alone), -ENOMEM, -EIO or -EPROTO (the reader failed). What
+ * opens a file for reading can also fail with -EWOULDBLOCK (another process holds a lease on it),
+ * -EFBIG (it is not on a local file system, and too large to be copied), -EMFILE, others of
+ * openat2(2). Out-parameters are untouched on error, unless a function says otherwise; no pointer
+ * may be NULL, but @arg. Order: any; each call is complete, and can be repeated after an error. A
+ * descriptor that is returned is the caller's. Thread: any. Sources: proc_pid_maps(5),
+ * proc_pid_stat(5), proc_pid_status(5), openat2(2).
  */
 #ifndef SB_PROCFS_H
 #define SB_PROCFS_H
@@ -132,8 +134,9 @@ int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
  * -ESRCH also if it has ended and nobody has waited for it, or another process has its ID. */
 int sb_procfs_stat_of(uint32_t tgid, uint64_t start_ticks, struct sb_procfs_stat *ret_stat);
 
-/* Return: false if there is no process @tgid, not even a zombie. This is one system call, so it is
- * cheaper than to ask a reader (reader.h) that would return -ESRCH. */
+/* Return: false if there is no process @tgid, not even a zombie; true also for a later process with
+ * the same ID, and if that cannot be found out. This is one system call, so it is cheaper than to
+ * ask a reader (reader.h) that would return -ESRCH. */
 bool sb_procfs_exists(uint32_t tgid);
 
 /* Read the name of a process, "ruby", which is that of its first thread; the caller frees it.
