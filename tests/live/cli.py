@@ -205,10 +205,11 @@ def test_no_target(_):
     expect(5, 'there is no process 4194303', 'oncpu', '-p', '4194303', '-t', '1')
     expect(5, 'there is no thread 4194303', 'oncpu', '-L', '4194303', '-t', '1')
     expect(5, 'no cgroup', 'oncpu', '-G', '/no/such/cgroup', '-t', '1')
-    without = subprocess.run(['unshare', '-m', 'sh', '-c', 'for at in /sys/fs/cgroup/unified /sys/fs/cgroup; do '
-                              'umount -l $at; done 2>/dev/null; exec "$@"', 'sh', STACKBPF, 'oncpu', '-G', '/no/such',
-                              '-t', '1'], stderr=subprocess.PIPE, text=True, timeout=DEADLINE, check=False)
-    assert without.returncode == 5 and 'cgroup2 is not mounted' in without.stderr, without
+    for path in ('/no/such', 'no/such', '/', '/sys/fs/cgroup'):
+        without = subprocess.run(['unshare', '-m', 'sh', '-c', 'for at in /sys/fs/cgroup/unified /sys/fs/cgroup; do '
+                                  'umount -l $at; done 2>/dev/null; exec "$@"', 'sh', STACKBPF, 'oncpu', '-G', path,
+                                  '-t', '1'], stderr=subprocess.PIPE, text=True, timeout=DEADLINE, check=False)
+        assert without.returncode == 5 and 'cgroup2 is not mounted' in without.stderr, (path, without)
     expect(5, 'there is no process 4194303', 'doctor', '-p', '4194303')
     done = threading.Event()
     thread = threading.Thread(target=done.wait)

@@ -199,20 +199,26 @@ static bool is_cgroup2_mounted(void)
 	return false;
 }
 
-static int no_cgroup(const char *path, struct sb_reason *reason)
+/* Tell why open_cgroup() returned @err, -ENOENT or -ENOTDIR. Return: -ESRCH. */
+static int no_cgroup(const char *path, int err, struct sb_reason *reason)
 {
-	if (is_cgroup2_mounted())
-		sb_reason_set(reason, 0,
-			      "there is no cgroup '%s' below the cgroup2 mount point; "
-			      "systemd-cgls(1) lists cgroups",
-			      path);
-	else
+	if (!is_cgroup2_mounted())
 		sb_reason_set(
 			reason, 0,
 			"there is no cgroup '%s': cgroup2 is not mounted at /sys/fs/cgroup or "
 			"/sys/fs/cgroup/unified; 'mount -t cgroup2 none DIRECTORY' mounts it, "
 			"and -G takes whole paths, too",
 			path);
+	else if (err == -ENOTDIR)
+		sb_reason_set(reason, 0,
+			      "'%s' is not a directory of a cgroup2 file system; name one "
+			      "below its mount point, which is usually /sys/fs/cgroup",
+			      path);
+	else
+		sb_reason_set(reason, 0,
+			      "there is no cgroup '%s' below the cgroup2 mount point; "
+			      "systemd-cgls(1) lists cgroups",
+			      path);
 	return -ESRCH;
 }
 
@@ -227,15 +233,8 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 		sb_cleanup(sb_closep) int fd = open_cgroup(path);
 		struct stat st = {};
 
-		if (fd == -ENOENT)
-			return no_cgroup(path, reason);
-		if (fd == -ENOTDIR) {
-			sb_reason_set(reason, 0,
-				      "'%s' is not a directory of a cgroup2 file system; name one "
-				      "below its mount point, which is usually /sys/fs/cgroup",
-				      path);
-			return -ESRCH;
-		}
+		if (fd == -ENOENT || fd == -ENOTDIR)
+			return no_cgroup(path, fd, reason);
 		if (fd < 0)
 			return sb_reason_set(reason, fd, "cannot open cgroup '%s'", path);
 		if (fstat(fd, &st))

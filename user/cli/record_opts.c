@@ -450,7 +450,8 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "cgroup", .letters = "G", .metavar = "PATH", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_cgroup,
 	  .complete = sb_complete_directory,
-	  .help = "tasks in this cgroup and in all cgroups below it; can be repeated" },
+	  .help = "tasks in this cgroup (/ is the root cgroup) and in all cgroups below it; can be "
+		  "repeated" },
 	{ .name = "uid", .metavar = "LIST", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_uids,
 	  .complete = sb_complete_users,
