@@ -188,6 +188,7 @@ static void capture_native(struct sb_scratch *s, __u32 slot)
 
 static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 slot)
 {
+	const struct mm_struct *mm;
 	__u32 i;
 
 	s->stack.flags = 0;
@@ -199,11 +200,13 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 		s->stack.status = SB_STACK_NO_REGS;
 	sb_interp_start(slot);
 	/* In the midst of execve(2) the registers are those of the call, but the stack is gone with
-	 * the old address space, and no program is mapped into the new one: there is no user stack
-	 * any more. */
-	s->map.exec_vm = BPF_CORE_READ(task, mm, exec_vm);
-	if (!s->map.exec_vm)
+	 * the old address space: there is no user stack any more. load_elf_binary() sets start_code
+	 * when it has mapped the program and its interpreter, right before it sets the registers.
+	 * A kernel thread has no mm. */
+	mm = BPF_CORE_READ(task, mm);
+	if (!BPF_CORE_READ(mm, start_code))
 		return;
+	s->map.exec_vm = BPF_CORE_READ(mm, exec_vm);
 	capture_native(s, slot);
 	if (!s->interp.nr_confs)
 		return;

@@ -299,6 +299,7 @@ static struct sb_scratch *sample(void)
 	struct sb_regs *regs = &s->regs;
 
 	mm.exec_vm = EXEC_VM;
+	mm.start_code = 1;
 	task = (struct task_struct){ .pid = TGID, .tgid = TGID, .mm = &mm, .group_leader = &task };
 	task.thread.fsbase = head.thread_pointer;
 	shim.task = &task;

@@ -134,11 +134,13 @@ def brief():
 
 
 def execs():
-    """execve(2) waits after it has removed the old program: there is no user stack then, and nothing is cut off it."""
+    """execve(2) waits after it has removed the old program: there is no user stack then, and nothing is cut off it. One
+    percent may be: it can be preempted between start_code and the registers, a few instructions apart."""
     result = stackbpf(BINARY, 'wall', '-s', '--', 'sh', '-c', 'i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done')
     within = {stack: us for stack, us in result.stacks.items() if 'bprm_execve' in stack}
     cut = {stack: us for stack, us in within.items() if any(frame.startswith('[truncated') for frame in stack)}
-    check(within and not cut, f'stacks within execve(2) are cut: {len(cut)} of {len(within)}: {list(cut)[:3]}')
+    total, lost = sum(within.values()), sum(cut.values())
+    check(total and lost <= 0.01 * total, f'within execve(2) {lost} of {total} us have cut stacks: {list(cut)[:3]}')
 
 
 run_parts((mixed, bursts, window, brief, execs), sys.argv[3:], (functions, one_thread))

@@ -128,7 +128,7 @@ static int setup(void **state)
 
 static struct sb_scratch *sample(void)
 {
-	static struct mm_struct mm = { .exec_vm = 1 };
+	static struct mm_struct mm = { .exec_vm = 1, .start_code = CODE };
 	static struct task_struct task = { .mm = &mm };
 	struct sb_scratch *s = sb_scratch_get(0);
 

@@ -152,7 +152,7 @@ static int read_process(void *dst, uint32_t size, uint64_t addr)
 static int setup(void **state)
 {
 	shim_reset();
-	mm = (struct mm_struct){ .exec_vm = EXEC_VM };
+	mm = (struct mm_struct){ .exec_vm = EXEC_VM, .start_code = CODE };
 	shim.task = &task;
 	shim_core_maps(64 << 20);
 	shim.user_read = read_process;

@@ -14,8 +14,8 @@
 #define PC 0x401000ull
 
 static struct counts_generation generation;
-static struct task_struct task, leader;
 static struct mm_struct mm;
+static struct task_struct task, leader;
 static struct sb_regs regs;
 static const uint64_t kstack[] = { 0xffffffff81000001, 0xffffffff81000002 };
 
@@ -37,8 +37,8 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	SHIM_MAP_OF_BYTES(generation, counts_max);
 	shim_set_inner(&counts, 0, &generation);
 
+	mm = (struct mm_struct){ .exec_vm = 1, .start_code = PC };
 	leader = (struct task_struct){ .tgid = 42, .start_boottime = 1000 };
-	mm = (struct mm_struct){ .exec_vm = 1 };
 	task = (struct task_struct){ .tgid = 42, .pid = 43, .self_exec_id = 3, .mm = &mm };
 	task.group_leader = &leader;
 	memset(&regs, 0, sizeof(regs));
@@ -383,12 +383,12 @@ static void test_no_user_side(void **state)
 	task.mm = NULL;
 	assert_int_equal(sample(&in_kernel, &key), 0);
 	assert_int_equal(key.ustack.hi, 0);
-	/* In execve(2), before the new program is mapped. */
 	task.mm = &mm;
-	mm.exec_vm = 0;
+	/* execve() has mapped a part of the new program, and the registers are the old one's. */
+	mm.start_code = 0;
 	assert_int_equal(sample(&in_kernel, &key), 0);
 	assert_int_equal(key.ustack.hi, 0);
-	mm.exec_vm = 1;
+	mm.start_code = PC;
 	task.flags = PF_KTHREAD;
 	assert_int_equal(sample(&in_kernel, &key), 0);
 	assert_int_equal(key.ustack.hi, 0);
