@@ -9,9 +9,10 @@
  * Results of a step, enum sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has
  * ended. No pointer may be NULL, and none is kept.
  *
- * Order: the caller sets stack.flags, stack.list to 0 and map.exec_vm, calls sb_interp_start(), and
- * then sb_unwind_user(), which does the rest but for two things: an ID for a stack that has frames
- * (sb_stack_intern()), and sb_memo_keep() for it.
+ * Order: the caller sets stack.flags, and stack.list to 0, and calls sb_interp_start(). If the
+ * thread has a user stack, it then sets map.exec_vm and calls sb_unwind_user(), which does the rest
+ * but for two things: an ID for a stack that has frames (sb_stack_intern()), and sb_memo_keep() for
+ * it.
  */
 #ifndef SB_UNWIND_BPF_H
 #define SB_UNWIND_BPF_H
