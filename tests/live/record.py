@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from live import check, done, need_root, ran_seconds, run_parts, running, wait_for
+from live import allow_rate, check, done, need_root, ran_seconds, run_parts, running, wait_for
 from recorder import ask, below, gone, recording, written
 
 need_root()
@@ -212,10 +212,12 @@ descend(60)
 
 def skipped_ticks():
     """Those that the timer skipped are told of the timer's kind, and of no other."""
+    allow_rate(100000)
     with tempfile.TemporaryDirectory() as work, running(sys.executable, '-c', DEEP) as busy:
-        with recording(f'{work}/store', '-p', str(busy.pid), '-F', '40000', '-t', '1', '--kinds', 'oncpu,offcpu') as recorder:
+        with recording(f'{work}/store', '-p', str(busy.pid), '-F', '90000', '-t', '1', '--kinds', 'oncpu,offcpu') as recorder:
             check(recorder.wait() == 0, f'it ends: {recorder.said}')
-        waits = recorder.said.partition('oncpu,offcpu: offcpu: ')[2]
+        ticks, _, waits = recorder.said.partition('oncpu,offcpu: offcpu: ')
+        check('oncpu,offcpu: oncpu: ' in ticks and 'timers skipped' in ticks, f'ticks are told: {recorder.said}')
         check('offcpu' in waits and 'timers skipped' not in waits, f'waits have no ticks: {recorder.said}')
 
 
