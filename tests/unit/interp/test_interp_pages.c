@@ -118,7 +118,7 @@ static void test_wanted(void **state)
 /* What a pointer leads to is there at the next fetch, and no longer when the pages are cleared. */
 static void test_target(void **state)
 {
-	const uint64_t target = page_at(2) + 5;
+	const uint64_t target = page_at(2) + 5, last = page_at(4);
 	struct sb_reader_stats before, after;
 
 	assert_int_equal(sb_reader_begin(&(struct sb_reader_opts){}), 0);
@@ -137,6 +137,20 @@ static void test_target(void **state)
 	assert_int_equal(after.nr_requests, before.nr_requests);
 	sb_pages_want_target(&pages, page_at(1)); /* it is there, and is read without a hint */
 	assert_int_equal(pages.nr_pointers, 0);
+	/* A pointer that is noted beside such a target waits for the next request. */
+	sb_pages_clear(&pages);
+	memcpy(memory + 3 * SB_PAGE_BYTES, &last, sizeof(last));
+	sb_pages_want_target(&pages, page_at(1));
+	byte_at(page_at(1));
+	assert_true(sb_pages_fetch(&pages));
+	pages.is_short = false;
+	byte_at(target);
+	sb_pages_want_target(&pages, page_at(3));
+	assert_true(sb_pages_fetch(&pages));
+	pages.is_short = false;
+	byte_at(page_at(3));
+	assert_true(sb_pages_fetch(&pages));
+	assert_true(sb_reader_has_read(pages.tgid, page_at(4), SB_PAGE_BYTES));
 	sb_pages_clear(&pages);
 	sb_pages_want_target(&pages, page_at(1));
 	byte_at(page_at(0));

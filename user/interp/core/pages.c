@@ -186,7 +186,7 @@ bool sb_pages_fetch(struct sb_pages *pages)
 	size_t room = SB_PAGES_MAX - pages->at.nr, nr = pages->nr_wants, i;
 	size_t nr_pointers = pages->nr_pointers, nr_read;
 
-	pages->nr_wants = pages->nr_pointers = 0;
+	pages->nr_wants = 0;
 	if (!nr || nr > room || (pages->nr_targets && keep_targets(pages, &nr)))
 		return false;
 	if (!nr)
@@ -195,6 +195,7 @@ bool sb_pages_fetch(struct sb_pages *pages)
 		nr_pointers = SB_READER_AHEAD_MAX - nr;
 	memcpy(&pages->wants[nr], pages->pointers, nr_pointers * sizeof(pages->pointers[0]));
 	pages->nr_targets = (uint32_t)nr_pointers;
+	pages->nr_pointers = 0;
 	nr_read = sb_reader_ahead(pages->wants, nr + nr_pointers);
 	for (i = 0; i < nr && i < nr_read; i++)
 		if (keep(pages, &pages->wants[i]))
