@@ -499,10 +499,8 @@ size_t sb_reader_ahead(const struct sb_reader_want *wants, size_t nr)
 		return nr;
 	seat->aheads.nr = 0;
 	sb_str_clear(&seat->aheads.data);
-	if (!nr) {
-		sb_str_release(&seat->aheads.data);
+	if (!nr)
 		return 0;
-	}
 	if (!begin_access(SB_READER_OP_AHEAD, wants[0].tgid, &seat))
 		nr_done = ask_ahead(seat, wants, nr);
 	return nr_done ? nr_done : 1;
