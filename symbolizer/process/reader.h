@@ -89,7 +89,7 @@ void sb_reader_hurry(void);
 
 /*
  * Copy up to @len bytes at @addr of the memory of @tgid, or of the process that this thread ID
- * belongs to, into @buf.
+ * belongs to, into @buf; also when the main thread has ended and others still run.
  * Return: the number of bytes, fewer than @len if the memory behind them cannot be read; -EFAULT
  * (not even the first byte, or @len is 0), -ESRCH, -EPERM. After an error @buf may have been
  * written to.

@@ -51,15 +51,35 @@ static int no_such_process(int err)
 
 /* Memory. */
 
+/* Return: 0, or if the main thread has no memory, another one, which has the same as all others. */
+static uint32_t thread_with_memory(uint32_t tgid)
+{
+	sb_cleanup(sb_closedirp) DIR *dir = NULL;
+	char path[PROC_PATH_MAX], target[1];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
+	if (readlinkat(AT_FDCWD, path, target, sizeof(target)) >= 0 || errno != ENOENT)
+		return 0;
+	dir = sb_procfs_threads(tgid);
+	return dir ? sb_procfs_next_thread(dir, tgid) : 0;
+}
+
 static int64_t read_memory(uint32_t tgid, uint64_t addr, uint64_t len, void *buf)
 {
 	const struct iovec ours = { .iov_base = buf, .iov_len = len };
 	const struct iovec theirs = { .iov_base = (void *)(uintptr_t)addr, .iov_len = len };
+	uint32_t tid;
 	ssize_t nr;
 
 	if (len > SB_READER_DATA_BYTES)
 		return -EINVAL;
 	nr = process_vm_readv((pid_t)tgid, &ours, 1, &theirs, 1, 0);
+	if (nr < 0 && errno == ESRCH) {
+		tid = thread_with_memory(tgid);
+		if (!tid)
+			return -ESRCH;
+		nr = process_vm_readv((pid_t)tid, &ours, 1, &theirs, 1, 0);
+	}
 	return nr < 0 ? -errno : nr;
 }
 
@@ -76,19 +96,6 @@ static int open_entry(uint32_t tgid, uint32_t tid, const char *name)
 		snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
-}
-
-/* Return: 0, or if the main thread has no memory, another one, which has the same as all others. */
-static uint32_t thread_with_memory(uint32_t tgid)
-{
-	sb_cleanup(sb_closedirp) DIR *dir = NULL;
-	char path[PROC_PATH_MAX], target[1];
-
-	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
-	if (readlinkat(AT_FDCWD, path, target, sizeof(target)) >= 0 || errno != ENOENT)
-		return 0;
-	dir = sb_procfs_threads(tgid);
-	return dir ? sb_procfs_next_thread(dir, tgid) : 0;
 }
 
 /* Have an entry open, anew if it @is_first, and its descriptor or a negative errno in entry_fd. */

@@ -473,11 +473,13 @@ static void *wait_for_byte(void *arg)
 	_exit(0);
 }
 
+static const char kept[] = "the memory stays";
+
 /* Other threads go on when the main thread has ended. */
 static void test_stat_of_threads(void **state)
 {
 	struct sb_procfs_stat before, after;
-	char path[64], text[512] = "";
+	char path[64], text[512] = "", memory[sizeof(kept)];
 	pthread_t thread;
 	int fds[2], fd;
 
@@ -500,10 +502,16 @@ static void test_stat_of_threads(void **state)
 	assert_non_null(strchr("RSD", after.state));
 	assert_true(after.stack_addr == before.stack_addr);
 	assert_true(after.start_ticks >= before.start_ticks);
+	assert_int_equal(
+		sb_procfs_read_memory((uint32_t)pid, (uintptr_t)kept, memory, sizeof(memory)), 0);
+	assert_string_equal(memory, kept);
 	close(fds[1]);
 	while (!kill(pid, 0) && !sb_procfs_stat((uint32_t)pid, &after) && after.state != 'Z')
 		;
 	assert_int_equal(after.state, 'Z');
+	assert_int_equal(
+		sb_procfs_read_memory((uint32_t)pid, (uintptr_t)kept, memory, sizeof(memory)),
+		-ESRCH);
 	close(fds[0]);
 	waitpid(pid, NULL, 0);
 }
