@@ -42,9 +42,10 @@
  * to any type of memory of malloc(3). The variable is not changed. Errors, of closing too, are
  * ignored: sb_freep(), sb_closep(), sb_fclosep() and sb_closedirp().
  */
-/* Most paths that are taken often have nothing to free, and stackbpf may be probing free(3). */
 static inline void sb_freep(void *p)
 {
+	/* Most paths that are taken often have nothing to free, and stackbpf may be probing
+	 * free(3). */
 	if (*(void **)p)
 		free(*(void **)p);
 }
