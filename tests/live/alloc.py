@@ -316,6 +316,56 @@ def leak_nothing():
                              'source: pages' not in said), f'nothing leaks: {rates}: {result}, {said}')
 
 
+BURST = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static char *kept[40];
+static __attribute__((noinline)) void keep(int i)
+{
+	kept[i] = malloc(1 << 18);
+	memset(kept[i], 1, 1 << 18);
+}
+int main(int argc, char **argv)
+{
+	int i, nr = argc > 1 ? atoi(argv[1]) : 0;
+	setlinebuf(stdout);
+	puts("ready");
+	getchar();
+	for (i = 0; i < 40; i++)
+		keep(i);
+	puts("10485760 40 0 0 0 0 0 0");
+	getchar();
+	for (clock_t end = clock() + CLOCKS_PER_SEC * 2 / 5; clock() < end;)
+		for (i = 0; i < 100; i++)
+			free(malloc(1000));
+	for (i = 0; i < nr; i++)
+		free(kept[i]);
+	puts("0 0 0 0 0 0 0 0");
+	pause();
+}
+"""
+
+
+def leak_burst():
+    """A program gives all of its memory back, or nothing, right after it became too costly to trace it, and then the run ends: no
+    slice has seen that, and what is given back is no leak."""
+    program = f'{WORK.name}/burst'
+    subprocess.run(['gcc', '-O0', '-g', '-x', 'c', '-o', program, '-'], input=BURST, text=True, check=True)
+    for gives in 40, 0:
+        with leaking(program, nr=gives) as target:
+            with sampling(BINARY, 'leak', '-p', target.pid, f'--max-overhead={1 / os.cpu_count()}') as run:
+                target.work()
+                time.sleep(5)
+                target.work()
+        said = ' '.join(run.result.err.replace('stackbpf:', '').split())
+        want = (40 - gives) << 18
+        check('source: ' in said and 'above' in said and abs(of(run.result, 'keep') - want) < 1 << 20,
+              f'of {want} bytes: {run.result.stacks}, {said}')
+
+
 # Of what a program takes that is busy with allocating, however many CPUs there are.
 BUSY_LIMIT = f'--max-overhead={60 / os.cpu_count()}'
 
@@ -661,6 +711,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, operator_new, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, leak_sliced, leak_nothing, unhooked, machine, replaced, cut, kernel, formats), sys.argv[12:],
+run_parts((refused, exact, held, operator_new, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, leak_sliced, leak_nothing, leak_burst, unhooked, machine, replaced, cut, kernel, formats), sys.argv[12:],
           waiting=(leak, leak_ages, traced, by_pages, recorded))
 done()

@@ -323,6 +323,7 @@ static bool saw_enough(const struct sb_session *session)
 		.nr_slices = slices->slicer.stats.nr,
 		.nr_pieces = slices->estimate.nr,
 		.nr_at_once = slices->estimate.nr_at_once,
+		.call_bytes = session->weights[0],
 		.page_bytes = session->weights[1],
 	};
 

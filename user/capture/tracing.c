@@ -10,15 +10,16 @@
 #define EARLY_NS      SB_NS_PER_SEC
 
 /* If each call was traced for this part of the run, or of its first half, what slices see of the
- * rest is not needed. */
+ * rest is not needed, as long as pages hold what calls say is held: if not, it was given back when
+ * nobody saw it. */
 #define MOST	      0.75
 /* Else fewer slices say too little of what is held, and so do fewer pieces of memory that were
  * allocated in them and outlived them. That all of these were given back is an answer, too. */
 #define SLICES_MIN    4u
 #define PIECES_MIN    50u
-/* If pages agree that hardly anything is held, pieces that were given back at once do as well. A
- * heap takes no less from the kernel at once (M_TOP_PAD of glibc), so fewer bytes of pages are no
- * sign of memory that slices have missed. */
+/* A heap takes no less from the kernel at once (M_TOP_PAD of glibc). So if pages hold less, that is
+ * no sign of memory that slices have missed, and if they hold so much less than what calls say is
+ * held, that can be memory that the heap had before the run. */
 #define PAGES_MIN     (128u << 10)
 
 void sb_tracing_init(struct sb_tracing *tracing, double allowed,
@@ -61,17 +62,19 @@ bool sb_tracing_saw_enough(const struct sb_tracing *tracing, const struct sb_tra
 {
 	const double traced = (double)(tracing->last.now_ns - tracing->first.now_ns);
 	const double run = (double)seen->run_ns;
+	const bool is_there = seen->call_bytes <= seen->page_bytes + PAGES_MIN;
 	uint64_t nr = seen->nr_pieces;
 
 	/* On a busy machine, a program may get so little time at first that each of its calls is
 	 * traced for long. */
-	if (traced >= MOST * run)
+	if (traced >= MOST * run && is_there)
 		return true;
 	if (seen->nr_slices < SLICES_MIN)
 		return false;
-	if (traced >= MOST * run / 2)
+	if (traced >= MOST * run / 2 && is_there)
 		return true;
-	/* They were seen in both halves of the run. */
+	/* Those of both halves of the run are counted, and only the first half has pieces that
+	 * leak. */
 	if (seen->page_bytes < PAGES_MIN)
 		nr += seen->nr_at_once / 2;
 	return nr >= PIECES_MIN;

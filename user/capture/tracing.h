@@ -69,6 +69,7 @@ struct sb_tracing_seen {
 	uint64_t nr_slices;  /* that have ended */
 	uint64_t nr_pieces;  /* struct sb_held_estimate.nr */
 	uint64_t nr_at_once; /* the same, nr_at_once */
+	uint64_t call_bytes; /* in the result by calls */
 	uint64_t page_bytes; /* in the result by pages */
 };
 /* Return: whether that is enough for a result by calls. What was allocated in the first half of the

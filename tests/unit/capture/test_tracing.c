@@ -126,6 +126,12 @@ static void test_saw_enough(void **state)
 		{ 23, { .nr_slices = 9, .page_bytes = 1 << 20 }, true },
 		{ 44, { .nr_slices = 3, .page_bytes = 1 << 20 }, false },
 		{ 46, { .page_bytes = 1 << 20 }, true },
+		/* What was given back when nobody saw it; memory that the heap had before. */
+		{ 23, { .nr_slices = 9, .call_bytes = 1 << 20 }, false },
+		{ 46, { .call_bytes = 1 << 20 }, false },
+		{ 46, { .nr_slices = 9, .call_bytes = 1 << 20 }, false },
+		{ 46, { .call_bytes = 2 << 20, .page_bytes = 2 << 20 }, true },
+		{ 46, { .call_bytes = 100 << 10 }, true },
 	};
 	struct sb_tracing_seen seen;
 	struct play play;
