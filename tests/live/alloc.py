@@ -364,6 +364,8 @@ def leak_burst():
         want = (40 - gives) << 18
         check('source: ' in said and 'above' in said and abs(of(run.result, 'keep') - want) < 1 << 20,
               f'of {want} bytes: {run.result.stacks}, {said}')
+        check(gives or 'slices of time, or' not in said or ('source: calls of the first' in said and 'before the first slice' in said),
+              f'no slice: {said}')
 
 
 # Of what a program takes that is busy with allocating, however many CPUs there are.

@@ -241,6 +241,12 @@ static void add_unseen(struct sb_str *list, const struct sb_run_figures *figures
 	const struct sb_session_stats *stats = &figures->session;
 
 	add_costly(list, figures, limit);
+	if (!stats->tracing.nr_slices) {
+		(void)sb_str_add(list,
+				 "; the run ended before the first slice of time was over, so "
+				 "that what was given back meanwhile was not seen: sample longer");
+		return;
+	}
 	(void)sb_str_addf(list,
 			  "; after that, calls were traced in %llu slices of time, which saw too "
 			  "little of what is held: sample longer (%llu pieces of memory were given "
@@ -259,30 +265,53 @@ static void (*const why_pages[SB_TRACING_MAX])(struct sb_str *list,
 	[SB_TRACING_UNSEEN] = add_unseen,
 };
 
+static void add_not_seen(struct sb_str *list, const struct sb_tracing_stats *tracing)
+{
+	(void)sb_str_addf(list,
+			  "memory that was allocated before the run, or by other functions, is not "
+			  "seen: of pages there are %.1f MB, and 'stackbpf memory' shows them",
+			  (double)tracing->pages / 1e6);
+}
+
+/* What was given back when not each call was traced. */
+static void add_between(struct sb_str *list, const struct sb_session_stats *stats)
+{
+	const struct sb_held_estimate *estimate = &stats->estimate;
+	const double all = estimate->held + estimate->gone;
+
+	if (!stats->tracing.nr_slices) {
+		(void)sb_str_add(list, "the run ended before the first slice of time was over: "
+				       "what was given back meanwhile was not seen, but pages hold "
+				       "what calls say is held");
+		return;
+	}
+	(void)sb_str_addf(
+		list,
+		"how much was given back between slices is estimated for each stack: by this "
+		"estimate, %.0f %% of the memory that was not seen given back is held; the functions "
+		"that give memory back were traced for %.1f %% of the time; a leak of less than about "
+		"half of what the same stack gives back may not be seen",
+		all > 0 ? 100 * estimate->held / all : 0, 100 * estimate->traced);
+}
+
 /* @cost: in percent of all CPUs. */
 static void add_sampled(const struct sb_session_stats *stats, struct sb_str *list, double cost,
 			double limit)
 {
 	const struct sb_tracing_stats *tracing = &stats->tracing;
-	const struct sb_held_estimate *estimate = &stats->estimate;
-	const double all = estimate->held + estimate->gone;
 
 	(void)sb_str_addf(
 		list,
-		"source: calls, after %.1f s only in slices of time, because programs came to "
-		"probes %.0f times a second, which at %.1f us each costs %.3g %% of all CPUs, above "
-		"%.4g %% (--max-overhead)\n"
-		"how much was given back between slices is estimated for each stack: by this "
-		"estimate, %.0f %% of the memory that was not seen given back is held; the functions "
-		"that give memory back were traced for %.1f %% of the time; a leak of less than about "
-		"half of what the same stack gives back may not be seen: use --max-overhead off to "
-		"trace each call whatever it costs, or preload libstackbpf-alloc.so "
-		"(stackbpf-alloc(8)) to sample them\n"
-		"memory that was allocated before the run, or by other functions, is not seen: of "
-		"pages there are %.1f MB, and 'stackbpf memory' shows them",
-		(double)tracing->traced_ns / 1e9, tracing->hits_per_s, tracing->each_ns / 1e3, cost,
-		limit, all > 0 ? 100 * estimate->held / all : 0, 100 * estimate->traced,
-		(double)tracing->pages / 1e6);
+		"source: calls%s %.1f s only%s, because programs came to probes %.0f times a "
+		"second, which at %.1f us each costs %.3g %% of all CPUs, above %.4g "
+		"%% (--max-overhead)\n",
+		tracing->nr_slices ? ", after" : " of the first", (double)tracing->traced_ns / 1e9,
+		tracing->nr_slices ? " in slices of time" : "", tracing->hits_per_s,
+		tracing->each_ns / 1e3, cost, limit);
+	add_between(list, stats);
+	(void)sb_str_add(list, ": use --max-overhead off to trace each call whatever it costs, or "
+			       "preload libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them\n");
+	add_not_seen(list, tracing);
 	/* Less is shown as 0.0 MB. */
 	if (tracing->pages >= 50000 && tracing->calls < tracing->pages / 2)
 		(void)sb_str_add(list, ", because the result has less than half of that, which "
@@ -317,13 +346,11 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 	(void)sb_str_addf(list,
 			  "source: each call, traced; programs came to probes %.0f times a second, "
 			  "which at %.1f us each cost %.3g %% of all CPUs, %s %.4g %% "
-			  "(--max-overhead)%s\n"
-			  "memory that was allocated before the run, or by other functions, is not "
-			  "seen: of pages there are %.1f MB, and 'stackbpf memory' shows them",
+			  "(--max-overhead)%s\n",
 			  tracing->hits_per_s, tracing->each_ns / 1e3, cost,
 			  is_above ? "above" : "below", limit,
-			  is_above ? ", but not for so long that tracing had to end" : "",
-			  (double)tracing->pages / 1e6);
+			  is_above ? ", but not for so long that tracing had to end" : "");
+	add_not_seen(list, tracing);
 }
 
 void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *figures,
