@@ -9,13 +9,13 @@
  * Reading a process can take long or fail (symbolizer/process/reader.h). A process that cannot be
  * read is left out of the sums, which is counted.
  *
- * Address spaces are in a table of its own and not in the registry (process/process.h), whose
- * answers are those of another time and of another key. Faults and mappings are taken in the order
- * in which they happened, up to a second later: then the registry knows already that a process runs
- * another program or has ended, and the address space whose pages they are would be the wrong one.
- * A target that is expected has no key there, since /proc tells its start in ticks, and not how
- * often it has called execve(2). And the table is needed in any case: a page names its space by a
- * number of 18 bits, without a lookup, until no stack and no count refers to that space.
+ * Address spaces are in a table of its own and not in the registry (process/process.h), for three
+ * reasons. The registry tells how a process is now, but faults and mappings are taken in the order
+ * in which they happened, up to a second later: when the registry knows already that a process runs
+ * another program or has ended, the address space whose pages they are would be the wrong one. A
+ * target that is expected has no key in the registry, since /proc tells its start in ticks, and not
+ * how often it has called execve(2). And the table is needed in any case: a page names its space by
+ * a number of 18 bits, without a lookup, until no stack and no count refers to that space.
  *
  * Order: load -> new() -> expect() -> for each drain add_owners(), add(), counts(); look() before
  * the drain that is to count what is held -> free(). After -ENOMEM the session ends the run.
@@ -150,8 +150,8 @@ uint64_t sb_resident_oldest_ns(const struct sb_resident *resident);
 struct sb_resident_process {
 	uint32_t tgid;
 	char comm[SB_COMM_LEN];
-	/* Rss of smaps_rollup, or of the pages that were seen, if it had faults meanwhile; of some
-	 * kinds only, what of it is of them. */
+	/* Rss of smaps_rollup, or of the pages that were seen, if it had faults or gave back memory
+	 * meanwhile; of some kinds only, what of it is of them. */
 	uint64_t rss;
 	uint64_t before, held, unaccounted, swapped;
 	uint64_t along; /* of `held`: came with the fault of another page */

@@ -156,13 +156,14 @@ static void note_top(struct sb_resident_stats *stats, const struct sb_resident_p
 static void note_process(struct sb_resident *resident, const struct space *space)
 {
 	struct sb_resident_stats *stats = &resident->stats;
-	/* If it had a fault since, or gave something back, its Rss may be of another moment than
-	 * its pages. */
-	const bool is_same =
-		space->rss_bytes && space->fault_ns < space->look_ns && !space->gone.nr;
+	const uint64_t page_bytes = bytes_of(resident, space->sums.resident);
+	/* If it had a fault since its pages were looked at, or gave some of them back, its Rss is
+	 * of another moment. */
+	const bool is_same = space->rss_bytes >= page_bytes && space->fault_ns < space->look_ns &&
+			     !space->gone.nr;
 	struct sb_resident_process process = {
 		.tgid = space->key.tgid,
-		.rss = is_same ? space->rss_bytes : bytes_of(resident, space->sums.resident),
+		.rss = is_same ? space->rss_bytes : page_bytes,
 		.before = bytes_of(resident, space->sums.before),
 		.held = bytes_of(resident, space->sums.held),
 		.unaccounted = bytes_of(resident, space->sums.unaccounted),
