@@ -92,12 +92,25 @@ static uint64_t kind_of(uint64_t word)
 	return word & WORD_FILE ? kind | SB_PAGE_FILE : kind;
 }
 
+/* There are no words beyond the last address of a process, and none at all if it has no memory any
+ * more. Return: 0: it has; or a negative errno. */
+static int has_words(int fd)
+{
+	uint64_t word;
+	ssize_t got = pread(fd, &word, sizeof(word), 0);
+
+	if (got < 0)
+		return -errno;
+	return got ? 0 : -ESRCH;
+}
+
 int sb_pagemap_read(int fd, uint64_t end, struct sb_page_run *runs, size_t nr_max, uint64_t *at)
 {
 	const uint64_t nr_bytes = page_bytes();
 	uint64_t words[WORDS_MAX], here = *at;
 	size_t nr = 0, want;
 	ssize_t got, i;
+	int err;
 
 	while (here < end) {
 		want = (end - here) / nr_bytes < WORDS_MAX ? (end - here) / nr_bytes : WORDS_MAX;
@@ -106,8 +119,12 @@ int sb_pagemap_read(int fd, uint64_t end, struct sb_page_run *runs, size_t nr_ma
 		if (got < 0)
 			return -errno;
 		got /= (ssize_t)sizeof(words[0]);
-		if (!got)
-			here = end; /* beyond the last address of a process */
+		if (!got) {
+			err = has_words(fd);
+			if (err)
+				return err;
+			here = end;
+		}
 		for (i = 0; i < got; i++, here += nr_bytes) {
 			if (!(words[i] & (WORD_PRESENT | WORD_SWAPPED)))
 				continue;

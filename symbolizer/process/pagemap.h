@@ -54,8 +54,8 @@ int sb_pagemap_scan(int fd, uint64_t end, struct sb_page_run *runs, size_t nr_ma
  * Find the pages in memory or in swap as sb_pagemap_scan() does, with the same arguments, by the
  * words of the entry. This takes time for each page between *@at and @end, mapped or not; the page
  * of zeros and huge pages are not told apart. Return: the number of runs, 0 only when nothing is
- * there up to @end; or a negative errno of pread(2), and then @runs is undefined and *@at is
- * untouched.
+ * there up to @end; -ESRCH: the process has ended; or another negative errno of pread(2). On error,
+ * @runs is undefined and *@at is untouched.
  */
 int sb_pagemap_read(int fd, uint64_t end, struct sb_page_run *runs, size_t nr_max, uint64_t *at);
 

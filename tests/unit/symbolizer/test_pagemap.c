@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -59,9 +62,42 @@ static void test_any_number_of_regions(void **state)
 	close(fd);
 }
 
+/* Of a process that has ended, pages are not gone, but not known. */
+static void test_ended(void **state)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t here = (uint64_t)(uintptr_t)&page_bytes & ~(page_bytes - 1);
+	uint64_t at = here;
+	struct sb_page_run run;
+	char path[64];
+	pid_t pid = fork();
+	int fd;
+
+	(void)state;
+	if (!pid)
+		pause();
+	assert_true(pid > 0);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(sb_pagemap_read(fd, here + page_bytes, &run, 1, &at), 1);
+	/* Beyond the last address there are no words either. */
+	at = UINT64_MAX - page_bytes + 1;
+	assert_int_equal(sb_pagemap_read(fd, UINT64_MAX, &run, 1, &at), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	at = here;
+	assert_int_equal(sb_pagemap_read(fd, here + page_bytes, &run, 1, &at), -ESRCH);
+	assert_int_equal(at, here);
+	close(fd);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_number_of_regions) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_any_number_of_regions),
+		cmocka_unit_test(test_ended),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
