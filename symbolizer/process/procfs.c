@@ -393,7 +393,9 @@ static void add_other_thread(uint32_t tgid, struct sb_procfs_stat *stat)
 
 	while (dir && (tid = sb_procfs_next_thread(dir, tgid))) {
 		snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
-		if (read_stat(open(path, O_RDONLY | O_CLOEXEC), &other) || other.state == 'X')
+		/* It has ended, too. */
+		if (read_stat(open(path, O_RDONLY | O_CLOEXEC), &other) ||
+		    strchr("XZ", other.state))
 			continue;
 		stat->state = other.state;
 		stat->stack_addr = other.stack_addr;

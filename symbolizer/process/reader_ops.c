@@ -51,17 +51,28 @@ static int no_such_process(int err)
 
 /* Memory. */
 
-/* Return: 0, or if the main thread has no memory, another one, which has the same as all others. */
+static bool has_memory(uint32_t tgid, uint32_t tid)
+{
+	char path[PROC_PATH_MAX], target[1];
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/exe", tgid, tid);
+	return readlinkat(AT_FDCWD, path, target, sizeof(target)) >= 0 || errno != ENOENT;
+}
+
+/* Return: 0, or if the main thread has no memory, because it has ended, another one that has not.
+ * All threads have the same memory. */
 static uint32_t thread_with_memory(uint32_t tgid)
 {
 	sb_cleanup(sb_closedirp) DIR *dir = NULL;
-	char path[PROC_PATH_MAX], target[1];
+	uint32_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
-	if (readlinkat(AT_FDCWD, path, target, sizeof(target)) >= 0 || errno != ENOENT)
+	if (has_memory(tgid, tgid))
 		return 0;
 	dir = sb_procfs_threads(tgid);
-	return dir ? sb_procfs_next_thread(dir, tgid) : 0;
+	while (dir && (tid = sb_procfs_next_thread(dir, tgid)))
+		if (has_memory(tgid, tid))
+			return tid;
+	return 0;
 }
 
 static int64_t read_memory(uint32_t tgid, uint64_t addr, uint64_t len, void *buf)

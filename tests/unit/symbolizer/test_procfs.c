@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "symbolizer/process/pagemap.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader.h"
 
@@ -473,47 +474,101 @@ static void *wait_for_byte(void *arg)
 	_exit(0);
 }
 
-static const char kept[] = "the memory stays";
-
-/* Other threads go on when the main thread has ended. */
-static void test_stat_of_threads(void **state)
+static void *end_after_byte(void *arg)
 {
-	struct sb_procfs_stat before, after;
-	char path[64], text[512] = "", memory[sizeof(kept)];
-	pthread_t thread;
-	int fds[2], fd;
+	char c;
 
-	assert_int_equal(sb_procfs_stat((uint32_t)getpid(), &before), 0);
-	assert_int_equal(pipe(fds), 0);
-	pid_t pid = fork();
-	if (!pid) {
-		close(fds[1]);
-		if (pthread_create(&thread, NULL, wait_for_byte, &fds[0]))
-			_exit(1);
-		pthread_exit(NULL);
-	}
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read(*(int *)arg, &c, 1) < 0)
+		_exit(1);
+	return NULL;
+}
+
+static void wait_for_zombie(uint32_t tgid, uint32_t tid)
+{
+	char path[64], text[512] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
 	while (!strstr(text, ") Z ")) {
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
 		close(fd);
 	}
-	assert_int_equal(sb_procfs_stat((uint32_t)pid, &after), 0);
-	assert_non_null(strchr("RSD", after.state));
-	assert_true(after.stack_addr == before.stack_addr);
-	assert_true(after.start_ticks >= before.start_ticks);
-	assert_int_equal(
-		sb_procfs_read_memory((uint32_t)pid, (uintptr_t)kept, memory, sizeof(memory)), 0);
-	assert_string_equal(memory, kept);
-	close(fds[1]);
-	while (!kill(pid, 0) && !sb_procfs_stat((uint32_t)pid, &after) && after.state != 'Z')
-		;
-	assert_int_equal(after.state, 'Z');
-	assert_int_equal(
-		sb_procfs_read_memory((uint32_t)pid, (uintptr_t)kept, memory, sizeof(memory)),
-		-ESRCH);
-	close(fds[0]);
-	waitpid(pid, NULL, 0);
+}
+
+/* Make a process whose main thread has ended, and so has the next one, if it @is_traced, which
+ * keeps that in the list of threads. The last one ends when *@ret_fd is closed. */
+static uint32_t make_orphan(bool is_traced, uint32_t *ret_tid, int *ret_fd)
+{
+	int ends[2][2];
+	pthread_t thread;
+	DIR *dir;
+
+	assert_true(!pipe(ends[0]) && !pipe(ends[1]));
+	pid_t pid = fork();
+	if (!pid) {
+		close(ends[0][1]);
+		close(ends[1][1]);
+		if ((is_traced && pthread_create(&thread, NULL, end_after_byte, &ends[0][0])) ||
+		    pthread_create(&thread, NULL, wait_for_byte, &ends[1][0]))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	wait_for_zombie((uint32_t)pid, (uint32_t)pid);
+	dir = sb_procfs_threads((uint32_t)pid);
+	assert_non_null(dir);
+	*ret_tid = sb_procfs_next_thread(dir, (uint32_t)pid);
+	closedir(dir);
+	if (is_traced)
+		assert_int_equal(ptrace(PTRACE_SEIZE, (pid_t)*ret_tid, NULL, NULL), 0);
+	close(ends[0][0]);
+	close(ends[0][1]);
+	close(ends[1][0]);
+	if (is_traced)
+		wait_for_zombie((uint32_t)pid, *ret_tid);
+	*ret_fd = ends[1][1];
+	return (uint32_t)pid;
+}
+
+static const char kept[] = "the memory stays";
+
+/* Other threads go on when the main thread has ended, and others. */
+static void test_stat_of_threads(void **state)
+{
+	static struct sb_page_run runs[SB_READER_RUNS_MAX];
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t here = (uint64_t)(uintptr_t)&page_bytes & ~(page_bytes - 1);
+	struct sb_procfs_stat before, after;
+	char memory[sizeof(kept)];
+	uint32_t tgid, tid;
+	uint64_t at;
+	int i, fd;
+
+	not_under_valgrind();
+	assert_int_equal(sb_procfs_stat((uint32_t)getpid(), &before), 0);
+	for (i = 0; i < 2; i++) {
+		tgid = make_orphan(i, &tid, &fd);
+		assert_int_equal(sb_procfs_stat(tgid, &after), 0);
+		assert_non_null(strchr("RSD", after.state));
+		assert_true(after.stack_addr == before.stack_addr);
+		assert_true(after.start_ticks >= before.start_ticks);
+		at = here;
+		assert_int_equal(sb_reader_pages(tgid, true, true, here + page_bytes, &at, runs),
+				 1);
+		assert_int_equal(
+			sb_procfs_read_memory(tgid, (uintptr_t)kept, memory, sizeof(memory)), 0);
+		assert_string_equal(memory, kept);
+		close(fd);
+		while (!kill((pid_t)tgid, 0) && !sb_procfs_stat(tgid, &after) && after.state != 'Z')
+			;
+		assert_int_equal(after.state, 'Z');
+		assert_int_equal(
+			sb_procfs_read_memory(tgid, (uintptr_t)kept, memory, sizeof(memory)),
+			-ESRCH);
+		if (i)
+			waitpid((pid_t)tid, NULL, __WALL);
+		waitpid((pid_t)tgid, NULL, 0);
+	}
 }
 
 /* Of the file that is mapped, also when another one has its name by now. */
