@@ -25,7 +25,8 @@
 #define LIST_OF_KERNEL (1ull << 32)
 #define LIST_OF_IDLE   (1ull << 33)
 
-/* Calls that one event can drop: as many as can be pending. */
+/* How many calls of a list an event can drop one after the other: the kernel probes the returns of
+ * no more calls of a thread at a time. */
 #define DROPS_MAX      SB_RETURNS_MAX
 
 /* Remove the newest call of @caller, whose value is *@newest, from the map, and set *@newest to the
@@ -195,9 +196,9 @@ static long drop_call(void *map, const struct sb_latency_call *key, void *call,
 }
 
 /* Remove the list of @caller, which has ended, if it has one, and its open calls, each of which is
- * counted (SB_STAT_CALLS_EXITED). A recursion can be deeper than DROPS_MAX: the kernel probes the
- * returns of no more calls, but each begins. Then all calls are looked at for the rest, which are
- * too many for a list that the verifier follows. */
+ * counted (SB_STAT_CALLS_EXITED). A recursion can leave more than DROPS_MAX calls open, since each
+ * call has a record as soon as it begins, whether its return is probed or not. As the verifier
+ * needs a bound for the loop along the list, the others are then looked for in the whole map. */
 static void drop_all(const struct sb_latency_caller *caller)
 {
 	__u64 *newest = bpf_map_lookup_elem(&latency_newest, caller);
