@@ -273,11 +273,16 @@ static void add_not_seen(struct sb_str *list, const struct sb_tracing_stats *tra
 			  (double)tracing->pages / 1e6);
 }
 
+/* If none of N pieces is held, then with a confidence of 95 % no more than 3 / N of all are. */
+#define RULE_OF_THREE 3u
+
 /* What was given back when not each call was traced. */
 static void add_between(struct sb_str *list, const struct sb_session_stats *stats)
 {
 	const struct sb_held_estimate *estimate = &stats->estimate;
 	const double all = estimate->held + estimate->gone;
+	/* Those that were given back at once are of both halves. */
+	const uint64_t nr = estimate->nr + estimate->nr_at_once / 2;
 
 	if (!stats->tracing.nr_slices) {
 		(void)sb_str_add(list, "the run ended before the first slice of time was over: "
@@ -289,9 +294,12 @@ static void add_between(struct sb_str *list, const struct sb_session_stats *stat
 		list,
 		"how much was given back between slices is estimated for each stack: by this "
 		"estimate, %.0f %% of the memory that was not seen given back is held; the functions "
-		"that give memory back were traced for %.1f %% of the time; a leak of less than about "
-		"half of what the same stack gives back may not be seen",
-		all > 0 ? 100 * estimate->held / all : 0, 100 * estimate->traced);
+		"that give memory back were traced for %.1f %% of the time; of the first half of the "
+		"run, slices saw about %llu pieces of memory, so that a leak of less than one piece "
+		"in %llu may not be seen, nor one of less than about half of what the same stack "
+		"gives back",
+		all > 0 ? 100 * estimate->held / all : 0, 100 * estimate->traced,
+		(unsigned long long)nr, (unsigned long long)(nr / RULE_OF_THREE + 1));
 }
 
 /* @cost: in percent of all CPUs. */
