@@ -34,6 +34,27 @@ static bool parse(const char *line, struct sb_maps_line *ret)
 	return sb_maps_line_parse(line, strlen(line), ret);
 }
 
+/* As /proc says it of a process that ends just now. */
+static bool is_ending;
+
+int __real_stat64(const char *path, struct stat *st);
+int __wrap_stat(const char *path, struct stat *st);
+int __wrap_stat64(const char *path, struct stat *st);
+
+int __wrap_stat64(const char *path, struct stat *st)
+{
+	if (is_ending) {
+		errno = ESRCH;
+		return -1;
+	}
+	return __real_stat64(path, st);
+}
+
+int __wrap_stat(const char *path, struct stat *st)
+{
+	return __wrap_stat64(path, st);
+}
+
 static void test_line(void **state)
 {
 	struct sb_maps_line line;
@@ -616,7 +637,12 @@ static void test_gone(void **state)
 	if (pid == 0)
 		_exit(0);
 	assert_true(pid > 0);
+	assert_true(sb_procfs_exists(tgid)); /* a zombie, too */
+	is_ending = true;
+	assert_false(sb_procfs_exists(tgid));
+	is_ending = false;
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(sb_procfs_exists(tgid));
 	assert_int_equal(sb_procfs_maps(tgid, search, &s), -ESRCH);
 	assert_int_equal(sb_procfs_code(tgid, search, &s), -ESRCH);
 	assert_int_equal(sb_procfs_ids(tgid, &ids), -ESRCH);
