@@ -44,10 +44,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t i, len = size + SB_BLOCK_HEAD_BYTES;
 
 	must(bytes);
-	memcpy(bytes, "sbk1", 4);
+	memcpy(bytes, "sbk4", 4);
 	for (i = 0; i < 4; i++)
 		bytes[4 + i] = (uint8_t)(size >> (8 * i));
 	memcpy(bytes + SB_BLOCK_HEAD_BYTES, data, size);
+	/* With the magic of another version, nothing behind the head would be looked at. */
+	must(!sb_block_scan(bytes, len, &len) ==
+	     (size <= SB_BLOCK_BYTES_MAX - SB_BLOCK_HEAD_BYTES));
 	if (size > SB_BLOCK_BYTES_MAX - SB_BLOCK_HEAD_BYTES) {
 		must(sb_block_decode(bytes, len, 1, 1, &block));
 	} else if (!sb_block_decode(bytes, len, 1, 1, &block)) {
