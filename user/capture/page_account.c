@@ -49,6 +49,11 @@ static bool is_before(const uint64_t *before, uint32_t i)
 	return before[i / 64] >> (i % 64) & 1;
 }
 
+static bool is_window_followed(const struct sb_page_account *account, uint32_t i)
+{
+	return !account->shift || account->is_followed(account->arg, account->first + i);
+}
+
 /* Take those that were before, and those with a fault of their own. Return: whether any are
  * left. */
 static bool take_known(struct sb_page_account *account, const uint64_t *before, struct block *block)
@@ -69,14 +74,20 @@ static bool take_known(struct sb_page_account *account, const uint64_t *before, 
 			continue;
 		}
 		account->sums.resident += is_present;
-		if (is_before(before, i)) {
-			account->sums.before += is_present;
-		} else if (sb_pagetab_find(account->pages, account->space, account->first + i, true,
-					   &block->fault[i])) {
+		/* If all windows are followed, pages with a fault are none of those before. */
+		if ((account->shift || !is_before(before, i)) &&
+		    sb_pagetab_find(account->pages, account->space, account->first + i, true,
+				    &block->fault[i])) {
 			block->has_fault[i] = true;
+			if (is_before(before, i) && is_window_followed(account, i))
+				account->sums.before_rewritten += is_present;
 			*(is_present ? &account->sums.held : &account->sums.swapped) +=
 				1ull << block->fault[i].shift;
 			account->take(account->arg, &block->fault[i], !is_present);
+		} else if (is_before(before, i)) {
+			account->sums.before += is_present;
+			if (is_window_followed(account, i))
+				account->sums.before_followed += is_present;
 		} else if (is_present) {
 			block->is_todo[i] = has_todo = true;
 		}
@@ -98,11 +109,6 @@ static uint32_t nearest(const struct block *block, uint32_t i, uint32_t nr)
 			return i + far;
 	}
 	return SB_PAGE_ACCOUNT_PAGES;
-}
-
-static bool is_window_followed(const struct sb_page_account *account, uint32_t i)
-{
-	return !account->shift || account->is_followed(account->arg, account->first + i);
 }
 
 /* Look for a fault in one direction from page @i of a file, as far as pages of files follow each
@@ -250,4 +256,15 @@ int sb_page_account_run(struct sb_page_account *account, const struct sb_page_ru
 int sb_page_account_finish(struct sb_page_account *account)
 {
 	return finish_block(account);
+}
+
+uint64_t sb_page_account_before(const struct sb_sums *sums)
+{
+	const uint64_t followed = sums->before_followed, rewritten = sums->before_rewritten;
+	const uint64_t others = sums->before - followed;
+
+	if (!rewritten)
+		return sums->before;
+	return followed +
+	       (uint64_t)((double)others * (double)followed / (double)(followed + rewritten) + 0.5);
 }

@@ -31,12 +31,14 @@
 
 /* Numbers of pages. Those of faults are estimates when not all windows of pages are followed. */
 struct sb_sums {
-	uint64_t resident;    /* in memory now */
-	uint64_t before;      /* of these, those that were there before, and not touched since */
-	uint64_t held;	      /* of these, those that a fault of the run has brought */
-	uint64_t along;	      /* of `held`, those that came with the fault of another page */
-	uint64_t unaccounted; /* of these, the others */
-	uint64_t swapped;     /* brought by a fault, and in swap now */
+	uint64_t resident; /* in memory now */
+	uint64_t before;   /* of these, those that were there before, without a fault since */
+	uint64_t before_followed;  /* of `before`, those in windows that were followed */
+	uint64_t before_rewritten; /* those that a fault in such a window has brought again */
+	uint64_t held;		   /* of these, those that a fault of the run has brought */
+	uint64_t along;		   /* of `held`, those that came with the fault of another page */
+	uint64_t unaccounted;	   /* of these, the others */
+	uint64_t swapped;	   /* brought by a fault, and in swap now */
 };
 
 struct sb_page_account {
@@ -68,5 +70,9 @@ int sb_page_account_run(struct sb_page_account *account, const struct sb_page_ru
 /* The last run was added: bring the sums up to date. Nothing is to be released; zero the struct to
  * add up again. Return: 0 or -ENOMEM. */
 int sb_page_account_finish(struct sb_page_account *account);
+
+/* Return: how many pages were there before, and were not brought again since, as by a copy on
+ * write. In windows that were not followed, this is estimated from those that were. */
+uint64_t sb_page_account_before(const struct sb_sums *sums);
 
 #endif

@@ -333,7 +333,9 @@ static int add_owner(struct sb_resident *resident, const struct sb_event_owner *
 	return 0;
 }
 
-/* The page was there before, and is that of a fault of the run now. */
+/* The page was there before, and is that of a fault of the run now. While not all windows are
+ * followed, such pages stay among those of before, so that their number in the other windows can be
+ * estimated: sb_page_account_before(). */
 static void forget_before(struct sb_pageset *before, uint64_t number)
 {
 	const uint64_t first = number & ~63ull;
@@ -410,7 +412,8 @@ static int add_fault(struct sb_resident *resident, const struct sb_fault_record 
 	resident->stats.nr_faults++;
 	owner->last_ns = space->fault_ns = fault->now_ns;
 	owner->nr_idle = 0;
-	forget_before(&space->before, page.number);
+	if (!page.shift)
+		forget_before(&space->before, page.number);
 	if (page.shift < resident->shift) {
 		if (!sb_resident_follows(resident, page.space, page.number, resident->shift))
 			return 0;

@@ -164,7 +164,7 @@ static void note_process(struct sb_resident *resident, const struct space *space
 	struct sb_resident_process process = {
 		.tgid = space->key.tgid,
 		.rss = is_same ? space->rss_bytes : page_bytes,
-		.before = bytes_of(resident, space->sums.before),
+		.before = bytes_of(resident, sb_page_account_before(&space->sums)),
 		.held = bytes_of(resident, space->sums.held),
 		.unaccounted = bytes_of(resident, space->sums.unaccounted),
 		.swapped = bytes_of(resident, space->sums.swapped),

@@ -234,6 +234,24 @@ static void test_sampled(void **state)
 	assert_int_equal(f->account.sums.unaccounted, 64);
 }
 
+/* Half of the pages of before were written to since, as far as is known. */
+static void test_sampled_before(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t i;
+
+	f->account.shift = 2;
+	for (i = 0; i < 256; i++)
+		assert_int_equal(sb_pageset_append(&f->before, i), 0);
+	for (i = 0; i < 16; i++) {
+		fault(f, i, 1, 2);
+		fault(f, 64 + i, 1, 2);
+	}
+	run(f, 0, 256, SB_PAGE_PRESENT);
+	assert_int_equal(finish(f)->held, 128);
+	assert_int_equal(sb_page_account_before(&f->account.sums), 128);
+}
+
 /* A huge page, or a folio of a file, can have come by a fault in a window that is not followed. */
 static void test_sampled_along(void **state)
 {
@@ -283,6 +301,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_huge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_zeros, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sampled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sampled_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sampled_along, setup, teardown),
 	};
 
