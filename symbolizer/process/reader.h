@@ -183,8 +183,8 @@ struct sb_reader_want {
  * accesses. The calling thread's next sb_reader_memory() with the same arguments, or
  * sb_reader_code() with @is_first, returns what was read now, once. The results are kept until they
  * are taken or the thread calls this function again; with @nr 0, when @wants may be NULL, it drops
- * them. Their memory, at most 1 MiB, is kept for the thread's next
- * call. Without sb_reader_begin() nothing is read, and @nr is returned.
+ * them. The memory that they took, at most 1 MiB, is kept for the thread's next call. Without
+ * sb_reader_begin() nothing is read, and @nr is returned.
  *
  * A piece that several pointers lead to is read once. If an access blocks, it alone is given up,
  * and what it waited for is left alone. Accesses that failed or do not fit are not kept: they are

@@ -59,8 +59,8 @@ static bool has_memory(uint32_t tgid, uint32_t tid)
 	return readlinkat(AT_FDCWD, path, target, sizeof(target)) >= 0 || errno != ENOENT;
 }
 
-/* Return: 0, or if the main thread has no memory, because it has ended, another one that has not.
- * All threads have the same memory. */
+/* Return: 0 if the main thread has memory, or none has; else, because the main thread has ended,
+ * another one that has. All threads have the same memory. */
 static uint32_t thread_with_memory(uint32_t tgid)
 {
 	sb_cleanup(sb_closedirp) DIR *dir = NULL;
