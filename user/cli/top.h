@@ -58,7 +58,9 @@ struct sb_top {
 void sb_top_release(struct sb_top *top);
 
 /* Make tree, functions and their order from top->data, and find the chosen node again by its path.
- * Also before the first draw, when there are no data. Return: 0; -ENOMEM; -E2BIG. */
+ * Of a path that is gone in part, the last node that is left is chosen. Indexes of nodes that were
+ * kept elsewhere, and names of sb_top_name(), are no longer valid. Also before the first draw, when
+ * there are no data. Return: 0; -ENOMEM; -E2BIG if the data do not fit into a tree. */
 int sb_top_update(struct sb_top *top);
 /* Handle a key of sb_term_key(). Return: 0, -ENOMEM or -E2BIG; top->is_over is set when the user
  * quits. */

@@ -52,7 +52,7 @@ bool sb_counter_at(unsigned int i, const char **ret_name);
 /* Return: whether they count the same, with the same period; spelling does not matter. */
 bool sb_counter_is_same(const struct sb_counter *a, const struct sb_counter *b);
 
-/* Return: whether it counts nanoseconds, and so is a timer. */
+/* Return: whether it counts nanoseconds, and so is a timer: "cpu-clock" or "task-clock". */
 bool sb_counter_is_clock(const struct sb_counter *counter);
 
 /* Return: what it counts, as perf calls it: "page-faults"; "events" if perf has no name for it. A
@@ -65,8 +65,9 @@ const char *sb_counter_unit(const struct sb_counter *counter);
 void sb_counter_set_attr(const struct sb_counter *counter, struct perf_event_attr *attr);
 
 /* If @err, a negative errno of perf_event_open(2), means that the machine lacks the counter @name
- * (-ENOENT, -EOPNOTSUPP, -ENODEV, -EINVAL), say so. Return: -EOPNOTSUPP with @reason; 0: it means
- * something else, and @reason is untouched. */
+ * (-ENOENT, -EOPNOTSUPP, -ENODEV, -EINVAL), say so. @name: as the user spelled it. Return:
+ * -EOPNOTSUPP with @reason; 0: it means something else, @reason is untouched, and the caller
+ * reports @err itself. */
 int sb_counter_explain(const char *name, int err, struct sb_reason *reason);
 
 #endif

@@ -178,8 +178,12 @@ int sb_probes_compile_keys(struct sb_probes *probes, const char *key, const char
 int sb_probes_find(struct sb_probes *probes, const struct sb_event_request *request,
 		   struct sb_reason *reason);
 
-/* Add the places of @event, at which spans begin or end, to @probes. Return: 0; -EINVAL if it is a
- * counter, or what sb_probes_add() returned; with @reason. */
+/* Add the places of @event, at which spans begin or end, to @probes, as sb_probes_add() does. The
+ * list does not say which of the two they do, and its roles are 0: the caller has a list for each,
+ * or, if spans end where the functions return, one with is_of_calls. It may have no counter before,
+ * and is attached without being compiled. @event is not kept. Return: 0; -EINVAL if it is a
+ * counter, or what sb_probes_add() returned; with @reason. After an error a part of the places may
+ * be there, or the counter, and the list is only to be released. */
 int sb_probes_find_boundary(struct sb_probes *probes, const char *event, struct sb_reason *reason);
 
 /* Free what the list holds, also after an error and of a zeroed one; it has no places then, and
@@ -188,9 +192,10 @@ void sb_probes_release(struct sb_probes *probes);
 
 /**
  * sb_probes_list() - call a function for each event that matches a pattern
- * @pattern: an event with a glob, "c:pthread_*" or "u:/usr/bin/python3:*"; or, without a colon, a
- *	glob for names of tracepoints ("sched:*" is one, too) and counters
- * @tgid: as in struct sb_probes
+ * @pattern: an event with a glob: "c:pthread_*", "u:/usr/bin/python3:*" or, of tracepoints,
+ *	"sched:*"; or, without a colon, a glob for names of presets, counters and tracepoints
+ * @tgid: of the process in whose mappings libraries such as "c" are looked up; 0: they are looked
+ *	up as the dynamic linker does
  * @fn: gets @arg, a spelling that sb_probes_add() takes, and more about the event or NULL, valid
  *	during the call; a negative return value ends the list and is returned
  *

@@ -44,10 +44,12 @@ struct sb_resolving {
 /* probe.c: add a place, @probe, whose strings are borrowed, to a list, unless it is there; then it
  * keeps its name, and gets the roles of the list (sb_probes.roles) in addition. It is there if
  * kind, path, offset, id, counter, is_return and is_call are the same, and for the kernel the
- * function; names do not count. @name: that it is shown by. All strings are copied, and the file is
- * kept open. Return: 0, also if it is there; -EINVAL: there are SB_PROBES_MAX; -ENOMEM; -EMFILE.
- * After an error, to->reason says why, and the list has the same places as before the call; the
- * name may have been added to probes->names, and the file to probes->files. */
+ * function; names do not count. @to: the search that found it, of which text, preset, file_fd (if
+ * the place is in a file) and reason are used; to->found() may call it. @name: that it is shown by.
+ * All strings are copied, and the file is kept open. Return: 0, also if it is there; -EINVAL: there
+ * are SB_PROBES_MAX; -ENOMEM; -EMFILE. After an error, with which the search ends, to->reason says
+ * why, and the list has the same places as before the call; the name may have been added to
+ * probes->names, and the file to probes->files. */
 int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, const char *name,
 		   const struct sb_probe *probe);
 /* probe.c: drop and free the places from index @first on that only jump to another one of the same
@@ -56,9 +58,11 @@ int sb_probes_take(struct sb_probes *probes, const struct sb_resolving *to, cons
 void sb_probes_drop_jumps(struct sb_probes *probes, size_t first);
 
 /* library.c: find the file of a mapping. @path and @ino: of /proc/@tgid/maps. @ret_path: a path for
- * us to open, where the file may be missing, or another one be; freed by the caller with free();
- * undefined on error. Return: 0; -ENAMETOOLONG; -ENOMEM; or another negative errno of finding the
- * file. */
+ * us to open: @path if that leads us to a file with this inode, or if the process has our root
+ * directory; else a path of ours to what the process sees as @path. The file may be missing there,
+ * or another one be: sb_library_is_mapped() tells, and the inode alone does not, because that of
+ * overlayfs may differ. Freed by the caller with free(); undefined on error. Return: 0;
+ * -ENAMETOOLONG; -ENOMEM; or another negative errno of finding the file. */
 int sb_library_of_mapping(uint32_t tgid, const char *path, uint64_t ino, char **ret_path);
 
 /* library.c: find the file of a program or library that to->spec->file names by its path, as

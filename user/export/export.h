@@ -155,7 +155,7 @@ struct sb_export_kind {
  * and *ret_address, which points into @to; NULL if there is none, and *ret_address is untouched.
  */
 const struct sb_export_kind *sb_export_find(const char *to, const char **ret_address);
-/* Return: row @i of the table; NULL past the end. */
+/* Return: row @i of the table, from 0, a constant; NULL past the end. Any thread. */
 const struct sb_export_kind *sb_export_at(size_t i);
 
 /*

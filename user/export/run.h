@@ -51,15 +51,16 @@ struct sb_export_plan {
 
 /**
  * sb_export_run() - export until everything is sent
- * @ret_state: how far it came; set also on error
+ * @ret_state: how far it came; set also on error; there is nothing to free
  *
  * With is_follow it waits for more, until to_s or http.stop_fd ends it.
  *
- * Return: 0; -ECANCELED if it was stopped; -EBUSY if another process runs the same export; -EINVAL
- * if the address is not valid, -EAGAIN or -EPERM if the destination does not accept it, all three
- * reported by say(); -EBADMSG if the file with the position is damaged; -E2BIG if a profile or the
- * number of files of the store is too large; -ELIBACC without libcurl; -ENOMEM; other errors of
- * I/O. After an error it may be called again, and continues at the saved position.
+ * Return: 0; -EINVAL if the address is not valid, -EAGAIN if several attempts to send have failed,
+ * -EPERM if the destination refuses or more attempts are of no use: the reason of these three was
+ * reported by say(), and all others are left to the caller. -ECANCELED if it was stopped; -EBUSY if
+ * another process runs the same export; -EBADMSG if the file with the position is damaged; -E2BIG
+ * if a profile or the number of files of the store is too large; -ELIBACC without libcurl; -ENOMEM;
+ * other errors of I/O. After an error it may be called again, and continues at the saved position.
  */
 int sb_export_run(const struct sb_export_plan *plan, struct sb_export_state *ret_state);
 

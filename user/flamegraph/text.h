@@ -24,7 +24,7 @@ bool sb_fg_text_is_plain(const char *s, size_t len);
 long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 
 /* Replace @out by the string @s, cleaned as sb_fg_text_clean() does; out->s is not NULL then, also
- * for "". Return: 0; -ENOMEM, and a part may be there. */
+ * for "". Return: 0; -ENOMEM, and what was in @out is gone, and a part of @s may be there. */
 int sb_fg_text_set(struct sb_str *out, const char *s);
 
 /*

@@ -26,7 +26,8 @@ struct sb_fold_opts {
 };
 
 /* Append the name of the frame that shows @attr, which is not SB_ATTR_NONE and has the strings of
- * its kind: "nginx-12/13", "[idle: epoll]". Nothing in it is replaced. */
+ * its kind: "nginx-12/13", "[idle: epoll]". Nothing in it is replaced, not even ';':
+ * sb_fold_frame() does that when it writes the frame. */
 int sb_fold_attr(struct sb_str *str, const struct sb_attr *attr);
 
 /*

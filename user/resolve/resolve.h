@@ -200,7 +200,8 @@ struct sb_resolve_stats {
 	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these, without a name, by reason */
 };
 /* Get the totals since sb_resolver_new() of the view with index @view, below SB_VIEWS_MAX, which is
- * not checked; nr_stacks and nr_evicted are of all views. *ret_stats is overwritten. */
+ * not checked; nr_stacks and nr_evicted are of all views. *ret_stats is overwritten. At any time
+ * between two batches, or after the last one. */
 void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
 		       struct sb_resolve_stats *ret_stats);
 

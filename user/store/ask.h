@@ -84,6 +84,7 @@ int sb_ask_length(const char *text, int64_t *ret_s);
  * @from: begin as for sb_ask_time(); NULL: an hour before @to, or before @now_s without @to
  * @to: end; NULL or now ("now", "-0s"): the end of the second @now_s, so that nothing that was
  *	recorded is left out
+ * @now_s: seconds since the epoch
  * @ret_why: on -EINVAL, a static sentence without a full stop that says what is wrong; else
  *	untouched
  *

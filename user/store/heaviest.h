@@ -45,7 +45,8 @@ struct sb_heaviest_rest {
 int sb_heaviest_add(struct sb_heaviest_scratch *scratch, struct sb_merged_tree *merged,
 		    size_t nr_nodes_max, struct sb_profile *profile,
 		    struct sb_heaviest_rest *ret_rest);
-/* Free the buffers, and empty it: it can be used again. */
+/* Free the buffers, but not @scratch itself, and empty it: it can be used again. Also of a zeroed
+ * one, and twice. */
 void sb_heaviest_scratch_release(struct sb_heaviest_scratch *scratch);
 
 #endif

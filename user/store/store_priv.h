@@ -97,9 +97,10 @@ void sb_store_tell_kinds(struct sb_store *store);
 
 /*
  * Call @fn with the name and the begin of each file of a level, oldest first. @name is valid during
- * the call. The files are listed first, so @fn may add and remove some. Return: 0; a negative
- * errno, -EFBIG for more than SB_STORE_FILES_MAX files; or the first value other than 0 that @fn
- * returned.
+ * the call. The files are listed first, so @fn may add and remove some, and one that was removed
+ * meanwhile is named all the same. Also of a store that is open only for reading. Return: 0; a
+ * negative errno, -EFBIG for more than SB_STORE_FILES_MAX files; or the first value other than 0
+ * that @fn returned.
  */
 int sb_store_each_file(const struct sb_store *store, size_t level,
 		       int (*fn)(void *arg, const char *name, int64_t begin_s), void *arg);

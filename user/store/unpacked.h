@@ -29,7 +29,8 @@ uint64_t sb_unpacked_keep(struct sb_unpacked *unpacked, const void *bytes, size_
  * one is kept; NULL if it was overwritten, or @place is 0.
  */
 const uint8_t *sb_unpacked_at(const struct sb_unpacked *unpacked, uint64_t place, size_t nr);
-/* Return: the memory it takes, in bytes. */
+/* Return: the memory that it has allocated so far, in bytes, whether records fill it or not; at
+ * most SB_UNPACKED_BYTES. */
 size_t sb_unpacked_bytes(const struct sb_unpacked *unpacked);
 /* Free all records, and zero it: it can be used again. The caller must drop the places of all
  * records, because sb_unpacked_at() would find later records at them. */

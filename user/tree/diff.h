@@ -29,7 +29,8 @@ enum sb_diff_norm {
 	SB_DIFF_NORM_MAX,
 };
 
-/* Return: the name of a norm, "share", "rate" or "raw"; static. @norm: below SB_DIFF_NORM_MAX. */
+/* Return: the name of a norm, "share", "rate" or "raw"; static. @norm: below SB_DIFF_NORM_MAX,
+ * which is not checked. */
 const char *sb_diff_norm_name(enum sb_diff_norm norm);
 /* Return: the norm with that name, which is not NULL; -EINVAL if there is none. */
 int sb_diff_norm_find(const char *name);

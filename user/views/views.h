@@ -400,8 +400,9 @@ struct sb_io_below {
 /* Return: the row of enum sb_io_layer @layer, a constant; NULL for the layers of system calls. */
 const struct sb_io_below *sb_io_layer_find(uint32_t layer);
 
-/* Implements sb_view.prepare() for layers that sb_io_layer_find() finds: write settings, switch on
- * programs and maps. Return: 0 or a negative errno. */
+/* Implements sb_view.prepare() for a layer, opts->io_layer, that sb_io_layer_find() finds; the
+ * caller has checked that it does. Write settings, switch on programs and maps. Return: 0 or a
+ * negative errno. */
 int sb_io_layer_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
 /* Implements sb_view.check(). Return: 0, also for the layers of system calls; -EINVAL when the

@@ -41,7 +41,8 @@ struct sb_label_names {
  * asks for. A context that changes while it is read is read again. Keys beyond the first
  * SB_LABEL_KEYS are left out.
  * Return: 0; -EBADMSG when there is none, or it kept changing; -ENOMEM; -EFAULT, -ESRCH or -EPERM:
- * memory cannot be read. *ret_keys is untouched on error.
+ * memory cannot be read. *ret_keys is untouched on error, so that keys that were read before can be
+ * used on.
  */
 int sb_label_keys_read(const struct sb_memory *memory, uint64_t addr,
 		       const struct sb_label_names *names, struct sb_label_keys *ret_keys);

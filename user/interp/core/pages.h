@@ -62,8 +62,10 @@ int sb_pages_read(void *arg, void *dst, size_t len, uint64_t addr);
  * them. @arg is the struct sb_pages. Return: 0; -EFAULT: they cannot be read, and @dst may be
  * partly overwritten; also if pages->is_noting, and then nothing is read or noted. */
 int sb_pages_read_again(void *arg, void *dst, size_t len, uint64_t addr);
-/* For struct sb_memory.want: note the page of @addr if it is not there and pages->is_noting, and
- * set is_short then. @arg is the struct sb_pages. */
+/* For struct sb_memory.want: note the page of @addr, in the process pages->tgid, if it is not there
+ * and pages->is_noting, and set is_short then. Where SB_READER_AHEAD_MAX are noted it is left out,
+ * but is_short is set, so that the walk that is made anew asks for it again. @arg is the struct
+ * sb_pages. */
 void sb_pages_want(void *arg, uint64_t addr);
 /* For struct sb_memory.want_target: note the pointer at @addr if its page is not there and
  * pages->is_noting. The next sb_pages_fetch() that reads pages reads the one that it points to by
