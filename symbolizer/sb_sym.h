@@ -190,7 +190,7 @@ struct sb_ration *sb_symbolizer_ration(struct sb_symbolizer *sym);
 /*
  * Free what lookups at @time_ns and later cannot need: address spaces that ended before, mappings
  * that were replaced before, and their files. Lookups of earlier times get wrong answers after it.
- * Strings that were returned stay valid. Call it every few seconds.
+ * Strings that were returned stay valid until sb_symbolizer_free(). Call it every few seconds.
  */
 void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
 

@@ -14,7 +14,8 @@
 
 #include "vmlinux.h"
 
-/* Return: the rules (SB_RULE_*) that there are for the ID of a process and of its thread. */
+/* Return: the rules that there are for the ID of a process and for that of its thread: bits
+ * (SB_RULE_*) of both together, 0 if there are none; for sb_filter_accepts(). */
 __u32 sb_filter_pid_rules(__u32 tgid, __u32 tid);
 /*
  * Decide about the current task. @rules: what sb_filter_pid_rules() returned for it

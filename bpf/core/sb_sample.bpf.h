@@ -166,8 +166,8 @@ static __always_inline int sb_capture(void *ctx, __u32 slot, struct sb_capture *
  * Take SB_SCRATCH_PROBE on this CPU for a program at a user function. Since Linux 6.0 (commit
  * 8c7dcb84e3b7) one can be preempted by a thread that comes to another probe on the same CPU. Each
  * call is counted (SB_STAT_PROBE_HITS). Return: true: the program has to give it back before it
- * ends; false: the record is in use, and the event is lost, which is counted (SB_STAT_TRACE_BUSY)
- * if the thread is asked for.
+ * ends, by sb_probe_give_back(); false: the record is in use, and the event is lost, which is
+ * counted (SB_STAT_TRACE_BUSY) if the thread is asked for.
  */
 bool sb_probe_take(void);
 /* Give SB_SCRATCH_PROBE back, only after sb_probe_take() returned true. */

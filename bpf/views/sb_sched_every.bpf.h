@@ -38,7 +38,8 @@ static bool is_thinned(void)
 }
 
 /*
- * Return: the phase of @st for the current --every, @every_ns, in nanoseconds; 0 if it is 0.
+ * Return: the phase of @st, of the thread that waits, for the current --every, @every_ns: less than
+ * that, in nanoseconds; 0 if it is 0, and it can be 0 by chance.
  * When --every changes, a new random phase is drawn, and stored in @st. With the old one, each
  * thread would lose half of the difference on average.
  */

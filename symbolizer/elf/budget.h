@@ -68,9 +68,9 @@ struct sb_budget {
 #define SB_BUDGET_BYTES_MAX ((size_t)1 << 30)
 
 /*
- * Return: how many bytes of symbol data this machine can afford: three eighths of its memory, or of
- * our cgroup's limit, and at most SB_BUDGET_BYTES_MAX. The first call finds it out; make it before
- * privileges are dropped. Thread: any.
+ * Return: how many bytes of symbol data this machine can afford: three eighths of its memory or, if
+ * that is less, of our cgroup's limit, and at most SB_BUDGET_BYTES_MAX. A limit that cannot be read
+ * counts as none. The first call finds it out; make it before privileges are dropped. Thread: any.
  */
 size_t sb_budget_machine_bytes(void);
 

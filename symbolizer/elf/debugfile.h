@@ -45,9 +45,9 @@ void sb_debugfile_release(struct sb_debugfile *file);
 /*
  * Find the dwz file that .gnu_debugaltlink of @elf (the binary, or its debug file) names, with the
  * build ID it gives. @path: of @elf, where the search for a relative name begins; of @opts, root
- * and dirs are used.
- * Return: 0 and a descriptor that the caller owns; -ENOENT: no link, or no such file; -ENOMEM;
- * -EMFILE. On error *@ret_fd means nothing.
+ * and dirs are used. A file is taken only if it has that build ID, and an owner as said above.
+ * Return: 0 and a descriptor that the caller owns, for sb_dwarf_new(); -ENOENT: no link, or no file
+ * that is taken; -ENOMEM; -EMFILE. On error *@ret_fd means nothing.
  */
 int sb_debugfile_find_alt(const struct sb_elf *elf, const char *path,
 			  const struct sb_debugfile_opts *opts, int *ret_fd);

@@ -91,7 +91,9 @@ struct sb_moved_text {
 /*
  * Find text that a program moved to huge pages: a piece of anonymous executable memory lies exactly
  * where a piece of a mapped file is missing. Begin with a zeroed struct for each process, and feed
- * all its lines, or those of sb_procfs_code(), lowest address first.
+ * all its lines, or those of sb_procfs_code(), lowest address first. Nothing is to be fed after the
+ * last. Lines are copied, but for their paths, which may go after the call. Thread: one at a time
+ * for each struct.
  * Return: whether moved->anon, the line that was fed before @line, is such a piece of the file of
  * moved->before.
  */

@@ -195,8 +195,9 @@ static inline void sb_modcache_note_table(const struct sb_modcache *cache,
 }
 /*
  * Free unwind tables that were not used for ten seconds; to be called from time to time, @now_ns by
- * CLOCK_MONOTONIC. The walk in the kernel has tables of its own, and only what those do not cover
- * yet is unwound by these.
+ * CLOCK_MONOTONIC. The modules remain, and sb_module_table() compiles a table again; what it gave
+ * before may be invalid. The walk in the kernel has tables of its own, and only what those do not
+ * cover yet is unwound by these.
  */
 void sb_modcache_rest(struct sb_modcache *cache, uint64_t now_ns);
 

@@ -165,7 +165,8 @@ uint64_t sb_cfi_read_addr(const struct sb_cfi_section *section, struct sb_cursor
 
 /* cfi_exec.c: run the instructions of an FDE, which gives rules. */
 
-/* Receives the rows; a value of row() that is not 0 ends the run and is returned. */
+/* Receives the rows, of which @rule is valid during the call. row() returns 0; or a negative errno
+ * other than -EBADMSG, which ends the run and is returned. */
 struct sb_cfi_sink {
 	int (*row)(void *arg, uint64_t addr, const struct sb_uw_rule *rule);
 	void *arg;
@@ -178,7 +179,8 @@ int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor
 		    struct sb_cfi_cie *cie);
 /*
  * Pass the rows of one FDE to @sink, ascending. An address can come twice; the later row is valid.
- * Return: 0; -EBADMSG, where the last row has the rule UNSUP; or what the sink returned.
+ * @sink is used during the call. Return: 0; -EBADMSG: the FDE is broken, and the last row has the
+ * rule UNSUP; or what the sink returned. Other FDEs can be run after any error.
  */
 int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_cie *cie,
 		    const struct sb_cfi_fde *fde, const struct sb_cfi_sink *sink);

@@ -36,7 +36,8 @@ struct sb_parser_seat;
  * Compile @elf or, where it has no CFI, its debug file @debug (may be NULL), and make a table of
  * it, which the caller ends with sb_walk_table_release(); the files are not needed afterwards.
  * @table: zeroed by the caller; still so on error
- * @parser: who compiles; NULL: this process
+ * @parser: who compiles, used during the call; NULL: this process. Threads that share one wait for
+ *	each other
  *
  * Return: 0; -ENODATA when neither file has CFI; -ENOTSUP: files of another machine, 32-bit or not
  * linked; -EBADMSG: nothing in it is usable; -EFBIG: a bound, or the budget of @elf; others of

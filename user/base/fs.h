@@ -14,13 +14,14 @@
 
 /*
  * Read a whole file (of /proc too, whose size is not known beforehand) into a NUL-terminated buffer
- * that the caller frees. @fd: read from where it stands, and not closed. @ret_len: without the NUL;
- * may be NULL. The file is opened with O_NONBLOCK, as @path may be a FIFO.
+ * that the caller ends with free(). @ret_len: without the NUL; may be NULL. It is opened with
+ * O_NONBLOCK, as @path may be a FIFO.
  * Return: 0; -EFBIG beyond @max_bytes, without the NUL; -ENOMEM; or a negative errno of open(2) or
- * read(2), also -EAGAIN of a non-blocking @fd; both out-parameters are untouched then, and @fd may
- * stand anywhere.
+ * read(2), also -EAGAIN; both out-parameters are untouched then.
  */
 int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
+/* As sb_read_file(), but from @fd, which is read from where it stands, and not closed; after an
+ * error it may stand anywhere. -EAGAIN: @fd is non-blocking and has no data yet. */
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 
 /*

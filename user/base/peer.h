@@ -33,8 +33,8 @@ struct sb_peer {
  * socketpair(2) or fork(2), and then it is untouched.
  */
 int sb_peer_new(void (*run)(void *arg, int fd), void *arg, struct sb_peer *ret_peer);
-/* Close the parent's end of the socket, wait until the child has exited, and zero @peer. Does
- * nothing without a child (pid 0). */
+/* Close the parent's end of the socket, wait until the child has exited, however long that takes,
+ * and zero @peer, which sb_peer_new() can fill in again. Does nothing without a child (pid 0). */
 void sb_peer_release(struct sb_peer *peer);
 /* Kill the child with SIGKILL, then do what sb_peer_release() does. */
 void sb_peer_kill(struct sb_peer *peer);

@@ -44,8 +44,9 @@ int sb_batch_builder_record(struct sb_batch_builder *builder, const void *record
 int sb_batch_builder_add_faults(struct sb_batch_builder *builder,
 				const struct sb_fault_record *faults, size_t nr);
 /*
- * Get counts, stacks and objects; there are no labels, which sb_interpwatch_take_labels() gives.
- * The arrays belong to @builder and are valid until it is changed; an empty one may be NULL.
+ * Overwrite *@ret_batch with counts, stacks and objects. It has no labels (NULL and 0):
+ * sb_interpwatch_take_labels() gives them. The arrays belong to @builder and are valid until it is
+ * changed; an empty one may be NULL.
  */
 void sb_batch_builder_batch(struct sb_batch_builder *builder, struct sb_batch *ret_batch);
 

@@ -51,7 +51,7 @@ void sb_goheap_free(struct sb_goheap *goheap);
 
 /* Follow a process from now on; once for each. @is_new: it has yet to call execve(), and all that
  * it holds then came in the run. Return: 0, also if it has ended, is no program of Go, or there is
- * no room for it; -ENOMEM: it is not followed. */
+ * no room for it; -ENOMEM: it is not followed, and nothing else has changed. */
 int sb_goheap_expect(struct sb_goheap *goheap, uint32_t tgid, bool is_new);
 /* Look at all processes, because counts are wanted: sb_goheap_counts() makes them, after the next
  * drain. Those whose profile can be used are taken out of the counts of @resident

@@ -66,8 +66,9 @@ void sb_pagetab_release(struct sb_pagetab *pages);
 int sb_pagetab_put(struct sb_pagetab *pages, const struct sb_page *page,
 		   struct sb_page *ret_before);
 
-/* Find a page; if @is_seen, also mark it as seen, which *@ret_page then shows. Return: whether it
- * is there, which one that was swept out is not; *@ret_page is untouched if not. */
+/* Find page @number (address / page size) of address space @space; if @is_seen, also mark it as
+ * seen, which *@ret_page then shows. It stands for 2^ret_page->shift pages. Return: whether it is
+ * there, which one that was swept out is not; *@ret_page is untouched if not. */
 bool sb_pagetab_find(struct sb_pagetab *pages, uint32_t space, uint64_t number, bool is_seen,
 		     struct sb_page *ret_page);
 

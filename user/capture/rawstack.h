@@ -52,10 +52,10 @@ struct sb_rawstacks_into {
 /*
  * Unwind all, and pass the stacks to @into->add. Each record gives one stack, whose status says how
  * far it was unwound. With @into->is_asleep, a stack of interpreter frames comes before it if there
- * is one. A stack is valid until add() returns. @raw is not changed: the caller clears it. @into is
- * only used during the call. @sym must know the mappings of the time of the stacks; no other thread
- * may use it meanwhile. Return: 0; -ENOMEM; or what add() returned, if not 0. After both, the
- * remaining stacks were not passed on.
+ * is one. A stack is valid until add() returns. @raw is not changed: the caller clears it, after an
+ * error, too. @into is only used during the call. @sym must know the mappings of the time of the
+ * stacks; no other thread may use it meanwhile. Return: 0; -ENOMEM; or what add() returned, if not
+ * 0. After both, the remaining stacks were not passed on.
  */
 int sb_rawstacks_unwind(const struct sb_rawstacks *raw, struct sb_symbolizer *sym,
 			const struct sb_rawstacks_into *into);

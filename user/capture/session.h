@@ -219,8 +219,9 @@ struct sb_session_stats {
 	struct sb_goheap_stats goheap;	   /* zero without view_opts.has_own_profiles */
 };
 /* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never,
- * if the view has none. @view is not checked. @wall_ns: duration of the run. The strings are valid
- * during the call, in which @row must not call functions of the session that change it. */
+ * if the view has none. @view is not checked. @wall_ns: duration of the run. After stop and the
+ * last drain the lines are of the whole run. The strings are valid during the call, in which @row
+ * must not call functions of the session that change it. */
 void sb_session_report(const struct sb_session *session, uint32_t view, uint64_t wall_ns,
 		       void (*row)(const char *name, const char *value));
 /* Get the figures; @view is the index of a view in opts->views, which is not checked. What cannot

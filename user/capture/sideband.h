@@ -48,8 +48,9 @@ void sb_sideband_attr(struct perf_event_attr *attr);
  */
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret);
 
-/* Return: whether @record is about a process; then *ret_tgid is that process, of a fork the new
- * one; otherwise it is untouched. Nothing else of the record is checked. */
+/* Return: whether @record is about a process (false, too, if it is too short to say which); then
+ * *ret_tgid is that process, of a fork the new one; otherwise it is untouched. Nothing else of the
+ * record is checked: sb_sideband_decode() does that. */
 bool sb_sideband_tgid(const struct perf_event_header *record, uint32_t *ret_tgid);
 
 /* Return: whether it is a PERF_RECORD_MMAP2 that is long enough for its fixed fields and sample ID;

@@ -97,7 +97,8 @@ bool sb_slicer_stays(struct sb_slicer *slicer, const struct sb_slicer_reading *n
 /* The probes are detached, at @now. Return: the time to wait before sb_slicer_prepare(), in ns. */
 uint64_t sb_slicer_gap(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
-/* Return: a random number from 0 to 1. */
+/* Advance the generator in @slicer, which init() has seeded; at any time after that. Return: a
+ * random number, at least 0 and less than 1. */
 double sb_slicer_random(struct sb_slicer *slicer);
 
 /* Get the figures so far. */

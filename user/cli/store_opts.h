@@ -126,7 +126,8 @@ int sb_store_say_error(int err, const char *dir);
 
 /*
  * Log in which ways the answer is not what was asked for: coarser, damaged, in part in another unit
- * or in "(other)". If it is empty, log which range there is. Return: SB_EXIT_DATA or SB_EXIT_EMPTY.
+ * or in "(other)". If it is empty, log which range there is. Return: SB_EXIT_DATA, also if some of
+ * the data is damaged; SB_EXIT_EMPTY.
  */
 int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 			const struct sb_store_answer *answer);
