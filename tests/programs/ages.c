@@ -4,7 +4,8 @@
  * LEAKS pieces are kept forever, of ten six by much(), three by some() and one by little(); NOW
  * pieces are given back at once, SOON ones after 2 ms, and LATER ones after SECONDS. A piece has
  * 200 bytes. It ends with its standard input, and prints how many pieces it has kept. On a busy
- * machine it does less in a second, and does not catch up: pieces would grow old meanwhile.
+ * machine it handles fewer pieces in a second. It leaves out the rest, because while it caught up,
+ * other pieces would get older than they should.
  */
 #include <poll.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
  *
  * The processes are no slot of the registry (process/process.h): 16 at most, they are an array that
  * is filled before the run begins, and nobody asks for one by its process. The registry would need
- * the number of execs, which /proc does not tell, and would forget a process that has ended, whose
- * state and counts the end of the run still tells.
+ * the number of execs, which /proc does not tell. And it would forget a process that has ended, but
+ * the report at the end of the run still tells the state and the counts of that process.
  *
  * Order: new() -> expect() -> after each drain counts(), with look() before it when counts are
  * wanted -> free().

@@ -67,8 +67,9 @@ int sb_pagetab_put(struct sb_pagetab *pages, const struct sb_page *page,
 		   struct sb_page *ret_before);
 
 /* Find page @number (address / page size) of address space @space; if @is_seen, also mark it as
- * seen, which *@ret_page then shows. It stands for 2^ret_page->shift pages. Return: whether it is
- * there, which one that was swept out is not; *@ret_page is untouched if not. */
+ * seen, which *@ret_page then shows. The page counts as 2^ret_page->shift pages, because that part
+ * of all pages is followed. Return: whether the table has it; else, also after sb_pagetab_sweep()
+ * removed it, *@ret_page is untouched. */
 bool sb_pagetab_find(struct sb_pagetab *pages, uint32_t space, uint64_t number, bool is_seen,
 		     struct sb_page *ret_page);
 

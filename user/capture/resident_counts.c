@@ -414,15 +414,12 @@ static int evict(struct sb_resident *resident, bool is_looking)
 	return err;
 }
 
-static void drop_runs(struct sb_resident *resident)
+static void drop_all_runs(struct sb_resident *resident)
 {
 	size_t i;
 
-	for (i = 1; i < resident->spaces.nr; i++) {
-		sb_vec_release(&resident->spaces.at[i].runs);
-		sb_vec_release(&resident->spaces.at[i].gone);
-		resident->spaces.at[i].is_read = false;
-	}
+	for (i = 1; i < resident->spaces.nr; i++)
+		sb_resident_drop_runs(resident, &resident->spaces.at[i]);
 	resident->nr_runs = 0;
 }
 
@@ -462,7 +459,7 @@ int sb_resident_counts(struct sb_resident *resident, const struct sb_batch_count
 	resident->counts.nr = 0;
 	if (is_looking)
 		err = add_up(resident);
-	drop_runs(resident);
+	drop_all_runs(resident);
 	if (!err)
 		err = announce(resident);
 	if (!err && resident->opts.what == SB_MEMORY_CHURN)

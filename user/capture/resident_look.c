@@ -250,7 +250,7 @@ static int keep_before(struct sb_resident *resident, uint32_t number)
 	return err;
 }
 
-static void drop_runs(struct sb_resident *resident, struct space *space)
+void sb_resident_drop_runs(struct sb_resident *resident, struct space *space)
 {
 	resident->nr_runs -= space->runs.nr;
 	sb_vec_release(&space->runs);
@@ -268,7 +268,7 @@ int sb_resident_meet(struct sb_resident *resident, uint32_t number)
 		err = keep_before(resident, number);
 	else if (err == -ESRCH && has_ended(space))
 		sb_resident_end_space(resident, number);
-	drop_runs(resident, space);
+	sb_resident_drop_runs(resident, space);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -320,7 +320,7 @@ int sb_resident_look(struct sb_resident *resident)
 		else if (err)
 			leave_out(resident, space, err);
 		if (!space->is_read)
-			drop_runs(resident, space);
+			sb_resident_drop_runs(resident, space);
 		else if (!resident->opts.kinds)
 			space->rss_bytes = read_rss(space->key.tgid);
 	}

@@ -115,6 +115,9 @@ bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uin
  * space. The space counts as known afterwards, also after an error, and as ended if its process has
  * ended. Return: 0, also if they cannot be read; -ENOMEM: some of them are not known. */
 int sb_resident_meet(struct sb_resident *resident, uint32_t space);
+
+/* resident_look.c: forget what a look has seen of a space, and what the space gave back since. */
+void sb_resident_drop_runs(struct sb_resident *resident, struct space *space);
 /* resident_kinds.c: after a look, mark the pages of the space's runs that are of other kinds than
  * those asked for (SB_PAGE_ACCOUNT_PASS); runs are split for that. Return: 0; -E2BIG: there are too
  * many runs; -ENOMEM; or a negative errno of reading /proc/PID/maps. After an error the runs are as

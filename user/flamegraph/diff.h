@@ -38,8 +38,9 @@ int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_metadata *metadata,
 
 /*
  * Choose what to compare: opts->norm, else metadata->norm, else shares; and shares if rates are
- * asked for without the two `per` of the metadata. @diff: overwritten; it borrows metadata->rate.
- * @tree: with the sums of its pairs, after sb_fg_diff_widths() or sealed.
+ * asked for but side[].per of the metadata is not known for both profiles. @diff: overwritten; it
+ * borrows metadata->rate. @tree: has the sums of its pairs of weights already: it is sealed, or
+ * sb_fg_diff_widths() was called.
  */
 void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_tree *tree,
 		     const struct sb_metadata *metadata, const struct sb_fg_opts *opts);

@@ -66,14 +66,14 @@ struct sb_metadatum {
 	char number[32];
 };
 
-/* Get the next piece that is known, in the order of headers. Return: whether there is one; not to
- * be called again then. */
+/* Write to @at the key and the value of the next member that is known, in the order of headers.
+ * Return: true; false after the last one, and @at is used up. */
 bool sb_metadata_next(const struct sb_metadata *metadata, struct sb_metadatum *at);
 
-/* Append the first line of folded stacks, "#stackbpf" and all that is known; or one further part of
- * it, ";KEY=VALUE". In values, ';' becomes ':', a blank '_', and a control character '?', because
- * they would end the part, or readers would not skip the line. @str: the caller's. Return: 0 or
- * -ENOMEM, and then a part may have been appended. */
+/* Append to @str the first line of folded stacks, "#stackbpf" and all that is known; or one further
+ * part of it, ";KEY=VALUE". In values, ';' becomes ':', because it would end the part; a blank
+ * becomes '_' and a control character '?', because other programs would take the line for a stack.
+ * Return: 0 or -ENOMEM, and then a part may have been appended. */
 int sb_metadata_print(struct sb_str *str, const struct sb_metadata *metadata);
 int sb_metadata_print_part(struct sb_str *str, const char *key, const char *value);
 

@@ -61,7 +61,8 @@ struct sb_frame {
 
 /*
  * What is known about samples apart from their code. sb_fold_attr() names the frames that show it.
- * Marks, from SB_ATTR_IDLE on, are the rows SB_MARK of tree/frames.def and shown by SB_FRAME_MARK.
+ * From SB_ATTR_IDLE on, they are marks: a row SB_MARK of tree/frames.def defines each, and a frame
+ * of the kind SB_FRAME_MARK shows it.
  */
 enum sb_attr_kind {
 	SB_ATTR_NONE,
@@ -207,10 +208,12 @@ int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares)
 int sb_profile_set_metadata(struct sb_profile *profile, const struct sb_metadata *metadata);
 
 /*
- * Append metadata that struct sb_metadata does not have, to be shown only: tags of a series, and
- * unknown keys of folded text. Headers show it in this order, behind that. A key that is there
- * already is not replaced. May be called after the seal. @key and the formatted value are copied.
- * Return: 0; -ENOMEM, and nothing is added.
+ * Append metadata for which struct sb_metadata has no member, and which is only shown: tags of a
+ * series, and keys of folded text that this program does not know. Headers show the members of
+ * struct sb_metadata first, and then these in the order of the calls. A key that is there already
+ * is not replaced. May be called after the seal. @key and the formatted value are copied. Return:
+ * 0;
+ * -ENOMEM, and nothing is added.
  */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -22,7 +22,7 @@
  *
  * The symbolizer does not use it: records of mappings, fork and exec name a tgid and a time, but
  * not how often execve() was called. symbolizer/process/procmaps.h finds address spaces by these
- * two. Nor do capture/resident.h and capture/goheap.h, for reasons that they give.
+ * two. capture/resident.h and capture/goheap.h do not use it either, and say why.
  *
  * Thread: any, unless a function says otherwise. One mutex protects the registry. It is held for
  * lookups only, never during I/O or while a destructor runs. What a slot points to belongs to its

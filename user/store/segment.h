@@ -46,8 +46,8 @@ enum sb_block_figure {
 	SB_BLOCK_UNNAMED,
 	SB_BLOCK_OWN_US, /* CPU time of the recorder */
 	SB_BLOCK_OTHER,	 /* weight of "(other)": stacks that had no room in the dictionary */
-	/* Names and tags' values that were truncated to SB_DICT_NAME_MAX: those of a frame count
-	 * once for each block, those of a tag once for each series. */
+	/* How many names and values of tags were truncated to SB_DICT_NAME_MAX. A frame's name
+	 * counts once in each block that has it, a tag's value once for each series. */
 	SB_BLOCK_NAMES_CUT,
 	SB_BLOCK_FIGURE_MAX,
 };

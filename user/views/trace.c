@@ -91,8 +91,8 @@ static const char *op_name(uint32_t op)
 }
 
 /* How often the events of one name happened to the targets, where --when is true. *@ret_is_of_glob:
- * the user wrote a pattern; *@ret_is_clock: nanoseconds were counted; both are untouched if nothing
- * is known of that name. */
+ * whether the user named them by a pattern; *@ret_is_clock: whether nanoseconds were counted, and
+ * not events. Both are untouched if no event has that name. */
 static uint64_t hits_of(const struct sampler_bpf *skel, uint32_t name_idx, uint64_t *per_cpu,
 			bool *ret_is_of_glob, bool *ret_is_clock)
 {

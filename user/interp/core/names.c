@@ -105,8 +105,8 @@ static int keep_inlined(struct sb_interp *interp, struct space *space, struct fo
 	return 0;
 }
 
-/* Return: as ops->describe(). After an error other than -ENOMEM nothing was kept: what cannot be
- * read is tried again and again, and nothing is removed from the arena. */
+/* Return: as ops->describe(). After an error other than -ENOMEM it has kept nothing in the arena,
+ * which only grows, because a name that cannot be read is tried again and again. */
 static int describe(struct sb_interp *interp, struct space *space, struct found *found,
 		    const struct sb_interp_frame *frame)
 {
