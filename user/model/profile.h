@@ -211,9 +211,8 @@ int sb_profile_set_metadata(struct sb_profile *profile, const struct sb_metadata
  * Append metadata for which struct sb_metadata has no member, and which is only shown: tags of a
  * series, and keys of folded text that this program does not know. Headers show the members of
  * struct sb_metadata first, and then these in the order of the calls. A key that is there already
- * is not replaced. May be called after the seal. @key and the formatted value are copied. Return:
- * 0;
- * -ENOMEM, and nothing is added.
+ * is not replaced. May be called after the seal. @key and the formatted value are copied.
+ * Return: 0; -ENOMEM, and nothing is added.
  */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
