@@ -347,9 +347,9 @@ static int add_text(struct sb_dict *dict, const struct text *text, uint32_t *ret
 	return err ? err : note(dict, &dict->texts_ids, hash_text_at, *ret_id);
 }
 
-int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
+static struct text text_of(const struct sb_frame *frame)
 {
-	struct text text = {
+	return (struct text){
 		.name = frame->name,
 		.name_len = strlen(frame->name),
 		.module = frame->module,
@@ -357,8 +357,29 @@ int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *
 		.kind = (uint32_t)frame->mark << SB_DICT_MARK_SHIFT | (uint32_t)frame->kind << 1 |
 			frame->is_unnamed,
 	};
+}
+
+/* The frame with this text among the candidates from @it on, or SB_IDS_NONE. */
+static uint32_t find_text(const struct sb_dict *dict, const struct text *text,
+			  struct sb_ids_iter it)
+{
+	for (; it.id != SB_IDS_NONE; it = sb_ids_next(&dict->texts_ids, it)) {
+		const struct sb_dict_frame *have = &dict->frames.at[it.id];
+
+		if (have->kind == text->kind &&
+		    is_text(dict, have->name, text->name, text->name_len) &&
+		    is_text(dict, have->module, text->module_len ? text->module : "",
+			    text->module_len))
+			break;
+	}
+	return it.id;
+}
+
+int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
+{
+	struct text text = text_of(frame);
 	struct name name, module;
-	struct sb_ids_iter it;
+	uint32_t id;
 	int err = need_indexes(dict);
 
 	if (err)
@@ -366,19 +387,68 @@ int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *
 	cut_name(dict, &text.name, &text.name_len, &name);
 	drop_address(&text, &name);
 	cut_name(dict, &text.module, &text.module_len, &module);
-	for (it = sb_ids_first(&dict->texts_ids, hash_text(&text)); it.id != SB_IDS_NONE;
-	     it = sb_ids_next(&dict->texts_ids, it)) {
-		const struct sb_dict_frame *have = &dict->frames.at[it.id];
+	id = find_text(dict, &text, sb_ids_first(&dict->texts_ids, hash_text(&text)));
+	if (id == SB_IDS_NONE)
+		return add_text(dict, &text, ret_id);
+	*ret_id = id;
+	return 0;
+}
 
-		if (have->kind == text.kind &&
-		    is_text(dict, have->name, text.name, text.name_len) &&
-		    is_text(dict, have->module, text.module_len ? text.module : "",
-			    text.module_len)) {
-			*ret_id = it.id;
-			return 0;
-		}
+/* Look-ups that are made together. Each has to wait for memory four times, and all wait at the same
+ * time. */
+#define NR_LOOKUPS 16
+
+struct lookup {
+	struct text text;
+	uint64_t hash;
+	struct sb_ids_iter it;
+};
+
+static void fetch_string(const struct sb_dict *dict, uint32_t frame)
+{
+	const struct sb_strtab_entry *strs = dict->strings.strs.at;
+
+	__builtin_prefetch(strs[dict->frames.at[frame].name].s);
+}
+
+static void find_batch(const struct sb_dict *dict, struct lookup *lookups, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		sb_ids_prefetch(&dict->texts_ids, lookups[i].hash);
+	for (i = 0; i < nr; i++) {
+		lookups[i].it = sb_ids_first(&dict->texts_ids, lookups[i].hash);
+		if (lookups[i].it.id != SB_IDS_NONE)
+			__builtin_prefetch(&dict->frames.at[lookups[i].it.id]);
 	}
-	return add_text(dict, &text, ret_id);
+	for (i = 0; i < nr; i++)
+		if (lookups[i].it.id != SB_IDS_NONE)
+			__builtin_prefetch(
+				&dict->strings.strs.at[dict->frames.at[lookups[i].it.id].name]);
+	for (i = 0; i < nr; i++)
+		if (lookups[i].it.id != SB_IDS_NONE)
+			fetch_string(dict, lookups[i].it.id);
+}
+
+void sb_dict_find_frames(const struct sb_dict *dict, const struct sb_profile *profile,
+			 uint32_t *ids)
+{
+	const size_t nr = sb_profile_nr_frames(profile);
+	struct lookup lookups[NR_LOOKUPS];
+	size_t begin, i, nr_batch;
+
+	for (begin = 0; begin < nr; begin += nr_batch) {
+		nr_batch = nr - begin < NR_LOOKUPS ? nr - begin : NR_LOOKUPS;
+		for (i = 0; i < nr_batch; i++) {
+			lookups[i].text =
+				text_of(sb_profile_frame_at(profile, (uint32_t)(begin + i)));
+			lookups[i].hash = hash_text(&lookups[i].text);
+		}
+		find_batch(dict, lookups, nr_batch);
+		for (i = 0; i < nr_batch; i++)
+			ids[begin + i] = find_text(dict, &lookups[i].text, lookups[i].it);
+	}
 }
 
 int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id)
@@ -430,21 +500,46 @@ static bool is_path(const struct sb_dict *dict, uint32_t node, const uint32_t *f
 	return !nr && !node;
 }
 
+static uint32_t find_path(const struct sb_dict *dict, const uint32_t *frames, size_t nr,
+			  struct sb_ids_iter it)
+{
+	while (it.id != SB_IDS_NONE && !is_path(dict, it.id, frames, nr))
+		it = sb_ids_next(&dict->paths_ids, it);
+	return it.id;
+}
+
+void sb_dict_find_paths(const struct sb_dict *dict, struct sb_dict_path *paths, size_t nr)
+{
+	struct sb_ids_iter its[SB_DICT_PATHS_MAX];
+	uint64_t hashes[SB_DICT_PATHS_MAX];
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		hashes[i] = hash_path(paths[i].frames, paths[i].nr);
+		sb_ids_prefetch(&dict->paths_ids, hashes[i]);
+	}
+	for (i = 0; i < nr; i++) {
+		its[i] = sb_ids_first(&dict->paths_ids, hashes[i]);
+		if (its[i].id != SB_IDS_NONE)
+			__builtin_prefetch(&dict->nodes.at[its[i].id]);
+	}
+	for (i = 0; i < nr; i++)
+		paths[i].node = find_path(dict, paths[i].frames, paths[i].nr, its[i]);
+}
+
 int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32_t *ret_id)
 {
-	uint32_t node = 0;
-	struct sb_ids_iter it;
+	uint32_t node = 0, known;
 	size_t i;
 	int err = need_indexes(dict);
 
 	if (err)
 		return err;
-	for (it = sb_ids_first(&dict->paths_ids, hash_path(frames, nr)); it.id != SB_IDS_NONE;
-	     it = sb_ids_next(&dict->paths_ids, it))
-		if (is_path(dict, it.id, frames, nr)) {
-			*ret_id = it.id;
-			return 0;
-		}
+	known = find_path(dict, frames, nr, sb_ids_first(&dict->paths_ids, hash_path(frames, nr)));
+	if (known != SB_IDS_NONE) {
+		*ret_id = known;
+		return 0;
+	}
 	for (i = 0; i < nr && !err; i++)
 		err = sb_dict_node(dict, node, frames[i], &node);
 	/* Deeper paths are looked up node by node. */

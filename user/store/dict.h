@@ -172,6 +172,26 @@ int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uin
 int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id);
 
 /*
+ * Find the frames of @profile that are in the dictionary under their whole text: set ids[ID in
+ * @profile] to what sb_dict_frame() would find, or to SB_DICT_NONE for a frame that only
+ * sb_dict_frame() can find, by its truncated name or without the address in it, or has to add.
+ * Much faster than one by one. @ids has sb_profile_nr_frames() elements.
+ */
+void sb_dict_find_frames(const struct sb_dict *dict, const struct sb_profile *profile,
+			 uint32_t *ids);
+
+/* A path of frame IDs, root first, borrowed. */
+struct sb_dict_path {
+	const uint32_t *frames;
+	size_t nr;
+	uint32_t node; /* where it ends; SB_DICT_NONE: not found */
+};
+#define SB_DICT_PATHS_MAX 16
+/* Set `node` of @nr paths, at most SB_DICT_PATHS_MAX, to what sb_dict_path() found for the same
+ * path before, or to SB_DICT_NONE: then sb_dict_path() has to find or add it. Faster than that. */
+void sb_dict_find_paths(const struct sb_dict *dict, struct sb_dict_path *paths, size_t nr);
+
+/*
  * Get the set of tags @id, which sb_dict_tags() or a row has given. The tags are sorted by key,
  * which is not checked if they were read from a file. The texts are borrowed from the dictionary,
  * and live as long as it. Return: how many elements of @ret_tags are set; 0 for an empty set, a

@@ -29,6 +29,12 @@ static struct sb_ids_iter probe(const struct sb_ids *ids, uint32_t at, uint32_t 
 	}
 }
 
+void sb_ids_prefetch(const struct sb_ids *ids, uint64_t hash)
+{
+	if (ids->slots)
+		__builtin_prefetch(&ids->slots[(uint32_t)hash & ids->mask]);
+}
+
 struct sb_ids_iter sb_ids_first(const struct sb_ids *ids, uint64_t hash)
 {
 	if (!ids->slots)

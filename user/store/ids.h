@@ -31,6 +31,8 @@ struct sb_ids_iter {
  * iter.id is SB_IDS_NONE, and sb_ids_next() is not to be called any more. Adding an element ends
  * all iterations.
  */
+/* Begin to load what sb_ids_first() reads for @hash, so that it need not wait; changes nothing. */
+void sb_ids_prefetch(const struct sb_ids *ids, uint64_t hash);
 struct sb_ids_iter sb_ids_first(const struct sb_ids *ids, uint64_t hash);
 struct sb_ids_iter sb_ids_next(const struct sb_ids *ids, struct sb_ids_iter iter);
 

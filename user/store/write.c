@@ -123,7 +123,7 @@ struct rows {
 	uint32_t *order; /* indexes of the profile's rows, by series, and then as they are there */
 	size_t *end;	 /* where each series ends in `order` */
 	uint32_t *frame; /* of the dictionary, by frame of the profile; SB_DICT_NONE: not yet */
-	SB_VEC(uint32_t) path; /* of one row */
+	SB_VEC(uint32_t) path; /* of the rows of a batch, one after the other */
 };
 
 static size_t nr_rows(const struct sb_store_block *block)
@@ -140,7 +140,8 @@ static void rows_release(struct rows *rows)
 }
 
 /* Return: 0 or -ENOMEM. */
-static int rows_init(struct rows *rows, const struct sb_store_block *block)
+static int rows_init(struct rows *rows, const struct sb_dict *dict,
+		     const struct sb_store_block *block)
 {
 	const size_t nr = nr_rows(block), nr_frames = nr ? sb_profile_nr_frames(block->profile) : 0;
 	size_t i, begin = 0, count;
@@ -155,7 +156,8 @@ static int rows_init(struct rows *rows, const struct sb_store_block *block)
 		rows_release(rows);
 		return -ENOMEM;
 	}
-	memset(rows->frame, 0xff, nr_frames * sizeof(*rows->frame));
+	if (nr_frames)
+		sb_dict_find_frames(dict, block->profile, rows->frame);
 	for (i = 0; i < nr; i++)
 		rows->end[sb_profile_row_at(block->profile, i).series]++;
 	for (i = 0; i < block->nr; i++, begin += count) {
@@ -167,12 +169,21 @@ static int rows_init(struct rows *rows, const struct sb_store_block *block)
 	return 0;
 }
 
-/* Find or add the node of a stack's leaf. Return: 0, -E2BIG: no room, -ENOMEM. */
-static int node_of(struct sb_dict *dict, struct rows *rows, const struct sb_row *row,
-		   uint32_t *ret_node)
+/* Rows whose stacks are looked up together. */
+struct batch {
+	size_t nr;
+	int err[SB_DICT_PATHS_MAX]; /* -E2BIG: a frame has no room */
+	uint64_t weight[SB_DICT_PATHS_MAX];
+	struct sb_dict_path path[SB_DICT_PATHS_MAX];
+};
+
+/* Append the frames of @row to rows->path, as IDs of the dictionary. Return: 0; -E2BIG or -ENOMEM,
+ * and nothing is appended. */
+static int push_path(struct sb_dict *dict, struct rows *rows, const struct sb_row *row)
 {
+	const size_t begin = rows->path.nr;
 	size_t k;
-	int err = sb_vec_reserve(&rows->path, row->nr + 1);
+	int err = sb_vec_reserve(&rows->path, begin + row->nr + 1);
 
 	for (k = 0; k < row->nr && !err; k++) {
 		const uint32_t id = row->frames[k];
@@ -180,9 +191,55 @@ static int node_of(struct sb_dict *dict, struct rows *rows, const struct sb_row 
 		if (rows->frame[id] == SB_DICT_NONE)
 			err = sb_dict_frame(dict, sb_profile_frame_at(rows->block->profile, id),
 					    &rows->frame[id]);
-		rows->path.at[k] = rows->frame[id];
+		rows->path.at[begin + k] = rows->frame[id];
 	}
-	return err ? err : sb_dict_path(dict, rows->path.at, row->nr, ret_node);
+	rows->path.nr = begin + (err ? 0 : row->nr);
+	return err;
+}
+
+/* Read the rows from @begin on, before @end, as many as fit. Return: 0 or -ENOMEM. */
+static int fill_batch(struct sb_dict *dict, struct rows *rows, size_t begin, size_t end,
+		      struct batch *batch)
+{
+	size_t i;
+
+	rows->path.nr = 0;
+	batch->nr = end - begin < SB_DICT_PATHS_MAX ? end - begin : SB_DICT_PATHS_MAX;
+	for (i = 0; i < batch->nr; i++) {
+		const struct sb_row row =
+			sb_profile_row_at(rows->block->profile, rows->order[begin + i]);
+
+		batch->weight[i] = row.weight;
+		batch->err[i] = push_path(dict, rows, &row);
+		batch->path[i].nr = batch->err[i] ? 0 : row.nr;
+		if (batch->err[i] && batch->err[i] != -E2BIG)
+			return batch->err[i];
+	}
+	return 0;
+}
+
+static int add_batch(struct sb_dict *dict, struct rows *rows, struct sb_row_key *key,
+		     struct batch *batch, struct sb_sums *sums)
+{
+	size_t i, at = 0;
+	int err = 0;
+
+	/* Only now, since the vector moves when it grows. */
+	for (i = 0; i < batch->nr; at += batch->path[i++].nr)
+		batch->path[i].frames = rows->path.at + at;
+	sb_dict_find_paths(dict, batch->path, batch->nr);
+	for (i = 0; i < batch->nr && !err; i++) {
+		const struct sb_dict_path *path = &batch->path[i];
+
+		key->node = path->node;
+		err = batch->err[i];
+		if (!err && path->node == SB_DICT_NONE)
+			err = sb_dict_path(dict, path->frames, path->nr, &key->node);
+		key->has_no_node = err == -E2BIG;
+		if (!err || key->has_no_node)
+			err = sb_store_add_row(dict, key, batch->weight[i], sums);
+	}
+	return err;
 }
 
 static int add_series(struct sb_dict *dict, struct rows *rows, size_t i_series,
@@ -196,16 +253,14 @@ static int add_series(struct sb_dict *dict, struct rows *rows, size_t i_series,
 		.nr_tags = series->nr_tags,
 		.tags_id = &tags_id,
 	};
+	struct batch batch;
 	int err = 0;
 
 	sb_dict_set_owner(dict, series->tags, series->nr_tags);
-	for (; i < rows->end[i_series] && !err; i++) {
-		const struct sb_row row = sb_profile_row_at(rows->block->profile, rows->order[i]);
-
-		err = node_of(dict, rows, &row, &key.node);
-		key.has_no_node = err == -E2BIG;
-		if (!err || key.has_no_node)
-			err = sb_store_add_row(dict, &key, row.weight, sums);
+	for (; i < rows->end[i_series] && !err; i += batch.nr) {
+		err = fill_batch(dict, rows, i, rows->end[i_series], &batch);
+		if (!err)
+			err = add_batch(dict, rows, &key, &batch, sums);
 	}
 	sb_dict_set_owner(dict, NULL, 0);
 	return err;
@@ -216,7 +271,7 @@ static int add_rows(struct sb_dict *dict, const struct sb_store_block *block, st
 {
 	struct rows rows;
 	size_t i;
-	int err = rows_init(&rows, block);
+	int err = rows_init(&rows, dict, block);
 
 	if (err)
 		return err;

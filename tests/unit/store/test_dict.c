@@ -261,6 +261,53 @@ static void test_is_other(void **state)
 	sb_dict_release(&dict);
 }
 
+static struct sb_frame nth_frame(char name[32], size_t i)
+{
+	snprintf(name, 32, "f%zu", i % 50);
+	return (struct sb_frame){ .name = name,
+				  .module = i & 1 ? "libf.so" : NULL,
+				  .kind = i < 50 ? SB_FRAME_USER : SB_FRAME_KERNEL };
+}
+
+/* Frames and paths that were looked up one by one are found together, and no others. */
+static void test_find(void **state)
+{
+	enum { NR = 100 };
+	struct sb_dict_path paths[SB_DICT_PATHS_MAX] = {};
+	uint32_t ids[NR] = {}, order[NR], found[NR], nodes[NR], of_profile;
+	struct sb_profile *profile;
+	struct sb_dict dict;
+	char name[32];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(sb_dict_init(&dict), 0);
+	assert_int_equal(sb_profile_new(&profile), 0);
+	for (i = 0; i < NR; i++) {
+		const struct sb_frame frame = nth_frame(name, i);
+
+		assert_int_equal(sb_profile_frame(profile, &frame, &of_profile), 0);
+		assert_int_equal(of_profile, i);
+		order[i] = (uint32_t)i;
+		if (i % 3)
+			assert_int_equal(sb_dict_frame(&dict, &frame, &ids[i]), 0);
+	}
+	sb_dict_find_frames(&dict, profile, found);
+	for (i = 0; i < NR; i++)
+		assert_int_equal(found[i], i % 3 ? ids[i] : SB_DICT_NONE);
+	for (i = 0; i < SB_DICT_PATHS_MAX; i++) {
+		paths[i] = (struct sb_dict_path){ .frames = order + i, .nr = 1 + i % 4 };
+		if (i % 5)
+			assert_int_equal(
+				sb_dict_path(&dict, paths[i].frames, paths[i].nr, &nodes[i]), 0);
+	}
+	sb_dict_find_paths(&dict, paths, SB_DICT_PATHS_MAX);
+	for (i = 0; i < SB_DICT_PATHS_MAX; i++)
+		assert_int_equal(paths[i].node, i % 5 ? nodes[i] : SB_DICT_NONE);
+	sb_profile_free(profile);
+	sb_dict_release(&dict);
+}
+
 /* A path for which there is no room. */
 static void test_no_room(void **state)
 {
@@ -308,7 +355,7 @@ int main(void)
 		cmocka_unit_test(test_ids),	 cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_is_other), cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_bytes),	 cmocka_unit_test(test_no_tags),
-		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_numbers),	 cmocka_unit_test(test_find),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
