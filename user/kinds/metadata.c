@@ -66,20 +66,20 @@ static const struct row rows[] = {
 	{ "rate", TEXT(rate) },
 };
 
-/* The member of a row, as one of its three types. */
+/* The member of a row, as one of its three types. Write only to metadata that is not const. */
 union member {
-	void *at;
+	const void *at;
 	const char **text;
 	uint64_t *number;
 	double *fraction;
 };
 
-static union member member_of(const struct row *row, struct sb_metadata *metadata)
+static union member member_of(const struct row *row, const struct sb_metadata *metadata)
 {
-	return (union member){ .at = (char *)metadata + row->offset };
+	return (union member){ .at = (const char *)metadata + row->offset };
 }
 
-static bool is_known(const struct row *row, struct sb_metadata *metadata)
+static bool is_known(const struct row *row, const struct sb_metadata *metadata)
 {
 	const union member member = member_of(row, metadata);
 
@@ -92,13 +92,11 @@ static bool is_known(const struct row *row, struct sb_metadata *metadata)
 
 bool sb_metadata_next(const struct sb_metadata *metadata, struct sb_metadatum *at)
 {
-	struct sb_metadata copy = *metadata;
-
 	while (at->next < SB_ARRAY_SIZE(rows)) {
 		const struct row *row = &rows[at->next++];
-		const union member member = member_of(row, &copy);
+		const union member member = member_of(row, metadata);
 
-		if (!is_known(row, &copy))
+		if (!is_known(row, metadata))
 			continue;
 		at->key = row->key;
 		at->value = row->is_text ? *member.text : at->number;
@@ -184,7 +182,7 @@ static int add_up(uint64_t *to, uint64_t from)
 	return 0;
 }
 
-static int merge(const struct row *row, struct sb_metadata *to, struct sb_metadata *from,
+static int merge(const struct row *row, struct sb_metadata *to, const struct sb_metadata *from,
 		 struct sb_arena *texts)
 {
 	const union member one = member_of(row, to), other = member_of(row, from);
@@ -201,11 +199,10 @@ static int merge(const struct row *row, struct sb_metadata *to, struct sb_metada
 int sb_metadata_merge(struct sb_metadata *to, const struct sb_metadata *from,
 		      struct sb_arena *texts)
 {
-	struct sb_metadata copy = *from;
 	int err = 0, ret = 0;
 
 	for (size_t i = 0; i < SB_ARRAY_SIZE(rows) && err != -ENOMEM; i++) {
-		err = merge(&rows[i], to, &copy, texts);
+		err = merge(&rows[i], to, from, texts);
 		ret = err ? err : ret;
 	}
 	return ret;
