@@ -10,15 +10,18 @@
 #include "base/search.h"
 #include "interp/core/image_priv.h"
 #include "interp/core/runtime.h"
+#include "symbolizer/elf/disasm.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/unwind/parser.h"
 
 /* Symbols of one table: a browser has half a million. */
-#define SYMS_MAX	2000000u
-#define NAMES_BYTES_MAX (128u << 20)
+#define SYMS_MAX	   2000000u
+#define NAMES_BYTES_MAX	   (128u << 20)
+/* The loop of CPython 3.14 has 60 KB. */
+#define FUNCTION_BYTES_MAX (1u << 20)
 /* Units of the file's budget: of a symbol that is kept, and of one whose name is compared. */
-#define WORK_OF_SYMBOL	20u
-#define WORK_OF_COMPARE 5u
+#define WORK_OF_SYMBOL	   20u
+#define WORK_OF_COMPARE	   5u
 
 int sb_image_file_new(int fd, const char *path, struct sb_image_file **ret_file)
 {
@@ -81,7 +84,7 @@ void sb_image_file_free(struct sb_image_file *file)
 	for (i = 0; i < file->nr_relocs; i++)
 		free(file->reloc[i].name);
 	free(file->kept);
-	free(file->cold);
+	free(file->splits);
 	free(file->path);
 	free(file);
 }
@@ -278,6 +281,53 @@ int sb_image_read(struct sb_image *image, uint64_t addr, void *dst, size_t len)
 	if (!sb_elf_addr_to_offset(image->file->elf, addr - image->bias, &offset))
 		return -EFAULT;
 	return sb_elf_read(image->file->elf, offset, dst, len) ? -EFAULT : 0;
+}
+
+int sb_image_code(struct sb_image *image, const char *name, struct sb_image_code *ret_code)
+{
+	uint64_t size;
+	int err = sb_image_symbol(image, name, &ret_code->begin, &size);
+
+	if (err)
+		return err;
+	ret_code->len = size && size < sizeof(ret_code->bytes) ? size : sizeof(ret_code->bytes);
+	return sb_image_read(image, ret_code->begin, ret_code->bytes, ret_code->len);
+}
+
+int sb_image_next_insn(const struct sb_image_code *code, size_t *at, struct sb_insn *ret_insn)
+{
+	int err = SB_INSN_HERE->decode(code->bytes + *at, code->len - *at, code->begin + *at,
+				       ret_insn);
+
+	if (!err)
+		*at += ret_insn->len;
+	return err;
+}
+
+int sb_image_each_insn(struct sb_image *image, const struct sb_range *range,
+		       int (*fn)(void *arg, const struct sb_insn *insn), void *arg)
+{
+	size_t len = range->end - range->begin, at = 0;
+	sb_cleanup(sb_freep) uint8_t *code = NULL;
+	struct sb_insn insn;
+	int ret = 0;
+
+	if (range->end <= range->begin || len > FUNCTION_BYTES_MAX)
+		return 0;
+	code = malloc(len);
+	if (!code)
+		return -ENOMEM;
+	if (sb_image_read(image, range->begin, code, len))
+		return 0;
+	while (at < len && !ret) {
+		if (SB_INSN_HERE->decode(code + at, len - at, range->begin + at, &insn)) {
+			at++;
+			continue;
+		}
+		ret = fn(arg, &insn);
+		at += insn.len;
+	}
+	return ret;
 }
 
 static void load_functions(struct sb_image_file *file)

@@ -73,6 +73,19 @@ int sb_image_section(struct sb_image *image, const char *name, uint64_t *ret_add
 /* Read bytes from the file by address, so as they were before relocation: code, constants. Return:
  * 0; -EFAULT: not all of it is in the file, or it cannot be read; @dst is undefined. */
 int sb_image_read(struct sb_image *image, uint64_t addr, void *dst, size_t len);
+struct sb_insn;
+/* The first bytes of a function's code. */
+struct sb_image_code {
+	uint64_t begin; /* address in the process */
+	size_t len;
+	uint8_t bytes[512];
+};
+/* Read the function @name, or as much of it as fits. Return: 0; -ENOENT: there is no such symbol;
+ * -EFAULT as of sb_image_read(), and *ret_code is undefined. */
+int sb_image_code(struct sb_image *image, const char *name, struct sb_image_code *ret_code);
+/* Decode the instruction at offset *at, at most code->len, and move *at behind it. Return: 0;
+ * -EBADMSG: it is not known or cut off; *at and *ret_insn are untouched then. */
+int sb_image_next_insn(const struct sb_image_code *code, size_t *at, struct sb_insn *ret_insn);
 /* Find the function around @addr: the bounds of its FDE in .eh_frame, the end exclusive. Return: 0;
  * -ENOENT: there is none, or .eh_frame cannot be read. */
 int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin,
@@ -83,13 +96,18 @@ int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin
  * apart. */
 int sb_image_functions(struct sb_image *image, int (*fn)(void *arg, uint64_t begin, uint64_t end),
 		       void *arg);
+struct sb_range;
+/* Call @fn for each instruction in @range, which is the code of a function, until @fn does not
+ * return 0. Bytes that are no known instruction are left out. Return: what @fn returned last; 0,
+ * too, if the range is empty, has more than 1 MiB, or cannot be read; -ENOMEM. */
+int sb_image_each_insn(struct sb_image *image, const struct sb_range *range,
+		       int (*fn)(void *arg, const struct sb_insn *insn), void *arg);
 /*
  * Find the parts of the function [begin, end) that the compiler moved out of it (".cold"). A part
  * is a function by .eh_frame that a jump enters in the middle, or a conditional jump at its start,
  * and that jumps back into the middle of [begin, end). Return: how many were written to @ret, at
  * most @max; 0, too, when the code cannot be read.
  */
-struct sb_range;
 size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
 			   struct sb_range *ret, size_t max);
 /* Find the GOT pair {module, offset} that the dynamic linker fills in for the thread-local @name of

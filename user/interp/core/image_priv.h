@@ -19,7 +19,7 @@
 #define SB_IMAGE_ASKED_MAX  256
 #define SB_IMAGE_NAMED_MAX  64
 #define SB_IMAGE_RELOCS_MAX 16
-#define SB_IMAGE_COLD_MAX   32
+#define SB_IMAGE_SPLITS_MAX 32
 
 /* The defined symbols of one table. It is read when it is first needed. */
 struct sb_image_table {
@@ -62,12 +62,12 @@ struct sb_image_file {
 		char *name; /* owned; NULL: there is no relocation */
 	} reloc[SB_IMAGE_RELOCS_MAX];
 	size_t nr_relocs;
-	struct sb_image_cold {
+	struct sb_image_split {
 		uint64_t begin, end;
 		size_t max, nr;
 		struct sb_range part[SB_RUNTIME_ANCHORS_MAX];
-	} * cold;
-	size_t nr_cold;
+	} * splits;
+	size_t nr_splits;
 	struct sb_str text; /* the name that sb_image_reloc_name() returned last */
 	void *kept;	    /* see sb_image_keep() */
 	const void *kept_by;

@@ -9,13 +9,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "interp/core/image_priv.h"
 #include "interp/core/runtime.h"
 #include "symbolizer/elf/disasm.h"
-
-/* The loop of CPython 3.14 has 60 KB. */
-#define FUNCTION_BYTES_MAX (1u << 20)
 
 struct seek {
 	struct sb_image *image;
@@ -29,38 +25,14 @@ static bool is_within(const struct sb_range *range, uint64_t addr)
 	return addr > range->begin && addr < range->end;
 }
 
-/* Call @fn for each jump in @range, until it returns something else than 0, which is returned;
- * -ENOMEM. */
-static int each_jump(struct sb_image *image, const struct sb_range *range,
-		     int (*fn)(void *arg, const struct sb_insn *insn), void *arg)
+static bool is_jump(const struct sb_insn *insn)
 {
-	size_t len = range->end - range->begin, at = 0;
-	sb_cleanup(sb_freep) uint8_t *code = NULL;
-	struct sb_insn insn;
-	int ret = 0;
-
-	if (range->end <= range->begin || len > FUNCTION_BYTES_MAX)
-		return 0;
-	code = malloc(len);
-	if (!code)
-		return -ENOMEM;
-	if (sb_image_read(image, range->begin, code, len))
-		return 0;
-	while (at < len && !ret) {
-		if (SB_INSN_HERE->decode(code + at, len - at, range->begin + at, &insn)) {
-			at++;
-			continue;
-		}
-		if (insn.kind == SB_INSN_JCC || insn.kind == SB_INSN_JMP)
-			ret = fn(arg, &insn);
-		at += insn.len;
-	}
-	return ret;
+	return insn->kind == SB_INSN_JCC || insn->kind == SB_INSN_JMP;
 }
 
 static int is_jump_into(void *arg, const struct sb_insn *insn)
 {
-	return is_within(arg, insn->target);
+	return is_jump(insn) && is_within(arg, insn->target);
 }
 
 static int see_jump(void *arg, const struct sb_insn *insn)
@@ -70,7 +42,7 @@ static int see_jump(void *arg, const struct sb_insn *insn)
 	int ret;
 	size_t i;
 
-	if (insn->target >= seek->begin && insn->target < seek->end)
+	if (!is_jump(insn) || (insn->target >= seek->begin && insn->target < seek->end))
 		return 0;
 	for (i = 0; i < seek->nr; i++)
 		if (insn->target >= seek->found[i].begin && insn->target < seek->found[i].end)
@@ -80,23 +52,23 @@ static int see_jump(void *arg, const struct sb_insn *insn)
 	/* An unconditional jump to the start of a function is a tail call. */
 	if (insn->target == part.begin && insn->kind != SB_INSN_JCC)
 		return 0;
-	ret = each_jump(seek->image, &part, is_jump_into, &function);
+	ret = sb_image_each_insn(seek->image, &part, is_jump_into, &function);
 	if (ret <= 0)
 		return ret;
 	seek->found[seek->nr++] = part;
 	return seek->nr == seek->max;
 }
 
-static struct sb_image_cold *find_known(const struct sb_image *image, uint64_t begin, uint64_t end,
-					size_t max)
+static struct sb_image_split *find_known(const struct sb_image *image, uint64_t begin, uint64_t end,
+					 size_t max)
 {
 	const struct sb_image_file *file = image->file;
 	size_t i;
 
-	for (i = 0; i < file->nr_cold; i++)
-		if (file->cold[i].begin + image->bias == begin &&
-		    file->cold[i].end + image->bias == end && file->cold[i].max == max)
-			return &file->cold[i];
+	for (i = 0; i < file->nr_splits; i++)
+		if (file->splits[i].begin + image->bias == begin &&
+		    file->splits[i].end + image->bias == end && file->splits[i].max == max)
+			return &file->splits[i];
 	return NULL;
 }
 
@@ -104,38 +76,38 @@ static struct sb_image_cold *find_known(const struct sb_image *image, uint64_t b
 static void keep(struct sb_image *image, const struct seek *seek)
 {
 	struct sb_image_file *file = image->file;
-	struct sb_image_cold *cold;
+	struct sb_image_split *split;
 	size_t i;
 
 	if (file->lacks_functions || file->has_lacked_memory ||
-	    file->nr_cold == SB_IMAGE_COLD_MAX || seek->max > SB_RUNTIME_ANCHORS_MAX)
+	    file->nr_splits == SB_IMAGE_SPLITS_MAX || seek->max > SB_RUNTIME_ANCHORS_MAX)
 		return;
-	cold = realloc(file->cold, (file->nr_cold + 1) * sizeof(*cold));
-	if (!cold)
+	split = realloc(file->splits, (file->nr_splits + 1) * sizeof(*split));
+	if (!split)
 		return;
-	file->cold = cold;
-	cold += file->nr_cold++;
-	*cold = (struct sb_image_cold){
+	file->splits = split;
+	split += file->nr_splits++;
+	*split = (struct sb_image_split){
 		.begin = seek->begin - image->bias,
 		.end = seek->end - image->bias,
 		.max = seek->max,
 		.nr = seek->nr,
 	};
 	for (i = 0; i < seek->nr; i++)
-		cold->part[i] = (struct sb_range){ seek->found[i].begin - image->bias,
-						   seek->found[i].end - image->bias };
+		split->part[i] = (struct sb_range){ seek->found[i].begin - image->bias,
+						    seek->found[i].end - image->bias };
 }
 
 size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
 			   struct sb_range *ret, size_t max)
 {
 	struct seek seek = { .image = image, .begin = begin, .end = end, .found = ret, .max = max };
-	const struct sb_image_cold *known = find_known(image, begin, end, max);
+	const struct sb_image_split *known = find_known(image, begin, end, max);
 	struct sb_range function = { begin, end };
 	size_t i;
 
 	if (!known) {
-		if (max && each_jump(image, &function, see_jump, &seek) >= 0)
+		if (max && sb_image_each_insn(image, &function, see_jump, &seek) >= 0)
 			keep(image, &seek);
 		else if (max)
 			image->file->has_lacked_memory = true;

@@ -17,8 +17,6 @@
 #include "bpf/step/sb_step_lua.h"
 
 #define IDENT_BYTES    128u
-/* Of an exported function. */
-#define CODE_BYTES_MAX 512u
 /* The loop: 5 KiB in 5.1, 13 KiB in 5.4. */
 #define LOOP_BYTES_MIN 2048u
 #define LOOP_BYTES_MAX 65536u
@@ -253,53 +251,17 @@ static uint32_t find_version(struct sb_runtime *rt, uint32_t *ret_release)
 	return major * 100 + minor;
 }
 
-struct function {
-	uint64_t begin;
-	size_t len;
-	uint8_t code[LOOP_BYTES_MAX];
-};
-
-static int load_range(struct sb_runtime *rt, uint64_t begin, uint64_t end,
-		      struct function *function)
-{
-	if (end <= begin || end - begin > sizeof(function->code))
-		return -EFBIG;
-	function->begin = begin;
-	function->len = end - begin;
-	return sb_image_read(rt->image, begin, function->code, function->len);
-}
-
-static int load_function(struct sb_runtime *rt, const char *name, struct function *function)
-{
-	uint64_t begin, size;
-	int err = sb_image_symbol(rt->image, name, &begin, &size);
-
-	return err ? err
-		   : load_range(rt, begin,
-				begin + (size && size < CODE_BYTES_MAX ? size : CODE_BYTES_MAX),
-				function);
-}
-
-static int next_insn(const struct function *function, size_t *at, struct sb_insn *insn)
-{
-	int err = SB_INSN_HERE->decode(function->code + *at, function->len - *at,
-				       function->begin + *at, insn);
-
-	if (!err)
-		*at += insn->len;
-	return err;
-}
-
 /* lua_close(L) loads L->l_G, and from it mainthread. */
-static bool closes(struct sb_runtime *rt, const struct sb_lua_conf *conf, struct function *function)
+static bool closes(struct sb_runtime *rt, const struct sb_lua_conf *conf)
 {
+	struct sb_image_code code;
 	uint8_t g = SB_INSN_NO_BASE;
 	struct sb_insn insn;
 	size_t at = 0;
 
-	if (load_function(rt, "lua_close", function))
+	if (sb_image_code(rt->image, "lua_close", &code))
 		return false;
-	while (at < function->len && !next_insn(function, &at, &insn)) {
+	while (at < code.len && !sb_image_next_insn(&code, &at, &insn)) {
 		if (insn.kind != SB_INSN_LOAD || insn.has_index || insn.nr_bytes != 8)
 			continue;
 		if (g != SB_INSN_NO_BASE && insn.base == g)
@@ -311,15 +273,15 @@ static bool closes(struct sb_runtime *rt, const struct sb_lua_conf *conf, struct
 }
 
 /* lua_gettop(L): from L->ci on; in 5.1, L->top - L->base. */
-static bool has_top(struct sb_runtime *rt, const struct sb_lua_conf *conf,
-		    struct function *function)
+static bool has_top(struct sb_runtime *rt, const struct sb_lua_conf *conf)
 {
+	struct sb_image_code code;
 	struct sb_insn insn;
 	size_t at = 0;
 
-	if (load_function(rt, "lua_gettop", function))
+	if (sb_image_code(rt->image, "lua_gettop", &code))
 		return false;
-	while (at < function->len && !next_insn(function, &at, &insn) && insn.kind != SB_INSN_RET)
+	while (at < code.len && !sb_image_next_insn(&code, &at, &insn) && insn.kind != SB_INSN_RET)
 		if (insn.is_mem && insn.base == SB_INSN_HERE->reg_argument &&
 		    insn.disp == (conf->ci_prev ? conf->l_ci : 24))
 			return true;
@@ -329,18 +291,21 @@ static bool has_top(struct sb_runtime *rt, const struct sb_lua_conf *conf,
 /* The loop. */
 
 struct callees {
+	struct sb_runtime *rt;
 	struct sb_range at[CALLEES_MAX];
 	size_t nr;
+	bool has_table; /* of the function that is looked into */
 	struct sb_range loop;
 };
 
-static void add_callee(struct sb_runtime *rt, struct callees *callees, uint64_t target)
+static void add_callee(struct callees *callees, uint64_t target)
 {
 	struct sb_range range;
 	size_t i;
 
 	if (callees->nr == CALLEES_MAX ||
-	    sb_image_function(rt->image, target, &range.begin, &range.end) || range.begin != target)
+	    sb_image_function(callees->rt->image, target, &range.begin, &range.end) ||
+	    range.begin != target)
 		return;
 	for (i = 0; i < callees->nr; i++)
 		if (callees->at[i].begin == target)
@@ -348,67 +313,67 @@ static void add_callee(struct sb_runtime *rt, struct callees *callees, uint64_t 
 	callees->at[callees->nr++] = range;
 }
 
+static int look_at(void *arg, const struct sb_insn *insn)
+{
+	struct callees *callees = arg;
+
+	callees->has_table |= insn->kind == SB_INSN_JMP_MEM;
+	if (insn->kind == SB_INSN_CALL || insn->kind == SB_INSN_JMP)
+		add_callee(callees, insn->target);
+	return 0;
+}
+
 /* What a function calls; and whether it may be the loop: it jumps by a table. */
-static void look_into(struct sb_runtime *rt, struct callees *callees, const struct sb_range *range,
-		      struct function *function)
+static int look_into(struct callees *callees, const struct sb_range *range)
 {
 	uint64_t bytes = range->end - range->begin;
-	bool has_table = false;
-	struct sb_insn insn;
-	size_t at = 0;
+	int err;
 
-	if (load_range(rt, range->begin, range->end, function))
-		return;
-	while (at < function->len) {
-		if (next_insn(function, &at, &insn)) {
-			at++; /* one that is not known: what follows will be */
-			continue;
-		}
-		has_table |= insn.kind == SB_INSN_JMP_MEM;
-		if (insn.kind == SB_INSN_CALL || insn.kind == SB_INSN_JMP)
-			add_callee(rt, callees, insn.target);
-	}
-	if (has_table && bytes >= LOOP_BYTES_MIN && bytes > callees->loop.end - callees->loop.begin)
+	callees->has_table = false;
+	if (bytes > LOOP_BYTES_MAX)
+		return 0;
+	err = sb_image_each_insn(callees->rt->image, range, look_at, callees);
+	if (callees->has_table && bytes >= LOOP_BYTES_MIN &&
+	    bytes > callees->loop.end - callees->loop.begin)
 		callees->loop = *range;
+	return err;
 }
 
 /* luaV_execute() is not exported. It is the biggest function that is called, by few others between,
  * from lua_call(). */
-static int find_loop(struct sb_runtime *rt, struct function *function, struct sb_range *ret_loop)
+static int find_loop(struct sb_runtime *rt, struct sb_range *ret_loop)
 {
 	static const char *const callers[] = { "lua_callk", "lua_call" };
 	sb_cleanup(sb_freep) struct callees *callees = calloc(1, sizeof(*callees));
 	uint64_t begin, size;
 	size_t i, done = 0, nr;
-	int deep;
+	int deep, err = 0;
 
 	if (!callees)
 		return -ENOMEM;
+	callees->rt = rt;
 	if (!sb_image_symbol(rt->image, "luaV_execute", &begin, &size) && size) {
 		*ret_loop = (struct sb_range){ begin, begin + size };
 		return 0;
 	}
 	for (i = 0; i < 2; i++)
 		if (!sb_image_symbol(rt->image, callers[i], &begin, NULL))
-			add_callee(rt, callees, begin);
+			add_callee(callees, begin);
 	for (deep = 0; deep <= CALLS_DEEP && !callees->loop.end; deep++)
-		for (nr = callees->nr; done < nr; done++)
-			look_into(rt, callees, &callees->at[done], function);
+		for (nr = callees->nr; done < nr && !err; done++)
+			err = look_into(callees, &callees->at[done]);
 	*ret_loop = callees->loop;
-	return callees->loop.end ? 0 : -ENOENT;
+	return err ? err : callees->loop.end ? 0 : -ENOENT;
 }
 
 static int attach(struct sb_runtime *rt)
 {
-	sb_cleanup(sb_freep) struct function *function = malloc(sizeof(*function));
 	struct sb_lua_conf *conf = (struct sb_lua_conf *)rt->conf.word;
 	struct sb_range loop;
 	const struct sb_lua_layout *layout;
 	uint32_t release = 0, version;
 	int err;
 
-	if (!function)
-		return -ENOMEM;
 	version = find_version(rt, &release);
 	layout = sb_lua_layout_of(version);
 	if (!layout)
@@ -419,9 +384,9 @@ static int attach(struct sb_runtime *rt)
 	conf->p_code = layout->code;
 	conf->p_nr_code = layout->nr_code;
 	conf->p_line = layout->line;
-	if (!closes(rt, conf, function) || !has_top(rt, conf, function))
+	if (!closes(rt, conf) || !has_top(rt, conf))
 		return sb_runtime_refuse(rt, "the memory layout of this version is not known");
-	err = find_loop(rt, function, &loop);
+	err = find_loop(rt, &loop);
 	if (err)
 		return err == -ENOMEM ? err
 				      : sb_runtime_refuse(rt, "its interpreter loop "

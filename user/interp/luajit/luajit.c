@@ -17,8 +17,6 @@
 
 #include "bpf/step/sb_step_luajit.h"
 
-/* Of an exported function. */
-#define CODE_BYTES_MAX 512u
 /* The interpreter: one function by .eh_frame. 16 KiB and more. */
 #define LOOP_BYTES_MIN 10240u
 #define LOOP_BYTES_MAX 131072u
@@ -108,34 +106,6 @@ static const struct sb_luajit_conf conf_gc32 = {
 	.p_lines = 44,
 };
 
-/* An exported function. */
-struct function {
-	uint64_t begin;
-	size_t len;
-	uint8_t code[CODE_BYTES_MAX];
-};
-
-static int load_function(struct sb_runtime *rt, const char *name, struct function *function)
-{
-	uint64_t size;
-	int err = sb_image_symbol(rt->image, name, &function->begin, &size);
-
-	if (err)
-		return err;
-	function->len = size && size < CODE_BYTES_MAX ? size : CODE_BYTES_MAX;
-	return sb_image_read(rt->image, function->begin, function->code, function->len);
-}
-
-static int next_insn(const struct function *function, size_t *at, struct sb_insn *insn)
-{
-	int err = SB_INSN_HERE->decode(function->code + *at, function->len - *at,
-				       function->begin + *at, insn);
-
-	if (!err)
-		*at += insn->len;
-	return err;
-}
-
 /*
  * lua_close(L): g = L->glref; L = g->mainthref; ...; g->cur_L = NULL. The store is the first one of
  * zero (as a constant, or from a register) into what the first load has given.
@@ -143,15 +113,15 @@ static int next_insn(const struct function *function, size_t *at, struct sb_insn
 static int find_globals(struct sb_runtime *rt, const struct sb_luajit_conf *conf,
 			struct sb_luajit_conf *ret_conf)
 {
-	struct function function;
+	struct sb_image_code code;
 	struct sb_insn insn;
 	uint8_t g = SB_INSN_NO_BASE, ptr_bytes = conf->is_gc64 ? 8 : 4;
 	int64_t main_at = 0;
 	size_t at = 0;
-	int err = load_function(rt, "lua_close", &function);
+	int err = sb_image_code(rt->image, "lua_close", &code);
 
-	while (!err && at < function.len) {
-		err = next_insn(&function, &at, &insn);
+	while (!err && at < code.len) {
+		err = sb_image_next_insn(&code, &at, &insn);
 		if (err || insn.has_index)
 			continue;
 		if (insn.kind == SB_INSN_LOAD && insn.base == SB_INSN_HERE->reg_argument &&
@@ -166,7 +136,7 @@ static int find_globals(struct sb_runtime *rt, const struct sb_luajit_conf *conf
 			 insn.kind != SB_INSN_LOAD && insn.kind != SB_INSN_CMP_IMM)
 			break;
 	}
-	if (err || main_at < 64 || main_at > 1024 || at >= function.len || (insn.disp & 3))
+	if (err || main_at < 64 || main_at > 1024 || at >= code.len || (insn.disp & 3))
 		return -ENOENT;
 	*ret_conf = *conf;
 	ret_conf->g_vmstate = (uint16_t)(main_at - ptr_bytes);
@@ -178,14 +148,14 @@ static int find_globals(struct sb_runtime *rt, const struct sb_luajit_conf *conf
 /* lua_gettop(L): L->top - L->base, which proves the layout of lua_State. */
 static bool has_base_at(struct sb_runtime *rt, uint16_t base)
 {
-	struct function function;
+	struct sb_image_code code;
 	struct sb_insn insn;
 	bool has_top = false, has_base = false;
 	size_t at = 0;
 
-	if (load_function(rt, "lua_gettop", &function))
+	if (sb_image_code(rt->image, "lua_gettop", &code))
 		return false;
-	while (at < function.len && !next_insn(&function, &at, &insn) && insn.kind != SB_INSN_RET)
+	while (at < code.len && !sb_image_next_insn(&code, &at, &insn) && insn.kind != SB_INSN_RET)
 		if (insn.is_mem && insn.base == SB_INSN_HERE->reg_argument) {
 			has_top |= insn.disp + 8 * insn.is_pair == base + 8;
 			has_base |= insn.disp == base;
@@ -221,14 +191,14 @@ static int find_loop(struct sb_runtime *rt)
 {
 	static const char *const callers[] = { "lua_call", "lua_pcall" };
 	struct loop_search search = { .rt = rt };
-	struct function function;
+	struct sb_image_code code;
 	struct sb_insn insn;
 	size_t i, at;
 
 	for (i = 0; i < 2; i++) {
-		if (load_function(rt, callers[i], &function))
+		if (sb_image_code(rt->image, callers[i], &code))
 			continue;
-		for (at = 0; at < function.len && !next_insn(&function, &at, &insn);)
+		for (at = 0; at < code.len && !sb_image_next_insn(&code, &at, &insn);)
 			if ((insn.kind == SB_INSN_CALL || insn.kind == SB_INSN_JMP) &&
 			    search.nr_targets < 8)
 				search.targets[search.nr_targets++] = insn.target;

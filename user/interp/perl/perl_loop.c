@@ -13,15 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "interp/perl/perl_priv.h"
 #include "symbolizer/elf/disasm.h"
 
-#define FUNCTION_BYTES_MAX (64u << 10)
 /* Places in the interpreter that call_sv() calls through. */
-#define SLOTS_MAX	   16u
-#define TARGETS_MAX	   64u
-#define NOT_LOADED	   INT64_MIN
+#define SLOTS_MAX   16u
+#define TARGETS_MAX 64u
+#define NOT_LOADED  INT64_MIN
 
 /* Where the loop's address is: relative to the interpreter with threads, absolute without. */
 struct slots {
@@ -31,6 +29,7 @@ struct slots {
 
 /* What a function calls. */
 struct calls {
+	struct sb_range range; /* the function's own */
 	struct slots through;
 	/* Of each register, the offset that its value was loaded from, or NOT_LOADED. arm64 has no
 	 * call through memory: ldr x1, [x19, #2384]; blr x1. */
@@ -60,8 +59,9 @@ static void note_load(struct calls *calls, const struct sb_insn *insn)
 		*loaded = NOT_LOADED;
 }
 
-static void note(struct calls *calls, const struct sb_insn *insn, const struct sb_range *range)
+static int note(void *arg, const struct sb_insn *insn)
 {
+	struct calls *calls = arg;
 	struct slots *through = &calls->through;
 	size_t i;
 
@@ -71,46 +71,32 @@ static void note(struct calls *calls, const struct sb_insn *insn, const struct s
 
 		if (at != NOT_LOADED && !has_slot(through, at) && through->nr < SLOTS_MAX)
 			through->at[through->nr++] = at;
-		return;
+		return 0;
 	}
 	if ((insn->kind != SB_INSN_CALL && insn->kind != SB_INSN_JMP &&
 	     insn->kind != SB_INSN_JCC) ||
-	    (insn->target >= range->begin && insn->target < range->end))
-		return;
+	    (insn->target >= calls->range.begin && insn->target < calls->range.end))
+		return 0;
 	for (i = 0; i < calls->nr_to; i++)
 		if (calls->to[i] == insn->target)
-			return;
+			return 0;
 	if (calls->nr_to < TARGETS_MAX)
 		calls->to[calls->nr_to++] = insn->target;
+	return 0;
 }
 
 /* Look at the function around @addr. */
-static int calls_of(struct sb_runtime *rt, uint64_t addr, struct sb_range *range,
-		    struct calls *calls)
+static int calls_of(struct sb_runtime *rt, uint64_t addr, struct calls *calls)
 {
-	sb_cleanup(sb_freep) uint8_t *code = NULL;
-	struct sb_insn insn;
-	size_t len, at, i;
-	int err = sb_image_function(rt->image, addr, &range->begin, &range->end);
+	struct sb_range *range = &calls->range;
+	size_t i;
+	int err;
 
 	memset(calls, 0, sizeof(*calls));
 	for (i = 0; i < SB_INSN_REGS; i++)
 		calls->loaded[i] = NOT_LOADED;
-	if (err)
-		return err;
-	len = range->end - range->begin;
-	if (len > FUNCTION_BYTES_MAX)
-		return -E2BIG;
-	code = malloc(len);
-	if (!code)
-		return -ENOMEM;
-	err = sb_image_read(rt->image, range->begin, code, len);
-	for (at = 0; !err && at < len; at += insn.len) {
-		if (SB_INSN_HERE->decode(code + at, len - at, range->begin + at, &insn))
-			insn = (struct sb_insn){ .len = 1 };
-		note(calls, &insn, range);
-	}
-	return err;
+	err = sb_image_function(rt->image, addr, &range->begin, &range->end);
+	return err ? err : sb_image_each_insn(rt->image, range, note, calls);
 }
 
 static bool calls_loop(const struct calls *calls, const struct slots *loop)
@@ -151,14 +137,13 @@ static void add_caller(struct sb_runtime *rt, const struct sb_range *range)
 static int find_slots(struct sb_runtime *rt, struct slots *loop)
 {
 	struct calls calls, others;
-	struct sb_range range;
 	uint64_t call_sv, amagic;
 	size_t i;
 
 	loop->nr = 0;
 	if (sb_image_symbol(rt->image, "Perl_call_sv", &call_sv, NULL) ||
 	    sb_image_symbol(rt->image, "Perl_amagic_call", &amagic, NULL) ||
-	    calls_of(rt, call_sv, &range, &calls) || calls_of(rt, amagic, &range, &others))
+	    calls_of(rt, call_sv, &calls) || calls_of(rt, amagic, &others))
 		return -ENOENT;
 	for (i = 0; i < calls.through.nr; i++)
 		if (has_slot(&others.through, calls.through.at[i]))
@@ -171,18 +156,17 @@ static void each_inner(struct sb_runtime *rt, const struct calls *calls, const s
 		       void (*add)(struct sb_runtime *rt, const struct sb_range *range))
 {
 	struct calls callee;
-	struct sb_range range;
 	size_t i, at;
 
 	for (i = 0; i < calls->nr_to; i++) {
-		if (calls_of(rt, calls->to[i], &range, &callee) || range.begin != calls->to[i] ||
+		if (calls_of(rt, calls->to[i], &callee) || callee.range.begin != calls->to[i] ||
 		    !calls_loop(&callee, loop))
 			continue;
 		for (at = 0; at < rt->nr_callers; at++)
-			if (rt->callers[at].begin == range.begin)
+			if (rt->callers[at].begin == callee.range.begin)
 				break;
 		if (at == rt->nr_callers)
-			add(rt, &range);
+			add(rt, &callee.range);
 	}
 }
 
@@ -195,16 +179,14 @@ static void find_callers(struct sb_runtime *rt, const struct slots *loop)
 {
 	static const char *const names[] = { "Perl_call_sv", "Perl_amagic_call", "Perl_eval_sv",
 					     "perl_run" };
-	struct sb_range range;
 	struct calls calls;
 	uint64_t addr;
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (sb_image_symbol(rt->image, names[i], &addr, NULL) ||
-		    calls_of(rt, addr, &range, &calls))
+		if (sb_image_symbol(rt->image, names[i], &addr, NULL) || calls_of(rt, addr, &calls))
 			continue;
-		add_caller(rt, &range);
+		add_caller(rt, &calls.range);
 		/* S_run_body() is part of perl_run() in every build that was seen. */
 		if (!calls_loop(&calls, loop))
 			each_inner(rt, &calls, loop, add_caller);
@@ -228,6 +210,6 @@ void sb_perl_find_loop(struct sb_runtime *rt)
 	if (find_slots(rt, &loop))
 		return;
 	find_callers(rt, &loop);
-	if (!sb_perl_entertry(rt, &addr) && !calls_of(rt, addr, &range, &calls))
+	if (!sb_perl_entertry(rt, &addr) && !calls_of(rt, addr, &calls))
 		each_inner(rt, &calls, &loop, add_inner);
 }

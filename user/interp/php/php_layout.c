@@ -131,22 +131,16 @@ static void note_load(const struct sb_insn *insn, struct loads *loads)
 
 static int read_loads(struct sb_runtime *rt, const char *name, struct loads *ret)
 {
+	struct sb_image_code code;
 	struct loads loads = {};
-	uint8_t code[FUNC_BYTES_MAX];
 	struct sb_insn insn;
-	uint64_t addr, size, at;
+	size_t at = 0;
 
-	if (sb_image_symbol(rt->image, name, &addr, &size))
+	if (sb_image_code(rt->image, name, &code))
 		return -ENOENT;
-	size = size < sizeof(code) ? size : sizeof(code);
-	if (sb_image_read(rt->image, addr, code, size))
-		return -ENOENT;
-	for (at = 0; at < size; at += insn.len) {
-		if (SB_INSN_HERE->decode(code + at, size - at, addr + at, &insn))
-			break;
+	while (at < code.len && at < FUNC_BYTES_MAX && !sb_image_next_insn(&code, &at, &insn))
 		if (insn.kind == SB_INSN_LEA || insn.kind == SB_INSN_LOAD)
 			note_load(&insn, &loads);
-	}
 	*ret = loads;
 	return 0;
 }
@@ -293,20 +287,17 @@ static bool read_prologue(struct sb_runtime *rt, uint64_t addr, struct build *co
 
 static bool is_hybrid(struct sb_runtime *rt)
 {
-	struct sb_insn insn = {};
-	uint64_t addr, at = 0;
-	uint8_t code[16];
+	struct sb_image_code code;
+	struct sb_insn insn;
+	size_t at = 0;
 	int i;
 
-	if (sb_image_symbol(rt->image, "zend_vm_kind", &addr, NULL) ||
-	    sb_image_read(rt->image, addr, code, sizeof(code)))
+	if (sb_image_code(rt->image, "zend_vm_kind", &code))
 		return false;
-	for (i = 0; i < 2; i++, at += insn.len) { /* the first may be endbr64 */
-		if (SB_INSN_HERE->decode(code + at, sizeof(code) - at, addr + at, &insn))
-			return false;
+	/* The first one may be endbr64. */
+	for (i = 0; i < 2 && !sb_image_next_insn(&code, &at, &insn); i++)
 		if (insn.kind == SB_INSN_IMM)
 			return insn.imm == VM_KIND_HYBRID;
-	}
 	return false;
 }
 
