@@ -18,7 +18,7 @@
 /* Label sets that the BPF side remembers as shipped: 2 MB. */
 #define LABELS_SEEN_MAX 32768u
 
-static void keep_news(struct sb_interpwatch *watch, const struct sb_sideband *event)
+static void queue_event(struct sb_interpwatch *watch, const struct sb_sideband *event)
 {
 	const struct sb_process_event queued = { event->tgid, event->kind, event->time_ns };
 
@@ -36,7 +36,7 @@ void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband 
 			__atomic_store_n(&watch->lost_ns, event->time_ns, __ATOMIC_RELAXED);
 		sb_server_wake(&watch->server);
 	} else if (event)
-		keep_news(watch, event);
+		queue_event(watch, event);
 	else if (sb_sideband_queue_is_due(&watch->queue, sb_now_ns()))
 		sb_server_wake(&watch->server);
 }

@@ -417,7 +417,7 @@ static void serve_piece(struct sb_interpwatch *watch, const struct sb_process_ev
 	}
 }
 
-static void serve_news(struct sb_interpwatch *watch)
+static void serve_events(struct sb_interpwatch *watch)
 {
 	sb_process_events list = sb_sideband_queue_take(&watch->queue, sb_now_ns());
 	size_t i;
@@ -496,7 +496,7 @@ void *sb_interpwatch_serve(void *arg)
 		serve_native(watch);
 		serve_needs(watch);
 		serve_names(watch);
-		serve_news(watch);
+		serve_events(watch);
 		serve_lost(watch);
 		timeout_ms = serve_looks(watch);
 	}

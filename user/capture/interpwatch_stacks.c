@@ -99,7 +99,7 @@ static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_spac
 	if (ret < 0)
 		return finish_labels(&watch->labels, id, first, ret);
 	/* Its keys are known now, and the thread publishes them. */
-	if (ret & SB_LABELS_NEWS)
+	if (ret & SB_LABELS_CHANGED)
 		err = sb_interpwatch_request_locked(watch, &space, UINT64_MAX);
 	/* It will be shipped again with the next sample, and replace this one. */
 	if (ret & SB_LABELS_AGAIN)
@@ -324,9 +324,10 @@ int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *
 	ret = sb_interp_labels_outside(watch->interp, &space, asleep->raw.thread_pointer,
 				       asleep->raw.regs, text);
 	/* New keys are known, and the thread publishes them. */
-	return ret > 0 && ret & SB_LABELS_NEWS ? sb_interpwatch_request(watch, &space, UINT64_MAX)
-	       : ret < 0		       ? ret
-					       : 0;
+	return ret > 0 && ret & SB_LABELS_CHANGED
+		       ? sb_interpwatch_request(watch, &space, UINT64_MAX)
+	       : ret < 0 ? ret
+			 : 0;
 }
 
 int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,

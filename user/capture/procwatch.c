@@ -82,9 +82,9 @@ struct sb_procwatch {
 	SB_VEC(struct sb_perf_ring) rings;
 	sb_vec_u32 cpus; /* of each of `rings` */
 	size_t ring_bytes;
-	sb_vec_u32 tgids; /* sorted; only their records are wanted; empty: those of all */
-	uint64_t news_ns; /* of the newest record that says something about a process */
-	bool tells_lost;  /* the rings do, and not only by their next record */
+	sb_vec_u32 tgids;   /* sorted; only their records are wanted; empty: those of all */
+	uint64_t newest_ns; /* of the newest record that says something about a process */
+	bool tells_lost;    /* the rings do, and not only by their next record */
 	SB_VEC(struct sb_sideband) queue; /* map.path and map.fd are owned */
 	struct ended {
 		uint64_t time_ns;
@@ -259,8 +259,8 @@ static int on_record(void *arg, const struct perf_event_header *record)
 			watch->stats.nr_lost++;
 		return 0;
 	}
-	if (event.time_ns > watch->news_ns)
-		watch->news_ns = event.time_ns;
+	if (event.time_ns > watch->newest_ns)
+		watch->newest_ns = event.time_ns;
 	if (event.kind == SB_SIDEBAND_LOST)
 		watch->stats.nr_lost += watch->tells_lost ? 0 : event.nr_lost;
 	else if (event.kind != SB_SIDEBAND_FORK && watch->tell)
@@ -319,15 +319,15 @@ static void collect(struct sb_procwatch *watch)
  * how many came since, also those that a drain took. Return: how long to wait for the next look. */
 static int look(struct sb_procwatch *watch, uint64_t *nr_before, uint64_t *ret_nr_came)
 {
-	uint64_t news_ns;
+	uint64_t newest_ns;
 
 	pthread_mutex_lock(&watch->lock);
 	collect(watch);
 	*ret_nr_came = watch->stats.nr_records - *nr_before;
 	*nr_before = watch->stats.nr_records;
-	news_ns = watch->news_ns;
+	newest_ns = watch->newest_ns;
 	pthread_mutex_unlock(&watch->lock);
-	return sb_now_ns() < news_ns + LIVELY_NS ? LOOK_LIVELY_MS : LOOK_MS;
+	return sb_now_ns() < newest_ns + LIVELY_NS ? LOOK_LIVELY_MS : LOOK_MS;
 }
 
 static void *reader(void *arg)

@@ -375,7 +375,7 @@ static int prepare(struct sb_session *session)
 	return 0;
 }
 
-static void on_news(void *arg, const struct sb_sideband *event)
+static void on_sideband(void *arg, const struct sb_sideband *event)
 {
 	struct sb_session *session = arg;
 
@@ -628,7 +628,7 @@ static int load(struct sb_session *session)
 		err = start_interps(session);
 	if (err)
 		return err;
-	sb_procwatch_notify(session->procwatch, on_news, session);
+	sb_procwatch_notify(session->procwatch, on_sideband, session);
 	expect_targets(session);
 	expect_command(session);
 	return sb_targets_apply(session->opts.targets,

@@ -333,7 +333,7 @@ static void forget_old(struct sb_unwinder *unwinder, const struct sb_process_eve
 		sb_uwprocs_forget(unwinder->procs, event->tgid);
 }
 
-static void serve_news(struct sb_unwinder *unwinder)
+static void serve_events(struct sb_unwinder *unwinder)
 {
 	sb_process_events list = sb_sideband_queue_take(&unwinder->queue, sb_now_ns());
 	size_t i;
@@ -471,7 +471,7 @@ static void *serve_all(void *arg)
 	sb_privileges_thread(SB_ROLE_TABLES);
 	wait_for_grower(unwinder);
 	while (sb_server_wait(&unwinder->server, timeout_ms)) {
-		serve_news(unwinder);
+		serve_events(unwinder);
 		serve_needs(unwinder);
 		serve_expected(unwinder);
 		timeout_ms = serve_rereadings(unwinder);

@@ -207,7 +207,7 @@ struct sb_interp_label_set {
 /* Bits that sb_interp_labels() returns. */
 enum {
 	/* What sb_interp_look() returns for the process has changed: call it. */
-	SB_LABELS_NEWS = 1 << 0,
+	SB_LABELS_CHANGED = 1 << 0,
 	/* The process's table lacked a key of the set; it may be there at the next attempt. */
 	SB_LABELS_AGAIN = 1 << 1,
 };
@@ -215,7 +215,7 @@ enum {
  * Append the values of a set's labels to @text: for each key of the options, in their order, the
  * value or nothing, then a NUL. Control characters are replaced. In an address space that is not
  * known all values are nothing.
- * Return: 0; or SB_LABELS_NEWS: call sb_interp_look(), whose has_labels or labels have changed;
+ * Return: 0; or SB_LABELS_CHANGED: call sb_interp_look(), whose has_labels or labels have changed;
  * SB_LABELS_AGAIN: a value may be missing, and the set is worth another attempt later; or both;
  * -ENOMEM, and a part may have been appended.
  */
@@ -225,8 +225,8 @@ int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *space,
  * Read the labels of a thread that sleeps and append them as sb_interp_labels() does: a value and a
  * NUL for each key of the options, but nothing for a thread without labels, or that cannot be read.
  * @thread_pointer: its FS base, or tpidr_el0 on arm64. @regs: its registers, by DWARF number.
- * Return: 0; or bits of SB_LABELS_NEWS, to look at the process, and SB_LABELS_AGAIN, to try again
- * later; -ENOMEM, and a part may have been appended.
+ * Return: 0; or bits of SB_LABELS_CHANGED, to look at the process, and SB_LABELS_AGAIN, to try
+ * again later; -ENOMEM, and a part may have been appended.
  */
 int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *space,
 			     uint64_t thread_pointer, const __u64 *regs, struct sb_str *text);

@@ -301,7 +301,7 @@ static uint8_t place_of(struct sb_interp *interp, struct space *space, uint32_t 
 		return SB_LABEL_NOT_WANTED;
 	if (number >= labels->keys.nr && read_keys(interp, space, number) &&
 	    mask_keys(interp, labels))
-		*bits |= SB_LABELS_NEWS;
+		*bits |= SB_LABELS_CHANGED;
 	if (number < labels->keys.nr)
 		return labels->keys.place[number];
 	/* The process may be changing its table at this moment. */
