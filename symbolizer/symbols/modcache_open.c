@@ -27,19 +27,14 @@
 #define MAP_PATH_MAX 64
 #define ROOT_LEN_MAX 32
 
-static uint64_t in_ns(const struct timespec *ts)
-{
-	return (uint64_t)ts->tv_sec * SB_NS_PER_SEC + (uint64_t)ts->tv_nsec;
-}
-
 static struct sb_file_stamp stamp_of(const struct stat *st)
 {
 	return (struct sb_file_stamp){
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
-		.mtime_ns = in_ns(&st->st_mtim),
-		.ctime_ns = in_ns(&st->st_ctim),
+		.mtime_ns = sb_timespec_ns(&st->st_mtim),
+		.ctime_ns = sb_timespec_ns(&st->st_ctim),
 	};
 }
 

@@ -10,6 +10,16 @@
 #define SB_NS_PER_SEC 1000000000ull
 #define SB_NS_PER_MS  1000000ull
 
+static inline uint64_t sb_timespec_ns(const struct timespec *ts)
+{
+	return (uint64_t)ts->tv_sec * SB_NS_PER_SEC + (uint64_t)ts->tv_nsec;
+}
+
+static inline struct timespec sb_ns_timespec(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / SB_NS_PER_SEC), (long)(ns % SB_NS_PER_SEC) };
+}
+
 /* The time of any clock; 0: there is no such clock. */
 static inline uint64_t sb_clock_ns(clockid_t clock)
 {
@@ -17,7 +27,7 @@ static inline uint64_t sb_clock_ns(clockid_t clock)
 
 	if (clock_gettime(clock, &ts))
 		return 0;
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+	return sb_timespec_ns(&ts);
 }
 
 /* CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns() and of our perf events. */

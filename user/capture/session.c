@@ -34,10 +34,7 @@
 static void settle_targets(struct sb_session *session)
 {
 	uint64_t until_ns = sb_now_ns() + (session->opts.command ? EXPECT_COMMAND_NS : EXPECT_NS);
-	const struct timespec until = {
-		.tv_sec = (time_t)(until_ns / SB_NS_PER_SEC),
-		.tv_nsec = (long)(until_ns % SB_NS_PER_SEC),
-	};
+	const struct timespec until = sb_ns_timespec(until_ns);
 
 	if (session->unwinder)
 		sb_unwinder_settle(session->unwinder, &until);

@@ -40,11 +40,8 @@ static int read_cost(const struct sb_session *session, uint64_t own_ns,
 
 static int set_timer(struct sb_slices *slices, uint64_t ns)
 {
-	const struct itimerspec spec = {
-		/* Not 0, which would stop it. */
-		.it_value.tv_sec = (time_t)((ns + 1) / SB_NS_PER_SEC),
-		.it_value.tv_nsec = (long)((ns + 1) % SB_NS_PER_SEC),
-	};
+	/* Not 0, which would stop it. */
+	const struct itimerspec spec = { .it_value = sb_ns_timespec(ns + 1) };
 
 	return timerfd_settime(slices->fd, 0, &spec, NULL) ? -errno : 0;
 }

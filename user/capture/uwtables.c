@@ -117,19 +117,14 @@ static void set_state(struct sb_uwtables *tables, uint32_t bin, uint32_t state)
 	__atomic_store_n(&tables->opts.bins[bin].state, state, __ATOMIC_RELEASE);
 }
 
-static uint64_t ns_of(const struct timespec *ts)
-{
-	return (uint64_t)ts->tv_sec * SB_NS_PER_SEC + (uint64_t)ts->tv_nsec;
-}
-
 static struct stamp stamp_of(const struct stat *st, uint64_t pgoff)
 {
 	return (struct stamp){
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
-		.mtime_ns = ns_of(&st->st_mtim),
-		.ctime_ns = ns_of(&st->st_ctim),
+		.mtime_ns = sb_timespec_ns(&st->st_mtim),
+		.ctime_ns = sb_timespec_ns(&st->st_ctim),
 		.pgoff = pgoff,
 	};
 }
@@ -148,7 +143,7 @@ static struct file_id file_id_of(const struct sb_elf *elf, const struct stat *st
 	if (!elf->build_id_len || id.owner.ino) {
 		id.dev = st->st_dev;
 		id.ino = st->st_ino;
-		id.mtime_ns = ns_of(&st->st_mtim);
+		id.mtime_ns = sb_timespec_ns(&st->st_mtim);
 	}
 	return id;
 }

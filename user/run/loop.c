@@ -358,10 +358,7 @@ static int handle(struct sb_run *run, uint64_t what)
 /* A timer that is not there is not set. */
 static int set_timer(int fd, uint64_t ns, bool again)
 {
-	struct itimerspec spec = {
-		.it_value.tv_sec = (time_t)(ns / SB_NS_PER_SEC),
-		.it_value.tv_nsec = (long)(ns % SB_NS_PER_SEC),
-	};
+	struct itimerspec spec = { .it_value = sb_ns_timespec(ns) };
 
 	if (again)
 		spec.it_interval = spec.it_value;
