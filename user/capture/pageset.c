@@ -109,13 +109,3 @@ void sb_pageset_keep(struct sb_pageset *set, uint64_t first, uint64_t bits)
 	if (block)
 		block->bits &= bits;
 }
-
-uint64_t sb_pageset_nr(const struct sb_pageset *set)
-{
-	uint64_t nr = 0;
-	size_t i;
-
-	for (i = 0; i < set->blocks.nr; i++)
-		nr += (uint64_t)__builtin_popcountll(set->blocks.at[i].bits);
-	return nr;
-}

@@ -43,7 +43,5 @@ uint64_t sb_pageset_bits(const struct sb_pageset *set, uint64_t first);
 /* Remove the pages of the block at @first, a multiple of 64, that are not in @bits: bit i stands
  * for @first + i. The block's memory is kept. */
 void sb_pageset_keep(struct sb_pageset *set, uint64_t first, uint64_t bits);
-/* Return: the number of pages. */
-uint64_t sb_pageset_nr(const struct sb_pageset *set);
 
 #endif

@@ -292,8 +292,3 @@ void sb_pagetab_remove(struct sb_pagetab *pages, uint32_t space, uint64_t number
 		fn(arg, &page);
 	}
 }
-
-size_t sb_pagetab_bytes(const struct sb_pagetab *pages)
-{
-	return bytes_of(pages->nr_slots);
-}

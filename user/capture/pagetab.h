@@ -83,7 +83,4 @@ void sb_pagetab_sweep(struct sb_pagetab *pages, bool (*keeps)(void *arg, struct 
 void sb_pagetab_remove(struct sb_pagetab *pages, uint32_t space, uint64_t number, uint64_t nr,
 		       void (*fn)(void *arg, const struct sb_page *page), void *arg);
 
-/* Return: bytes of memory that the table takes. */
-size_t sb_pagetab_bytes(const struct sb_pagetab *pages);
-
 #endif
