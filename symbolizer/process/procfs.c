@@ -132,7 +132,7 @@ DIR *sb_procfs_threads(uint32_t tgid)
 	return opendir(path);
 }
 
-uint32_t sb_procfs_next_thread(DIR *threads, uint32_t but)
+uint32_t sb_procfs_next_task(DIR *threads, uint32_t but)
 {
 	const struct dirent *entry;
 	uint64_t tid;
@@ -162,7 +162,7 @@ static int open_entry(uint32_t tgid, const char *name, int flags)
 	dir = sb_procfs_threads(tgid);
 	if (!dir)
 		return no_such_process(err);
-	while (fd < 0 && (tid = sb_procfs_next_thread(dir, tgid))) {
+	while (fd < 0 && (tid = sb_procfs_next_task(dir, tgid))) {
 		snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", tgid, tid, name);
 		fd = open(path, flags | O_CLOEXEC);
 	}
@@ -391,7 +391,7 @@ static void add_other_thread(uint32_t tgid, struct sb_procfs_stat *stat)
 	char path[PROC_PATH_MAX];
 	uint32_t tid;
 
-	while (dir && (tid = sb_procfs_next_thread(dir, tgid))) {
+	while (dir && (tid = sb_procfs_next_task(dir, tgid))) {
 		snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
 		/* It has ended, too. */
 		if (read_stat(open(path, O_RDONLY | O_CLOEXEC), &other) ||

@@ -3,7 +3,7 @@
  * What /proc says about one process: its mappings, its files, its memory. Internal to the
  * symbolizer. A process may change or vanish between two calls; every function says so by its
  * return value. What the kernel tells without waiting for the process is read directly:
- * sb_procfs_ids(), sb_procfs_threads(), sb_procfs_next_thread(), sb_procfs_stat(),
+ * sb_procfs_ids(), sb_procfs_threads(), sb_procfs_next_task(), sb_procfs_stat(),
  * sb_procfs_stat_of(), sb_procfs_exists() and sb_procfs_comm(). All other accesses to a process go
  * through a reader (reader.h), and so can also fail with -ETIMEDOUT (the access blocked, or what it
  * is about blocked before and is left alone), -ENOMEM, -EIO or -EPROTO (the reader failed). What
@@ -114,8 +114,9 @@ int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
 /* Open the list of a process's threads; the caller closes it. Return: NULL, and errno is that of
  * opendir(3). */
 DIR *sb_procfs_threads(uint32_t tgid);
-/* Return: the next thread in that list, without thread @but, which may be 0; 0: no more. */
-uint32_t sb_procfs_next_thread(DIR *threads, uint32_t but);
+/* Return: the next thread in that list, or the next process in an open /proc, without @but, which
+ * may be 0; 0: no more. */
+uint32_t sb_procfs_next_task(DIR *threads, uint32_t but);
 
 struct sb_procfs_stat {
 	char state;	/* R, S, Z...; if the main thread has ended, of another one */

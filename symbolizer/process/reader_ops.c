@@ -69,7 +69,7 @@ static uint32_t thread_with_memory(uint32_t tgid)
 	if (has_memory(tgid, tgid))
 		return 0;
 	dir = sb_procfs_threads(tgid);
-	while (dir && (tid = sb_procfs_next_thread(dir, tgid)))
+	while (dir && (tid = sb_procfs_next_task(dir, tgid)))
 		if (has_memory(tgid, tid))
 			return tid;
 	return 0;
@@ -156,7 +156,7 @@ static int64_t read_of_threads(const struct sb_reader_request *request,
 
 	if (!dir)
 		return no_such_process(-errno);
-	while (nr <= 0 && (tid = sb_procfs_next_thread(dir, request->tgid))) {
+	while (nr <= 0 && (tid = sb_procfs_next_task(dir, request->tgid))) {
 		sb_closep(&state->entry_fd);
 		state->entry_fd = open_entry(request->tgid, tid, entries[request->entry]);
 		nr = read_at(state, request, buf);

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "base/time.h"
+#include "base/vec.h"
+#include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader.h"
 #include "symbolizer/symbols/symbolizer_priv.h"
 
@@ -236,18 +237,12 @@ struct wants {
 
 static int list_processes(struct wants *wants)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	uint64_t tgid;
-	int err = 0;
+	sb_cleanup(sb_closedirp) DIR *proc = opendir("/proc");
+	int err = proc ? 0 : -errno;
+	uint32_t tgid;
 
-	if (!dir)
-		return -errno;
-	while (!err && (entry = readdir(dir)))
-		if (!sb_parse_u64(entry->d_name, UINT32_MAX, &tgid))
-			err = sb_vec_push(&wants->all,
-					  ((struct sb_reader_want){ .tgid = (uint32_t)tgid }));
-	closedir(dir);
+	while (!err && (tgid = sb_procfs_next_task(proc, 0)))
+		err = sb_vec_push(&wants->all, ((struct sb_reader_want){ .tgid = tgid }));
 	return err;
 }
 

@@ -329,17 +329,14 @@ static int follow_process(int fd, uint32_t tgid, struct found *found)
 static int follow_once(struct sampler_bpf *skel, struct found *found)
 {
 	int fd = bpf_map__fd(skel->maps.target_tgids), err = 0;
-	struct dirent *entry;
-	uint64_t pid;
-	DIR *proc = opendir("/proc");
+	sb_cleanup(sb_closedirp) DIR *proc = opendir("/proc");
+	uint32_t tgid;
 
 	if (!proc)
 		return -errno;
 	*found = (struct found){};
-	while (!err && (entry = readdir(proc)))
-		if (!sb_parse_u64(entry->d_name, INT32_MAX, &pid))
-			err = follow_process(fd, (uint32_t)pid, found);
-	closedir(proc);
+	while (!err && (tgid = sb_procfs_next_task(proc, 0)))
+		err = follow_process(fd, tgid, found);
 	return err;
 }
 
@@ -372,7 +369,7 @@ static int list_children(uint32_t tgid, sb_vec_u32 *children)
 
 	if (!threads)
 		return errno == ENOENT ? 0 : -errno;
-	while (!err && (tid = sb_procfs_next_thread(threads, 0)))
+	while (!err && (tid = sb_procfs_next_task(threads, 0)))
 		err = list_thread_children(tgid, tid, children);
 	return err;
 }

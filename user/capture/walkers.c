@@ -21,7 +21,6 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "base/peer.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -95,18 +94,14 @@ static uint32_t look_at_targets(const struct sb_session_opts *opts, uint32_t wan
 static uint32_t guess(const struct sb_interp *interp, uint32_t wanted)
 {
 	char path[32], program[PATH_MAX];
-	const struct dirent *entry;
-	uint32_t chosen = 0;
-	DIR *proc = opendir("/proc");
-	uint64_t pid;
+	sb_cleanup(sb_closedirp) DIR *proc = opendir("/proc");
+	uint32_t chosen = 0, tgid;
 	ssize_t len;
 
 	if (!proc)
 		return wanted;
-	while ((entry = readdir(proc))) {
-		if (sb_parse_u64(entry->d_name, INT32_MAX, &pid))
-			continue;
-		snprintf(path, sizeof(path), "%u/exe", (uint32_t)pid);
+	while ((tgid = sb_procfs_next_task(proc, 0))) {
+		snprintf(path, sizeof(path), "%u/exe", tgid);
 		len = readlinkat(dirfd(proc), path, program, sizeof(program) - 1);
 		if (len >= 0) {
 			program[len] = '\0';
@@ -115,7 +110,6 @@ static uint32_t guess(const struct sb_interp *interp, uint32_t wanted)
 			chosen = wanted;
 		} /* else it is a thread of the kernel, or it is gone */
 	}
-	closedir(proc);
 	return chosen & wanted;
 }
 

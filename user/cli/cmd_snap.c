@@ -158,7 +158,7 @@ static int add_others(struct sb_snap *snap, uint32_t tgid)
 	uint32_t tid;
 	int err = 0;
 
-	while (dir && !err && (tid = sb_procfs_next_thread(dir, 0))) {
+	while (dir && !err && (tid = sb_procfs_next_task(dir, 0))) {
 		struct sb_snap_thread thread = { .tgid = tgid, .tid = tid };
 
 		if (has_thread(snap, nr_known, tid))

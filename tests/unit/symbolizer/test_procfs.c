@@ -538,7 +538,7 @@ static uint32_t make_orphan(bool is_traced, uint32_t *ret_tid, int *ret_fd)
 	wait_for_zombie((uint32_t)pid, (uint32_t)pid);
 	dir = sb_procfs_threads((uint32_t)pid);
 	assert_non_null(dir);
-	*ret_tid = sb_procfs_next_thread(dir, (uint32_t)pid);
+	*ret_tid = sb_procfs_next_task(dir, (uint32_t)pid);
 	closedir(dir);
 	if (is_traced)
 		assert_int_equal(ptrace(PTRACE_SEIZE, (pid_t)*ret_tid, NULL, NULL), 0);
