@@ -70,15 +70,9 @@ int sb_record_span_label(const char *in, const char *until, const char **ret_key
  * errno with @reason. */
 int sb_record_find_spans(struct sb_record_opts *opts, const char *in, const char *until,
 			 struct sb_view_opts *view_opts, struct sb_reason *reason);
-/* In record_allocs.c: find the places at which the targets allocate, for the view @kind, in
- * opts->probes.events, whose earlier contents are freed, and which *view_opts borrows, also after
- * an error; and log what they will cost. @is_recorded: by `stackbpf record`, which takes only
- * programs that sample by themselves, and for which nothing is logged. If no allocator is found, or
- * it costs too much to follow its calls on the whole machine, the view of the run becomes its
- * sb_view.by_pages, if it has one. If it may cost too much for some processes, by_pages is added as
- * a second view, and view_opts->fallback says when calls are given up. Other members of *view_opts
- * that depend on what was found are set, too. Return: 0; a negative errno with @reason: -EINVAL if
- * the allocators are not to be probed, such as for the cost. */
+/* In record_allocs.c: do sb_run_find_allocs() in opts->probes for the view @kind, and log how
+ * allocations are sampled and what that costs. @is_recorded: by `stackbpf record`, for which
+ * nothing is logged. Return: 0; a negative errno with @reason. */
 int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     bool is_recorded, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);

@@ -27,6 +27,7 @@
 #include "base/vec.h"
 #include "bpf/abi/sb_abi_label.h"
 #include "capture/session.h"
+#include "events/allocator.h"
 #include "events/probe.h"
 #include "model/profile.h"
 #include "process/process.h"
@@ -275,6 +276,54 @@ void sb_run_renew_probes(const struct sb_run_config *config, struct sb_probes *p
 int sb_run_find_events(const struct sb_run_config *config, const struct sb_view_kind *kind,
 		       const struct sb_event_request *request, struct sb_run_probes *probes,
 		       struct sb_view_opts *view_opts, struct sb_reason *reason);
+
+/* A view of allocations, and where to look for them. */
+struct sb_run_alloc_ask {
+	const struct sb_view_kind *kind;
+	const char *const
+		*allocators; /* files in which to look, in place of those of the targets */
+	size_t nr_allocators;
+	bool is_recorded; /* continuously: only programs that sample by themselves are taken */
+};
+
+/* Why allocators that were found, or not found, are not probed. */
+enum sb_run_alloc_refusal {
+	SB_ALLOCS_ALLOWED,
+	SB_ALLOCS_HELD,		  /* recorded: what is held is known at the end of a run only */
+	SB_ALLOCS_NO_PRODUCER,	  /* recorded: no program samples its allocations */
+	SB_ALLOCS_COSTLY,	  /* each call would be traced, under a limit of the overhead */
+	SB_ALLOCS_OBJECTS_COSTLY, /* the same, and pages cannot replace it: is_of_objects */
+	SB_ALLOCS_NO_OBJECTS,	  /* no allocator was found, and pages cannot replace it */
+	SB_ALLOCS_STRIPPED_GO,	  /* found.stripped_go is all that was found */
+	SB_ALLOCS_REFUSAL_MAX,
+};
+
+/* How allocations are sampled. */
+struct sb_run_allocs {
+	struct sb_alloc_found found;
+	enum sb_run_alloc_refusal refusal;
+	enum sb_run_alloc_way {
+		SB_ALLOCS_BY_CALLS,
+		SB_ALLOCS_BY_CALLS_FIRST, /* until they cost too much; then pages */
+		SB_ALLOCS_BY_PAGES,
+	} way;
+	bool is_shared;	    /* other programs than the targets come to the probes, too */
+	bool may_be_sliced; /* BY_CALLS_FIRST: slices of time are tried before pages */
+};
+
+/*
+ * Find the places at which the targets allocate, in probes->events, whose earlier contents are
+ * freed, and which *view_opts borrows, also after an error. If no allocator is found, or it costs
+ * too much to follow its calls on the whole machine, the view of the run becomes its
+ * sb_view.by_pages, if it has one. If it may cost too much for some processes, by_pages is added as
+ * a second view, and view_opts->fallback says when calls are given up. Other members of *view_opts
+ * that depend on what was found are set, too.
+ * Return: 0; -EINVAL with ret_allocs->refusal and without @reason; another negative errno, also
+ * -EINVAL, with @reason and without a refusal. *ret_allocs is overwritten, also on error.
+ */
+int sb_run_find_allocs(struct sb_run_config *config, const struct sb_run_alloc_ask *asked,
+		       struct sb_run_probes *probes, struct sb_view_opts *view_opts,
+		       struct sb_run_allocs *ret_allocs, struct sb_reason *reason);
 
 /* Find the places where spans begin, in probes->in, and where they end, in probes->until, which
  * view_opts->in and view_opts->until borrow. What is filled in is freed before. @until: NULL: that
