@@ -75,23 +75,6 @@ static const struct sb_output *choose_format(const struct query_opts *fields)
 	return sb_result_format(fields->path, name);
 }
 
-/* That it is a part is said in the result, and here. Return: 0 or -ENOMEM. */
-static int note_limit(const struct query_opts *fields, struct sb_profile *profile)
-{
-	struct sb_metadata metadata = *sb_profile_metadata(profile);
-	uint64_t cut;
-
-	if (!fields->limit || fields->chosen == &sb_output_top)
-		return 0;
-	cut = sb_profile_weight(profile) - sb_profile_weight_of(profile, fields->limit);
-	if (!cut)
-		return 0;
-	sb_info("--limit omitted %llu of %llu %s; raise it to see them", (unsigned long long)cut,
-		(unsigned long long)sb_profile_weight(profile), sb_profile_unit(profile));
-	metadata.limited_weight = cut;
-	return sb_profile_set_metadata(profile, &metadata);
-}
-
 static int check(void *arg)
 {
 	struct query_opts *fields = arg;
@@ -128,7 +111,7 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 	status = sb_store_say_answer(store, ask, &found);
 	if (status != SB_EXIT_DATA)
 		return status;
-	if (note_limit(fields, profile) ||
+	if (sb_result_note_limit(profile, fields->chosen == &sb_output_top ? 0 : fields->limit) ||
 	    sb_result_write(fields->chosen, fields->path ? fields->path : "-", profile, &opts))
 		return SB_EXIT_FAILED;
 	return SB_EXIT_DATA;

@@ -137,10 +137,6 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
  * without view_opts.has_own_profiles. */
 void sb_report_own_profiles(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
-/* In report_memory.c: set in the metadata of a result what the bytes are, and of what is held, how
- * much is accounted for; nothing for views that do not follow pages. */
-void sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
-			   struct sb_metadata *metadata);
 /* In report_memory.c: say why a run has nothing to show, if its first view has sb_view_kind.empty.
  * Return: a constant string. */
 const char *sb_report_memory_empty(const struct sb_run *run);

@@ -28,11 +28,6 @@ static inline void sb_report_nr(void (*row)(const char *name, const char *value)
 	row(name, value);
 }
 
-#define SB_REPORT_EVERY_BYTES 24
-/* In report_stats.c: set @text to a weight of the BPF side in @unit: "4000"; less than 1 with three
- * digits: "0.512". Return: @text, for use in an argument. */
-const char *sb_report_every(const struct sb_run_unit *unit, uint64_t weight,
-			    char text[SB_REPORT_EVERY_BYTES]);
 /* In report_stats.c: write the lowest rate or longest period to which sampling was lowered into
  * @text: "24.75 Hz", "one sample per 4000 us", "one of 4 allocations". It is truncated to @nr_bytes
  * with its NUL. */

@@ -12,29 +12,6 @@
 
 #define MIB 1048576.0
 
-/* Values of "of" in the header; NULL: the name of the view says it. */
-static const char *const weights[SB_MEMORY_WHAT_MAX] = {
-	[SB_MEMORY_HELD] = "held",
-	[SB_MEMORY_CHURN] = "churn",
-	[SB_MEMORY_SWAPPED] = "swapped",
-};
-
-void sb_report_memory_meta(const struct sb_run *run, const struct sb_run_figures *figures,
-			   struct sb_metadata *metadata)
-{
-	const struct sb_resident_process *sum = &figures->session.resident.sum;
-	const uint32_t what = run->config->view_opts.memory_what;
-	const double came = (double)sum->held + (double)sum->unaccounted;
-
-	if (!run->config->views.at[figures->view]->follows_pages)
-		return;
-	metadata->of = weights[what];
-	if (what == SB_MEMORY_HELD && came > 0) {
-		metadata->accounted = 100 * (double)sum->held / came;
-		metadata->has_accounted = true;
-	}
-}
-
 /* Not all pages were followed, so those that were can stand for more than came. */
 static void add_estimate(struct sb_str *list, const struct sb_resident_process *process)
 {

@@ -13,32 +13,20 @@
 #include "workers/landlock.h"
 #include "workers/privileges.h"
 
-const char *sb_report_every(const struct sb_run_unit *unit, uint64_t weight,
-			    char text[SB_REPORT_EVERY_BYTES])
-{
-	if (weight < unit->divisor)
-		snprintf(text, SB_REPORT_EVERY_BYTES, "%.3g",
-			 (double)weight / (double)unit->divisor);
-	else
-		snprintf(text, SB_REPORT_EVERY_BYTES, "%llu",
-			 (unsigned long long)(weight / unit->divisor));
-	return text;
-}
-
 void sb_report_lowest(const struct sb_run *run, const struct sb_run_figures *figures, char *text,
 		      size_t nr_bytes)
 {
 	const struct sb_thinning_stats *stats = &figures->session.thinning;
 	const struct sb_run_unit *unit = &run->units[figures->view];
 	const struct sb_view *view = run->config->views.at[figures->view];
-	char every[SB_REPORT_EVERY_BYTES];
+	char every[SB_RUN_WEIGHT_BYTES];
 
 	if (stats->weight && sb_view_is_of_held(view))
 		snprintf(text, nr_bytes, "one of %llu allocations",
 			 (unsigned long long)(stats->weight / SB_ALLOC_OBJECT));
 	else if (stats->weight)
 		snprintf(text, nr_bytes, "one sample per %s %s",
-			 sb_report_every(unit, stats->weight, every), unit->name);
+			 sb_run_weight_text(unit, stats->weight, every), unit->name);
 	else
 		snprintf(text, nr_bytes, "%.4g Hz", stats->rate_hz);
 }

@@ -130,3 +130,17 @@ int sb_result_write(const struct sb_output *format, const char *path,
 {
 	return sb_result_write_by(path, write_profile, &(struct written){ format, profile, opts });
 }
+
+int sb_result_note_limit(struct sb_profile *profile, size_t limit)
+{
+	struct sb_metadata metadata = *sb_profile_metadata(profile);
+	const uint64_t weight = sb_profile_weight(profile);
+
+	metadata.limited_weight = limit ? weight - sb_profile_weight_of(profile, limit) : 0;
+	if (!metadata.limited_weight)
+		return 0;
+	sb_info("--limit omitted %llu of %llu %s; raise it to see them",
+		(unsigned long long)metadata.limited_weight, (unsigned long long)weight,
+		sb_profile_unit(profile));
+	return sb_profile_set_metadata(profile, &metadata);
+}

@@ -27,6 +27,9 @@ int sb_result_write_by(const char *path, sb_result_writer writer, const void *ar
  * format or of the file, logged, and a regular file is as it was before. */
 int sb_result_write(const struct sb_output *format, const char *path,
 		    const struct sb_profile *profile, const struct sb_output_opts *opts);
+/* Log that only @limit stacks of a sealed profile are written, if it has more, and say it in its
+ * metadata. @limit: 0: all. Return: 0 or -ENOMEM. */
+int sb_result_note_limit(struct sb_profile *profile, size_t limit);
 
 /**
  * sb_result_cannot_write() - log why an output file could not be written, and what to do

@@ -349,6 +349,15 @@ int sb_run_take(struct sb_run *run);
  * on: take() returns it, after it has set run->reason, which is not done here.
  */
 int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
+/* For sinks: make a result of @profile, which is run->profile or a copy: scale its weights to
+ * run->units, add what is missing of the expected weight, seal it, and set its metadata. Return: 0;
+ * -ENOMEM or another negative errno, and the profile can only be freed. */
+int sb_run_complete_profile(const struct sb_run *run, struct sb_profile *profile);
+#define SB_RUN_WEIGHT_BYTES 24
+/* Set @text to a weight of the BPF side in @unit: "4000"; less than 1 with three digits: "0.512".
+ * Return: @text, for use in an argument. */
+const char *sb_run_weight_text(const struct sb_run_unit *unit, uint64_t weight,
+			       char text[SB_RUN_WEIGHT_BYTES]);
 /* Return: when sampling ended; if it has not been stopped yet, the earlier of @now_ns and the time
  * at which the kernel ends it, config->time_ns. CLOCK_MONOTONIC. */
 uint64_t sb_run_end_ns(const struct sb_run *run, uint64_t now_ns);
