@@ -71,100 +71,34 @@ static void put_numbered(struct sb_json *json, const struct sb_tree *tree, const
 	sb_json_close(json);
 }
 
-/* Write one array with a value of each node. */
-static void put_array(struct sb_json *json, const struct sb_tree *tree, const char *key,
-		      uint64_t (*value)(const struct sb_tree *tree, size_t node))
-{
-	size_t i;
-
-	sb_json_array(json, key);
-	for (i = 0; i < tree->nodes.nr; i++)
-		sb_json_u64(json, NULL, value(tree, i));
-	sb_json_close(json);
-}
-
-static void put_names(struct sb_json *json, const struct sb_tree *tree, bool is_module,
-		      struct sb_numbering *numbering)
-{
-	size_t i;
-
-	sb_json_array(json, is_module ? "module" : "name");
-	for (i = 0; i < tree->nodes.nr; i++)
-		sb_json_u64(json, NULL,
-			    sb_numbering_of(numbering, is_module ? tree->modules.at[i]
-								 : tree->nodes.at[i].name));
-	sb_json_close(json);
-}
-
-static uint64_t kind_of(const struct sb_tree *tree, size_t node)
-{
-	return tree->kinds.at[node];
-}
-
-static uint64_t depth_of(const struct sb_tree *tree, size_t node)
-{
-	return tree->nodes.at[node].depth;
-}
-
-static uint64_t self_of(const struct sb_tree *tree, size_t node)
-{
-	return sb_tree_whole(sb_tree_self(tree, node, SB_TREE_A));
-}
-
-static uint64_t total_of(const struct sb_tree *tree, size_t node)
-{
-	return sb_tree_whole(sb_tree_total(tree, node, SB_TREE_A));
-}
-
-static uint64_t self_b_of(const struct sb_tree *tree, size_t node)
-{
-	return sb_tree_whole(sb_tree_self(tree, node, SB_TREE_B));
-}
-
-static uint64_t total_b_of(const struct sb_tree *tree, size_t node)
-{
-	return sb_tree_whole(sb_tree_total(tree, node, SB_TREE_B));
-}
-
-static void put_z(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff)
-{
-	size_t i;
-
-	sb_json_array(json, "z");
-	for (i = 0; i < tree->nodes.nr; i++)
-		sb_json_double(json, NULL, sb_diff_z(diff, &tree->pair_totals.at[i]));
-	sb_json_close(json);
-}
-
-static void put_colors(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff,
-		       const uint8_t *colors)
-{
-	size_t i;
-
-	sb_json_array(json, "color");
-	for (i = 0; i < tree->nodes.nr; i++)
-		sb_json_u64(json, NULL,
-			    diff ? sb_paint_change(diff, &tree->pair_totals.at[i]) : colors[i]);
-	sb_json_close(json);
-}
+/* Write one array, @key, with a @value of each node @i of @tree. */
+#define PUT_COLUMN(json, key, type, value)                  \
+	do {                                                \
+		sb_json_array(json, key);                   \
+		for (size_t i = 0; i < tree->nodes.nr; i++) \
+			sb_json_##type(json, NULL, value);  \
+		sb_json_close(json);                        \
+	} while (0)
+#define WHOLE(what, side) sb_tree_whole(sb_tree_##what(tree, i, side))
 
 static void put_nodes(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff,
 		      const uint8_t *colors, struct sb_numbering *names,
 		      struct sb_numbering *modules)
 {
 	sb_json_object(json, "nodes");
-	put_names(json, tree, false, names);
-	put_names(json, tree, true, modules);
-	put_array(json, tree, "kind", kind_of);
-	put_array(json, tree, "depth", depth_of);
-	put_array(json, tree, "self", self_of);
-	put_array(json, tree, "total", total_of);
+	PUT_COLUMN(json, "name", u64, sb_numbering_of(names, tree->nodes.at[i].name));
+	PUT_COLUMN(json, "module", u64, sb_numbering_of(modules, tree->modules.at[i]));
+	PUT_COLUMN(json, "kind", u64, tree->kinds.at[i]);
+	PUT_COLUMN(json, "depth", u64, tree->nodes.at[i].depth);
+	PUT_COLUMN(json, "self", u64, WHOLE(self, SB_TREE_A));
+	PUT_COLUMN(json, "total", u64, WHOLE(total, SB_TREE_A));
 	if (diff) {
-		put_array(json, tree, "self_b", self_b_of);
-		put_array(json, tree, "total_b", total_b_of);
-		put_z(json, tree, diff);
+		PUT_COLUMN(json, "self_b", u64, WHOLE(self, SB_TREE_B));
+		PUT_COLUMN(json, "total_b", u64, WHOLE(total, SB_TREE_B));
+		PUT_COLUMN(json, "z", double, sb_diff_z(diff, &tree->pair_totals.at[i]));
 	}
-	put_colors(json, tree, diff, colors);
+	PUT_COLUMN(json, "color", u64,
+		   diff ? sb_paint_change(diff, &tree->pair_totals.at[i]) : colors[i]);
 	sb_json_close(json);
 	put_numbered(json, tree, "names", names);
 	put_numbered(json, tree, "modules", modules);
