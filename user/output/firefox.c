@@ -143,35 +143,20 @@ static void put_functions(struct firefox *firefox)
 	sb_json_close(json);
 }
 
-/* Write a column of the table of frames. */
-static void put_frame_column(struct firefox *firefox, const char *name,
-			     uint32_t (*value)(const struct firefox *firefox, uint32_t frame))
-{
-	size_t nr = sb_profile_nr_frames(firefox->profile), i;
-
-	sb_json_array(&firefox->json, name);
-	for (i = 0; i < nr; i++)
-		if (firefox->functions.of_frame[i] != SB_FUNCTION_NONE)
-			put_id(firefox, value(firefox, (uint32_t)i));
-	sb_json_close(&firefox->json);
-}
-
-static uint32_t func_of(const struct firefox *firefox, uint32_t frame)
-{
-	return firefox->functions.of_frame[frame];
-}
-
-static uint32_t line_of(const struct firefox *firefox, uint32_t frame)
-{
-	uint32_t line = sb_profile_frame_at(firefox->profile, frame)->line;
-
-	return line ? line : UINT32_MAX;
-}
-
 static uint32_t category_of(const struct firefox *firefox, uint32_t frame)
 {
 	return sb_profile_frame_at(firefox->profile, frame)->kind;
 }
+
+/* Write a column of the table of frames: @value of each frame @i that the stacks have. */
+#define PUT_FRAMES(name, value)                              \
+	do {                                                 \
+		sb_json_array(json, name);                   \
+		for (uint32_t i = 0; i < nr_frames; i++)     \
+			if (of_frame[i] != SB_FUNCTION_NONE) \
+				put_id(firefox, value);      \
+		sb_json_close(json);                         \
+	} while (0)
 
 static void put_frames(struct firefox *firefox)
 {
@@ -181,15 +166,17 @@ static void put_frames(struct firefox *firefox)
 		{ "innerWindowID", "0" }, { "implementation", "null" },
 		{ "column", "null" },	  {}
 	};
+	const uint32_t nr_frames = (uint32_t)sb_profile_nr_frames(firefox->profile);
+	const uint32_t *of_frame = firefox->functions.of_frame;
 	struct sb_json *json = &firefox->json;
-	size_t nr = 0, i;
+	size_t nr = 0;
 
-	for (i = 0; i < sb_profile_nr_frames(firefox->profile); i++)
-		nr += firefox->functions.of_frame[i] != SB_FUNCTION_NONE;
+	for (uint32_t i = 0; i < nr_frames; i++)
+		nr += of_frame[i] != SB_FUNCTION_NONE;
 	begin_table(json, "frameTable", nr);
-	put_frame_column(firefox, "func", func_of);
-	put_frame_column(firefox, "line", line_of);
-	put_frame_column(firefox, "category", category_of);
+	PUT_FRAMES("func", of_frame[i]);
+	PUT_FRAMES("line", sb_profile_frame_at(firefox->profile, i)->line ?: UINT32_MAX);
+	PUT_FRAMES("category", category_of(firefox, i));
 	put_constant_columns(json, nr, constants);
 	sb_json_close(json);
 }
