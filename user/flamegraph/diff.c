@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "flamegraph/label.h"
 #include "flamegraph/layout.h"
 #include "flamegraph/opts.h"
-#include "flamegraph/text.h"
 
 #define GONE_CSS ".gone{stroke-dasharray:4 2}.gone+text{text-decoration:line-through}"
 
@@ -85,15 +83,11 @@ struct sb_tree_pair sb_fg_diff_box(const struct sb_tree *tree, const struct sb_f
 {
 	struct sb_tree_pair sum = {};
 	uint32_t node = box->node, i;
-	int side;
 
 	if (!box->nr_siblings)
 		return tree->pair_totals.at[node];
 	for (i = 0; i < box->nr_siblings; i++) {
-		for (side = 0; side < 2; side++) {
-			sum.weight[side] += tree->pair_totals.at[node].weight[side];
-			sum.squares[side] += tree->pair_totals.at[node].squares[side];
-		}
+		sb_tree_pair_add(&sum, &tree->pair_totals.at[node]);
 		node = sb_tree_next_sibling(tree, node);
 	}
 	return sum;
@@ -117,23 +111,19 @@ int sb_fg_diff_step(double a, double b, double z)
 
 const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree_pair *pair)
 {
-	static const char *const classes[2][SB_FG_DIFF_NR_STEPS + 1] = {
-		{ "less1", "less2", "less3", "less4", "less4 gone" },
-		{ "more1", "more2", "more3", "more4", "more4 new" },
-	};
-	static const char *const negated[2][SB_FG_DIFF_NR_STEPS + 1] = {
-		{ "more1", "more2", "more3", "more4", "more4 gone" },
-		{ "less1", "less2", "less3", "less4", "less4 new" },
+	static const char *const classes[2][SB_FG_DIFF_NR_STEPS + 2] = {
+		{ "less1", "less2", "less3", "less4", "less4 gone", "less4 new" },
+		{ "more1", "more2", "more3", "more4", "more4 gone", "more4 new" },
 	};
 	double a = sb_diff_value(&diff->diff, SB_TREE_A, pair->weight[SB_TREE_A]);
 	double b = sb_diff_value(&diff->diff, SB_TREE_B, pair->weight[SB_TREE_B]);
 	int step = sb_fg_diff_step(a, b, sb_diff_z(&diff->diff, pair));
 	bool is_one_sided = !(a > 0) || !(b > 0);
-	size_t i = (size_t)abs(step) - 1 + is_one_sided;
+	size_t i = (size_t)abs(step) - 1 + is_one_sided * (1 + (b > a));
 
 	if (!step)
 		return b > 0 || !(a > 0) ? "same" : "same gone";
-	return diff->is_negated ? negated[b > a][i] : classes[b > a][i];
+	return classes[(b > a) != diff->is_negated][i];
 }
 
 bool sb_fg_diff_color_at(size_t i, bool is_dark, struct sb_fg_rgb *ret)

@@ -68,12 +68,8 @@ static void add(struct sb_tree_pair *to, const struct sb_tree *tree, size_t node
 	const struct sb_tree_pair *from = !tree->pairs.nr ? &alone
 					  : is_self	  ? &tree->pairs.at[node]
 							  : &tree->pair_totals.at[node];
-	int side;
 
-	for (side = 0; side < SB_TREE_NR; side++) {
-		to->weight[side] += from->weight[side];
-		to->squares[side] += from->squares[side];
-	}
+	sb_tree_pair_add(to, from);
 }
 
 /* Add the own weight of the current node to the function that owner.h finds. */

@@ -98,7 +98,6 @@ static void cut(struct pruning *pruning, uint32_t node)
 {
 	struct sb_tree *tree = pruning->tree;
 	uint32_t *other = &pruning->others[tree->nodes.at[node].parent], i;
-	int side;
 
 	for (i = node; i < tree->nodes.at[node].end; i++)
 		tree->nr_cut += !is_other(pruning, i);
@@ -112,13 +111,9 @@ static void cut(struct pruning *pruning, uint32_t node)
 			tree->marks.at[node] = 0;
 	} else {
 		tree->nodes.at[*other].total += tree->nodes.at[node].total;
-		for (side = 0; side < SB_TREE_NR && tree->pairs.nr; side++) {
-			const struct sb_tree_pair *from = &tree->pair_totals.at[node];
-			struct sb_tree_pair *to = &tree->pair_totals.at[*other];
-
-			to->weight[side] += from->weight[side];
-			to->squares[side] += from->squares[side];
-		}
+		if (tree->pairs.nr)
+			sb_tree_pair_add(&tree->pair_totals.at[*other],
+					 &tree->pair_totals.at[node]);
 	}
 	if (tree->selves)
 		tree->selves[*other] = tree->nodes.at[*other].total;

@@ -270,16 +270,6 @@ int sb_tree_child(struct sb_tree *tree, uint32_t parent, const struct sb_tree_fr
 	return err ?: child_add(tree, parent, name, frame->kind, ret_node);
 }
 
-static void add_to_pair(struct sb_tree_pair *to, const struct sb_tree_pair *from)
-{
-	int side;
-
-	for (side = 0; side < SB_TREE_NR; side++) {
-		to->weight[side] += from->weight[side];
-		to->squares[side] += from->squares[side];
-	}
-}
-
 int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double weight,
 		  const struct sb_tree_pair *pair)
 {
@@ -295,7 +285,7 @@ int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double we
 		tree->nodes.at[node].total += weight;
 	}
 	if (pair)
-		add_to_pair(&tree->pairs.at[node], pair);
+		sb_tree_pair_add(&tree->pairs.at[node], pair);
 	if (weight != floor(weight))
 		tree->has_fractions = true;
 	if (depth > tree->depth_max)
@@ -436,8 +426,8 @@ int sb_tree_sum_pairs(struct sb_tree *tree)
 	tree->pair_totals.nr = nr;
 	/* Numbers grow away from the root. */
 	for (i = nr - 1; i > 0; i--)
-		add_to_pair(&tree->pair_totals.at[tree->nodes.at[i].parent],
-			    &tree->pair_totals.at[i]);
+		sb_tree_pair_add(&tree->pair_totals.at[tree->nodes.at[i].parent],
+				 &tree->pair_totals.at[i]);
 	return 0;
 }
 

@@ -70,6 +70,15 @@ struct sb_tree_pair {
 	double squares[SB_TREE_NR];
 };
 
+/* Add @from to @to, each side by itself. */
+static inline void sb_tree_pair_add(struct sb_tree_pair *to, const struct sb_tree_pair *from)
+{
+	for (int side = 0; side < SB_TREE_NR; side++) {
+		to->weight[side] += from->weight[side];
+		to->squares[side] += from->squares[side];
+	}
+}
+
 /* Weights are doubles: whole numbers are exact up to 2^53 (9 PB, 285 years in us). Made by
  * sb_tree_init(). */
 struct sb_tree {
