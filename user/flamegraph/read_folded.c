@@ -263,12 +263,7 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 	return add_stack(fg, line, len, weight);
 }
 
-static bool sniff(const char *head, size_t len)
-{
-	return true;
-}
-
-const struct sb_fg_reader sb_fg_reader_folded = { .name = "folded", .sniff = sniff, .feed = feed };
+const struct sb_fg_reader sb_fg_reader_folded = { .name = "folded", .feed = feed };
 
 /* ---- comparisons ---- */
 

@@ -48,10 +48,7 @@ struct sb_fg;
 
 struct sb_fg_reader {
 	const char *name;
-	/*
-	 * Return: whether the first bytes of an input look like this format. The last row accepts
-	 * all.
-	 */
+	/* Return: whether an input begins like this format. NULL: the last row, which takes all. */
 	bool (*sniff)(const char *head, size_t len);
 	/*
 	 * Take one line, borrowed during the call. Return: 0; -EINVAL if it was reported and left

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What stands before the frames: styles, title, subtitle and legend. */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,32 +11,29 @@
 #include "flamegraph/svg_priv.h"
 #include "flamegraph/viewer.h"
 
-static int add_background(const struct sb_svg *picture, struct sb_str *out, bool is_dark)
+/* Only for light: the words of --bgcolors are light colours. */
+static int add_background(const struct sb_svg *picture, struct sb_str *out)
 {
 	static const struct {
 		const char *name, *from, *to;
 	} gradients[] = {
-		{ "yellow", "#eeeeee", "#eeeeb0" }, { "blue", "#eeeeee", "#e0e0ff" },
-		{ "green", "#eef2ee", "#e0ffe0" },  { "grey", "#f8f8f8", "#e8e8e8" },
-		{ "gray", "#f8f8f8", "#e8e8e8" },
+		{ "yellow", "#eeeeee", "#eeeeb0" },
+		{ "blue", "#eeeeee", "#e0e0ff" },
+		{ "green", "#eef2ee", "#e0ffe0" },
+		{ "grey", "#f8f8f8", "#e8e8e8" },
 	};
 	const char *name = picture->opts->bgcolors;
 
-	if (!name || sb_streq(name, "flat") || is_dark)
-		return 0;
-	if (name[0] == '#') {
-		if (strlen(name) != 7 || strspn(name + 1, "0123456789abcdefABCDEF") != 6)
-			return -EINVAL;
+	if (name && name[0] == '#')
 		return sb_str_addf(out, "#bg{fill:%s}\n", name);
-	}
-	for (size_t i = 0; i < SB_ARRAY_SIZE(gradients); i++) {
+	for (size_t i = 0; name && i < SB_ARRAY_SIZE(gradients); i++) {
 		if (sb_streq(gradients[i].name, name))
 			return sb_str_addf(out,
 					   "#bg{fill:url(#ground)}#g0{stop-color:%s}"
 					   "#g1{stop-color:%s}\n",
 					   gradients[i].from, gradients[i].to);
 	}
-	return -EINVAL;
+	return 0;
 }
 
 static int add_font(const struct sb_svg *picture, struct sb_str *out)
@@ -70,7 +66,7 @@ static int add_style(const struct sb_svg *picture, struct sb_str *out)
 {
 	int err = sb_str_add(out, "<style>\n") ?: sb_str_add(out, sb_fg_viewer_css);
 
-	err = err ?: add_font(picture, out) ?: add_background(picture, out, false);
+	err = err ?: add_font(picture, out) ?: add_background(picture, out);
 	err = err ?: add_colors(picture, out, false);
 	err = err ?: sb_str_add(out, "@media (prefers-color-scheme:dark){\n");
 	err = err ?: sb_str_add(out, sb_fg_viewer_dark_css);
