@@ -66,10 +66,7 @@ struct reader {
 	struct sb_dwarf_image image;
 };
 
-static void elf_endp(Elf **elf)
-{
-	elf_end(*elf);
-}
+SB_DEFINE_CLEANUP(Elf, elf_end)
 
 static int read_at(int fd, uint64_t offset, void *buf, size_t len)
 {
@@ -314,15 +311,12 @@ static int inflate_zlib(const struct reader *reader, const struct source *src, u
 	return err;
 }
 
-static void zstd_freep(ZSTD_DStream **z)
-{
-	ZSTD_freeDStream(*z);
-}
+SB_DEFINE_CLEANUP(ZSTD_DStream, ZSTD_freeDStream)
 
 static int inflate_zstd(const struct reader *reader, const struct source *src, uint8_t *to)
 {
 	sb_cleanup(sb_freep) uint8_t *in = malloc(CHUNK_BYTES);
-	sb_cleanup(zstd_freep) ZSTD_DStream *z = ZSTD_createDStream();
+	sb_cleanup(ZSTD_freeDStreamp) ZSTD_DStream *z = ZSTD_createDStream();
 	ZSTD_outBuffer out = { .dst = to, .size = src->len_inflated };
 	uint64_t done = 0;
 	size_t ret = 1;

@@ -68,16 +68,11 @@ static uint32_t scope_at(const struct sb_unit *unit, uint32_t offset)
 	return id;
 }
 
-static void str_freep(struct sb_str *str)
-{
-	sb_str_release(str);
-}
-
 /* Put namespaces and classes before the name of the DIE at @offset. */
 static int qualify(struct sb_unit *unit, uint32_t offset, const char **name)
 {
 	struct sb_dwarf *dwarf = unit->file->dwarf;
-	sb_cleanup(str_freep) struct sb_str str = {};
+	sb_cleanup(sb_str_release) struct sb_str str = {};
 	uint32_t path[DIE_DEPTH_MAX], id;
 	size_t nr = 0;
 	int err;
