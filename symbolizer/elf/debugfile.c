@@ -14,7 +14,6 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/str.h"
 #include "symbolizer/elf/owner.h"
 #include "symbolizer/process/reader.h"
 #include "symbolizer/sb_sym.h"

@@ -19,7 +19,6 @@
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "base/time.h"
 #include "symbolizer/process/pagemap.h"
 #include "symbolizer/process/procfs.h"

@@ -28,7 +28,6 @@ struct sb_walk_table {
 	struct sb_uw_bin bin;
 };
 
-struct sb_cfi;
 struct sb_elf;
 struct sb_parser_seat;
 

@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "flamegraph/fg.h"
 #include "flamegraph/reader.h"
-#include "flamegraph/text.h"
 #include "kinds/view_kind.h"
 
 /* Keys that sb_metadata_read() does not know, and the bytes of "KEY=VALUE": bounds against hostile

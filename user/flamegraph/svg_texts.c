@@ -8,7 +8,6 @@
 #include "flamegraph/layout.h"
 #include "flamegraph/opts.h"
 #include "flamegraph/svg_priv.h"
-#include "flamegraph/text.h"
 #include "kinds/view_kind.h"
 
 #define FEW_SAMPLES 100

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/num.h"
 #include "base/utf8.h"
 
 #define IDLE_ROOT "[idle]"

@@ -2,10 +2,8 @@
 /* Formats of comparisons, and the folded text with two weights. */
 #include "output/comparison.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
