@@ -404,8 +404,7 @@ static int take_input(struct run *run)
 		memmove(text, text + (used > 0 ? used : 0), len);
 	} while (n && !err && used >= 0);
 	if (!err && used < 0)
-		return wrong("standard input, line %" PRIu64 ": this is not a hexadecimal "
-			     "address",
+		return wrong("standard input, line %" PRIu64 ": this is not a hexadecimal address",
 			     nr_lines);
 	return err;
 }

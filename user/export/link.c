@@ -67,9 +67,7 @@ static int explain(struct sb_export_link *link, const struct sb_http_request *re
 	err = err ?: sb_str_addf(why, "' says %ld", reply->status);
 	if (reply->status >= 300 && reply->status < 400)
 		return err
-			       ?: sb_str_addf(why,
-					      ": the server moved to '%s'; use that "
-					      "address",
+			       ?: sb_str_addf(why, ": the server moved to '%s'; use that address",
 					      reply->location.len ? reply->location.s : "?");
 	if (reply->status == 401 || reply->status == 403)
 		err = err

@@ -331,9 +331,7 @@ static void say_failure(struct run *run, uint64_t ms, bool is_last)
 	int err = sb_str_add(&text, run->link.why.s ? run->link.why.s : "the reason is not known");
 
 	if (!err && !is_last)
-		err = sb_str_addf(&text,
-				  "; trying again in %.1f s, and the store keeps the "
-				  "data",
+		err = sb_str_addf(&text, "; trying again in %.1f s, and the store keeps the data",
 				  (double)ms / 1000);
 	/* A destination that is away for long is reported once. */
 	if (!err && (is_last || run->nr_failures == 1))

@@ -340,8 +340,7 @@ static const char *is_other_file(const char *head, size_t len)
 	static const struct {
 		const char *magic, *hint;
 	} others[] = {
-		{ "PERFILE2\x68", "is a perf.data file; use the output of `perf script` "
-				  "instead" },
+		{ "PERFILE2\x68", "is a perf.data file; use the output of `perf script` instead" },
 		{ "\x1f\x8b", "is compressed; use the output of `zcat` instead; if it is a pprof "
 			      "profile, write that as .folded" },
 		{ "\x28\xb5\x2f\xfd", "is compressed; use the output of `zstdcat` instead" },

@@ -72,8 +72,7 @@ static void print_help(void)
 	       "       flamegraph --extract IN.svg\n"
 	       "\n"
 	       "Draw a flame graph of stacks: folded stacks, the output of perf script, or\n"
-	       "SystemTap backtraces (.bt). Several files are added up. Without FILE, or "
-	       "with -,\n"
+	       "SystemTap backtraces (.bt). Several files are added up. Without FILE, or with -,\n"
 	       "standard input is read.\n"
 	       "\n");
 	for (row = sb_fg_opt_rows; row->name; row++) {
@@ -86,8 +85,7 @@ static void print_help(void)
 	}
 	printf("      --extract            print the folded stacks kept in a flame graph that\n"
 	       "                           this program or stackbpf drew\n"
-	       "  -o, --output FILE        write to FILE, which appears only when it is "
-	       "complete\n"
+	       "  -o, --output FILE        write to FILE, which appears only when it is complete\n"
 	       "  -q, --quiet              print no warnings\n"
 	       "  -h, --help               show this help\n"
 	       "  -V, --version            show the version\n");

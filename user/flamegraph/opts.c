@@ -35,9 +35,7 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	{ "nametype", "TEXT",
 	  "what stands before the name in the line that describes a frame (default Function:)",
 	  SB_FG_OPT_TEXT, AT(nametype) },
-	{ "width", "PX",
-	  "width of the picture (default 1200; in a browser, as wide as the "
-	  "window)",
+	{ "width", "PX", "width of the picture (default 1200; in a browser, as wide as the window)",
 	  SB_FG_OPT_REAL, AT(width), 100, 100000 },
 	{ "height", "PX", "height of a frame (default 16)", SB_FG_OPT_REAL, AT(frame_height), 4,
 	  200 },
@@ -54,9 +52,7 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	  AT(inverted) },
 	{ "flamechart", NULL, "keep the order of the input, and merge only neighbours",
 	  SB_FG_OPT_FLAG, AT(flamechart) },
-	{ "total", "N",
-	  "count that the full width stands for, if more than the sum of all "
-	  "stacks",
+	{ "total", "N", "count that the full width stands for, if more than the sum of all stacks",
 	  SB_FG_OPT_REAL, AT(total), 0, 1e18 },
 	{ "factor", "X", "multiply all counts by X", SB_FG_OPT_REAL, AT(factor), 0, 1e18 },
 	{ "colors", "PALETTE",
@@ -66,9 +62,7 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	  SB_FG_OPT_WORD, AT(colors), .words = color_words },
 	/* A common spelling; --color-by makes it an ambiguous abbreviation otherwise. */
 	{ "color", "PALETTE", NULL, SB_FG_OPT_WORD, AT(colors), .words = color_words },
-	{ "color-by", "WHAT",
-	  "what the color of a frame stands for: kind (default), name, "
-	  "module",
+	{ "color-by", "WHAT", "what the color of a frame stands for: kind (default), name, module",
 	  SB_FG_OPT_ENUM, AT(color_by), .words = color_by_words },
 	{ "bgcolors", "COLOR", "background color: yellow blue green grey #rrggbb", SB_FG_OPT_COLOR,
 	  AT(bgcolors), .words = bgcolor_words },

@@ -71,14 +71,8 @@ int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_as
 			   sb_params_get(&asked->params, to), asked->now_s, &why);
 	if (err == -EINVAL)
 		return sb_asked_fail(asked, 400, "%s, %s: %s", from, to,
-				     why ? why
-					 : "the "
-					   "time "
-					   "range "
-					   "is not "
-					   "valid");
-	if (!err)
-		err = ask_tags(asked, tag, ret_ask);
+				     why ? why : "the time range is not valid");
+	err = err ?: ask_tags(asked, tag, ret_ask);
 	if (!err && kind)
 		err = sb_ask_set_kind(ret_ask, kind);
 	ret_ask->by = sb_params_get(&asked->params, "by");

@@ -224,8 +224,7 @@ static int put_exports(FILE *out, const char *path)
 		    "Blocks that were recorded after their period was sent, and are not sent"),
 		ROW("export_behind_seconds", "gauge", behind_s, "Time that is not sent yet"),
 		ROW("export_sent_timestamp_seconds", "gauge", sent_s,
-		    "Time of the last "
-		    "successful attempt"),
+		    "Time of the last successful attempt"),
 #undef ROW
 	};
 	struct exports exports = {};

@@ -236,8 +236,7 @@ static int ask_query(struct sb_asked *asked, const char *query_name, const char 
 		err = sb_ask_rule(ask, query);
 	if (err == -EINVAL)
 		return sb_asked_fail(asked, 400,
-				     "%s: '%s' is not a valid query: try "
-				     "oncpu{service=\"car\"}",
+				     "%s: '%s' is not a valid query: try oncpu{service=\"car\"}",
 				     query_name, query);
 	return err;
 }

@@ -176,8 +176,7 @@ void sb_pool_on_worker(struct sb_serve *serve, size_t i)
 			sb_pool_add(serve, conn);
 		}
 		end_worker(serve, seat,
-			   "the worker process died; request a shorter time range or fewer "
-			   "tags");
+			   "the worker process died; request a shorter time range or fewer tags");
 		return;
 	}
 	conn = seat->conn;
@@ -203,8 +202,7 @@ void sb_pool_expire(struct sb_serve *serve, uint64_t now_ns)
 			continue;
 		serve->counts.nr_expired++;
 		end_worker(serve, &serve->seats[i],
-			   "the answer takes more than 10 seconds; request a shorter time "
-			   "range");
+			   "the answer takes more than 10 seconds; request a shorter time range");
 	}
 }
 

@@ -170,9 +170,7 @@ static int route(struct sb_serve *serve, struct sb_conn *conn,
 	row = sb_route_find(request->path);
 	if (row >= 0)
 		return ask(serve, conn, request, row);
-	sb_serve_refuse(serve, conn, 404,
-			"there is nothing at this address; the page is at "
-			"'/'");
+	sb_serve_refuse(serve, conn, 404, "there is nothing at this address; the page is at '/'");
 	return 0;
 }
 

@@ -42,8 +42,7 @@ int sb_asked_all(struct sb_asked *asked)
 	const char *name = sb_params_unknown(&asked->params);
 
 	return name ? sb_asked_fail(asked, 400,
-				    "there is no parameter '%s'; stackbpf-serve(8) "
-				    "lists them",
+				    "there is no parameter '%s'; stackbpf-serve(8) lists them",
 				    name)
 		    : 0;
 }
