@@ -39,7 +39,6 @@ class Token:
         self.opens = None             # of a '{': 'block', 'object'
         self.is_key = self.is_short = False
         self.mate = None              # the other bracket: where it is in the list
-        self.heads = False            # the ')' of what a statement follows
 
     def is_mark(self, *texts):
         return self.kind == 'mark' and self.text in texts
@@ -111,7 +110,6 @@ def match_brackets(tokens):
                 raise Refused(f'{token.text!r} closes nothing')
             token.mate = open_ones.pop()
             tokens[token.mate].mate = i
-            token.heads = token.text == ')' and token.mate > 0 and tokens[token.mate - 1].is_word('if', 'for', 'while')
     if open_ones:
         raise Refused('a bracket stays open')
 
@@ -257,24 +255,11 @@ def needs_space(before, token):
     return NOT_TOGETHER.match(before.text[-1] + token.text[0]) or before.kind == 'number' and token.text[0] == '.'
 
 
-def is_needless(before, token, after):
-    """A semicolon or a comma before a bracket that closes. Behind "while ()" or "else" it is all of a statement; two
-    commas are an element."""
-    if before is None or after is None:
-        return False
-    if token.is_mark(';'):
-        return after.is_mark('}') and not before.heads and (before.kind not in ('mark', 'name') or
-            before.is_mark(']', '}', ')') or before.kind == 'name' and before.text not in KEYWORDS)
-    return token.is_mark(',') and after.is_mark(')', ']', '}') and not before.is_mark(',', '[', '(')
-
-
 def javascript(text):
     tokens = tokens_of(text)
     match_brackets(tokens)
     mark_keys(tokens)
     rename(tokens)
-    tokens = [token for before, token, after in zip([None] + tokens, tokens, tokens[1:] + [None])
-              if not is_needless(before, token, after)]
     out = []
     for before, token in zip([None] + tokens, tokens):
         if before is not None and needs_line(before, token):
