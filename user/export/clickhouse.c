@@ -278,7 +278,7 @@ static int add_frame(struct sb_str *row, const struct sb_frame *frame, enum colu
 {
 	const char *kind = sb_frame_kinds[frame->kind].name;
 	struct sb_fold_opts opts = {};
-	struct sb_str name = {};
+	sb_cleanup(sb_str_release) struct sb_str name = {};
 	int err;
 
 	if (column == COLUMN_KIND)
@@ -288,9 +288,7 @@ static int add_frame(struct sb_str *row, const struct sb_frame *frame, enum colu
 				  frame->module ? strlen(frame->module) : 0);
 	/* As in folded text: a stack joined by ';' is a folded line. */
 	err = sb_fold_frame(&name, frame, &opts);
-	err = err ?: add_quoted(row, name.s ? name.s : "", name.len);
-	sb_str_release(&name);
-	return err;
+	return err ?: add_quoted(row, name.s ? name.s : "", name.len);
 }
 
 static int add_frames(struct sb_str *row, const struct sb_profile *profile, const uint32_t *ids,
@@ -418,7 +416,7 @@ static int flush(struct dest *dest, struct sb_export_link *link)
 static int send_series(struct dest *dest, struct sb_export_link *link,
 		       const struct sb_export_period *period, const struct sb_export_series *series)
 {
-	struct sb_str head = {};
+	sb_cleanup(sb_str_release) struct sb_str head = {};
 	size_t i;
 	int err = add_head(dest, &head, period, series);
 
@@ -436,7 +434,6 @@ static int send_series(struct dest *dest, struct sb_export_link *link,
 		    dest->rows[SAMPLES].len + dest->rows[STACKS].len >= SB_EXPORT_PIECE_BYTES)
 			err = flush(dest, link);
 	}
-	sb_str_release(&head);
 	return err;
 }
 

@@ -140,7 +140,7 @@ static int send_one(struct dest *dest, struct sb_export_link *link,
 		    const struct sb_export_period *period, const struct sb_export_series *series)
 {
 	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
-	struct sb_str name = {};
+	sb_cleanup(sb_str_release) struct sb_str name = {};
 	long len = 0;
 	int err = name_of(dest, period, series, &name);
 
@@ -149,7 +149,6 @@ static int send_one(struct dest *dest, struct sb_export_link *link,
 		len = write_file(dest, profile, name.s);
 		err = len < 0 ? explain(link, name.s, (int)len) : 0;
 	}
-	sb_str_release(&name);
 	return err ? err : sb_export_done(link, (uint64_t)len);
 }
 

@@ -69,7 +69,7 @@ static int lock(struct run *run)
 static int load_state(struct run *run)
 {
 	const struct sb_export_plan *plan = run->plan;
-	struct sb_str to = {};
+	sb_cleanup(sb_str_release) struct sb_str to = {};
 	uint64_t hash;
 	int err = sb_http_add_shown(&to, plan->to);
 
@@ -87,7 +87,6 @@ static int load_state(struct run *run)
 	sb_read_place_parse(&run->place, run->state.seen);
 	sb_export_text(run->state.to, to.s);
 	sb_export_text(run->state.what, plan->what);
-	sb_str_release(&to);
 	return err == -ENOENT ? 0 : err;
 }
 
@@ -262,7 +261,7 @@ static int send_kind(struct run *run, size_t i, int64_t begin_s, int64_t end_s)
 	struct sb_ask ask = question(run, i, begin_s, end_s);
 	struct sb_store_answer answer;
 	const char *keys[KEYS_MAX];
-	struct sb_str by = {};
+	sb_cleanup(sb_str_release) struct sb_str by = {};
 	size_t nr_keys;
 	int err = keys_of(run, i, begin_s, end_s, &by);
 
@@ -273,7 +272,6 @@ static int send_kind(struct run *run, size_t i, int64_t begin_s, int64_t end_s)
 		err = sb_export_period_new(profile, keys, nr_keys, begin_s, end_s, &period);
 		err = err ?: run->kind->send(run->dest, &run->link, period);
 	}
-	sb_str_release(&by);
 	return err;
 }
 
@@ -327,7 +325,7 @@ static int wait_for(struct run *run, uint64_t ms)
 static void say_failure(struct run *run, uint64_t ms, bool is_last)
 {
 	const struct sb_export_plan *plan = run->plan;
-	struct sb_str text = {};
+	sb_cleanup(sb_str_release) struct sb_str text = {};
 	int err = sb_str_add(&text, run->link.why.s ? run->link.why.s : "the reason is not known");
 
 	if (!err && !is_last)
@@ -336,7 +334,6 @@ static void say_failure(struct run *run, uint64_t ms, bool is_last)
 	/* A destination that is away for long is reported once. */
 	if (!err && (is_last || run->nr_failures == 1))
 		plan->say(plan->arg, true, text.s);
-	sb_str_release(&text);
 }
 
 static void say_well(struct run *run)

@@ -169,7 +169,7 @@ static int write_whole(int dir_fd, const char *name, const struct sb_str *text)
 
 int sb_export_state_write(int dir_fd, const char *name, const struct sb_export_state *state)
 {
-	struct sb_str text = {};
+	sb_cleanup(sb_str_release) struct sb_str text = {};
 	char part[NAME_MAX + 1];
 	int err = encode(&text, state);
 
@@ -181,7 +181,6 @@ int sb_export_state_write(int dir_fd, const char *name, const struct sb_export_s
 	/* Also wait for the name. */
 	if (!err && fsync(dir_fd))
 		err = -errno;
-	sb_str_release(&text);
 	return err;
 }
 

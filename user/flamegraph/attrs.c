@@ -14,16 +14,13 @@
 /* Clean a string, then intern it. Return: 0, -ENOMEM, -E2BIG. */
 static int intern(struct sb_strtab *strs, const char *s, size_t len, uint32_t *ret_id)
 {
-	struct sb_str clean = {};
+	sb_cleanup(sb_str_release) struct sb_str clean = {};
 	long nr_bad;
-	int err;
 
 	if (sb_fg_text_is_plain(s, len))
 		return sb_strtab_add(strs, s, len, ret_id);
 	nr_bad = sb_fg_text_clean(&clean, s, len);
-	err = nr_bad < 0 ? (int)nr_bad : sb_strtab_add(strs, clean.s, clean.len, ret_id);
-	sb_str_release(&clean);
-	return err;
+	return nr_bad < 0 ? (int)nr_bad : sb_strtab_add(strs, clean.s, clean.len, ret_id);
 }
 
 /* Call @take with each line of a file, without its end. */

@@ -110,7 +110,7 @@ int sb_fg_embed_check(const struct sb_tree *tree)
 int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_metadata *metadata, FILE *out)
 {
 	sb_cleanup(sb_freep) struct packer *packer = calloc(1, sizeof(*packer));
-	struct sb_str header = {};
+	sb_cleanup(sb_str_release) struct sb_str header = {};
 	int err;
 
 	if (!packer)
@@ -128,7 +128,6 @@ int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_metadata *metadat
 		put_quad(packer);
 	deflateEnd(&packer->z);
 	fputs("</folded>\n", out);
-	sb_str_release(&header);
 	return err ?: ferror(out) ? -EIO : 0;
 }
 

@@ -109,7 +109,7 @@ static const struct option *long_options(void)
 
 static int set_row(struct args *args, const struct sb_fg_opt *row, const char *value)
 {
-	struct sb_str expects = {};
+	sb_cleanup(sb_str_release) struct sb_str expects = {};
 	int err = sb_fg_opts_set(args->opts, row->name, value);
 
 	if (!err)
@@ -118,7 +118,6 @@ static int set_row(struct args *args, const struct sb_fg_opt *row, const char *v
 		sb_err(0, "--%s '%s': expected %s", row->name, value, expects.s);
 	else
 		sb_err(err, "cannot keep the value of --%s", row->name);
-	sb_str_release(&expects);
 	return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 

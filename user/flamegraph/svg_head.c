@@ -210,7 +210,7 @@ int sb_svg_add_front(struct sb_svg *picture, const struct sb_str *subtitle)
 
 int sb_svg_add_nothing(struct sb_svg *picture)
 {
-	struct sb_str subtitle = {};
+	sb_cleanup(sb_str_release) struct sb_str subtitle = {};
 	struct sb_str *out = &picture->out;
 	double y;
 	int err = sb_str_add(&subtitle, "no samples") ?: sb_svg_add_left_out(picture, &subtitle);
@@ -221,6 +221,5 @@ int sb_svg_add_nothing(struct sb_svg *picture)
 	err = err ?: add_about(picture, out, &subtitle);
 	err = err ?: add_style(picture, out) ?: add_defs(out) ?: add_ground(out);
 	err = err ?: add_head(picture, out, &subtitle, &y);
-	sb_str_release(&subtitle);
 	return err ?: sb_str_add(out, "</svg>\n");
 }

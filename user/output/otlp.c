@@ -350,7 +350,7 @@ static int link_id(struct sb_otlp *otlp, const struct link *link, uint32_t *ret_
 static int stack_id(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint32_t *ret_id,
 		    struct link *ret_link)
 {
-	struct sb_str list = {};
+	sb_cleanup(sb_str_release) struct sb_str list = {};
 	uint32_t location;
 	int err = 0;
 
@@ -365,9 +365,7 @@ static int stack_id(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint32
 	sb_str_clear(&otlp->message);
 	if (!err && list.len)
 		err = sb_pb_message(&otlp->message, STACK_LOCATIONS, &list);
-	err = err ?: intern(otlp, TABLE_STACK, &otlp->message, ret_id);
-	sb_str_release(&list);
-	return err;
+	return err ?: intern(otlp, TABLE_STACK, &otlp->message, ret_id);
 }
 
 /* ---- profiles ---- */
@@ -465,26 +463,22 @@ int sb_otlp_begin(struct sb_otlp *otlp, const struct sb_profile *profile, uint64
 
 static int add_scope_profiles(struct sb_otlp *otlp, struct sb_str *out)
 {
-	struct sb_str scope = {}, scope_profiles = {};
+	sb_cleanup(sb_str_release) struct sb_str scope = {}, scope_profiles = {};
 	int err = sb_pb_bytes(&scope, SCOPE_NAME, "stackbpf", strlen("stackbpf"));
 
 	err = err ?: sb_pb_bytes(&scope, SCOPE_VERSION, sb_version, strlen(sb_version));
 	err = err ?: sb_pb_message(&scope_profiles, SCOPE_PROFILES_SCOPE, &scope);
 	err = err ?: sb_pb_message(&scope_profiles, SCOPE_PROFILES_PROFILES, &otlp->profile);
-	err = err ?: sb_pb_message(out, RESOURCE_PROFILES_SCOPE_PROFILES, &scope_profiles);
-	sb_str_release(&scope);
-	sb_str_release(&scope_profiles);
-	return err;
+	return err ?: sb_pb_message(out, RESOURCE_PROFILES_SCOPE_PROFILES, &scope_profiles);
 }
 
 int sb_otlp_end(struct sb_otlp *otlp)
 {
-	struct sb_str resource_profiles = {};
+	sb_cleanup(sb_str_release) struct sb_str resource_profiles = {};
 	int err = sb_pb_message(&resource_profiles, RESOURCE_PROFILES_RESOURCE, &otlp->resource);
 
 	err = err ?: add_scope_profiles(otlp, &resource_profiles);
 	err = err ?: sb_pb_message(&otlp->done, REQUEST_RESOURCE_PROFILES, &resource_profiles);
-	sb_str_release(&resource_profiles);
 	sb_str_clear(&otlp->profile);
 	return err;
 }
@@ -496,7 +490,7 @@ size_t sb_otlp_nr_bytes(const struct sb_otlp *otlp)
 
 static int add_dictionary(struct sb_otlp *otlp, struct sb_str *out)
 {
-	struct sb_str dictionary = {};
+	sb_cleanup(sb_str_release) struct sb_str dictionary = {};
 	size_t table, i, len;
 	int err = 0;
 
@@ -509,9 +503,7 @@ static int add_dictionary(struct sb_otlp *otlp, struct sb_str *out)
 			err = sb_pb_bytes(&dictionary, (uint32_t)table + 1, s, len);
 		}
 	}
-	err = err ?: sb_pb_message(out, REQUEST_DICTIONARY, &dictionary);
-	sb_str_release(&dictionary);
-	return err;
+	return err ?: sb_pb_message(out, REQUEST_DICTIONARY, &dictionary);
 }
 
 int sb_otlp_take(struct sb_otlp *otlp, struct sb_str *out)
@@ -535,7 +527,7 @@ SB_DEFINE_CLEANUP(struct sb_otlp, sb_otlp_free)
 /* Series tags become OTLP resource attributes; other metadata become attributes of the profile. */
 static int add_metadata(struct sb_otlp *otlp)
 {
-	struct sb_str name = {}, ids = {};
+	sb_cleanup(sb_str_release) struct sb_str name = {}, ids = {};
 	struct sb_fold_meta meta = {};
 	uint32_t id;
 	int err = 0;
@@ -552,8 +544,6 @@ static int add_metadata(struct sb_otlp *otlp)
 	}
 	if (!err && ids.len)
 		err = sb_pb_message(&otlp->profile, PROFILE_ATTRIBUTES, &ids);
-	sb_str_release(&name);
-	sb_str_release(&ids);
 	return err;
 }
 
