@@ -173,7 +173,7 @@ int sb_fg_label_add_fitted(struct sb_str *out, const char *name, size_t len, dou
 			   double fixed_em)
 {
 	size_t at;
-	struct sb_str brief = {};
+	sb_cleanup(sb_str_release) struct sb_str brief = {};
 	double dots = sb_fg_label_width("…", strlen("…"), fixed_em);
 	int err = 0;
 
@@ -190,17 +190,13 @@ int sb_fg_label_add_fitted(struct sb_str *out, const char *name, size_t len, dou
 		err = sb_str_addn(&brief, name, len);
 	}
 	if (err || !brief.len)
-		goto out;
+		return err;
 	at = last_component(brief.s, brief.len);
 	if (sb_fg_label_width(brief.s, brief.len, fixed_em) <= max_em)
-		err = sb_str_addn(out, brief.s, brief.len);
-	else if (at && sb_fg_label_width(brief.s + at, brief.len - at, fixed_em) + dots <= max_em)
-		err = sb_str_add(out, "…") ?: sb_str_addn(out, brief.s + at, brief.len - at);
-	else
-		err = add_beginning(out, brief.s + at, brief.len - at, max_em, fixed_em);
-out:
-	sb_str_release(&brief);
-	return err;
+		return sb_str_addn(out, brief.s, brief.len);
+	if (at && sb_fg_label_width(brief.s + at, brief.len - at, fixed_em) + dots <= max_em)
+		return sb_str_add(out, "…") ?: sb_str_addn(out, brief.s + at, brief.len - at);
+	return add_beginning(out, brief.s + at, brief.len - at, max_em, fixed_em);
 }
 
 static int add_grouped(struct sb_str *out, uint64_t val)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "flamegraph/attrs.h"
 #include "flamegraph/diff.h"
 #include "flamegraph/embed.h"
@@ -90,7 +91,7 @@ static int add_label(struct sb_svg *picture, struct sb_str *out, const struct sb
 		     const char *text, size_t len)
 {
 	double width = box->weight * picture->px_per_weight - 2 * TEXT_PAD_PX;
-	struct sb_str label = {};
+	sb_cleanup(sb_str_release) struct sb_str label = {};
 	int err = sb_fg_label_add_fitted(&label, text, len, width / picture->font_px,
 					 picture->opts->fontwidth);
 
@@ -107,7 +108,6 @@ static int add_label(struct sb_svg *picture, struct sb_str *out, const struct sb
 		err = err ?: sb_fg_label_add_xml(out, label.s, label.len, NULL);
 		err = err ?: sb_str_add(out, "</text>");
 	}
-	sb_str_release(&label);
 	return err;
 }
 
@@ -210,7 +210,7 @@ static int add_frame(struct sb_svg *picture, const struct sb_fg_box *box)
 static int add_cut(struct sb_svg *picture, const struct sb_fg_box *box)
 {
 	struct sb_str *out = &picture->frames;
-	struct sb_str text = {};
+	sb_cleanup(sb_str_release) struct sb_str text = {};
 	int err = sb_str_add(&text, "… ");
 
 	err = err ?: sb_fg_label_add_number(&text, box->nr_cut);
@@ -223,9 +223,7 @@ static int add_cut(struct sb_svg *picture, const struct sb_fg_box *box)
 	err = err ?: sb_str_add(&text, ", ");
 	err = err ?: sb_fg_label_add_share(&text, box->weight / picture->total);
 	err = err ?: add_label(picture, out, box, text.s, text.len);
-	err = err ?: sb_str_add(out, "</g>\n");
-	sb_str_release(&text);
-	return err;
+	return err ?: sb_str_add(out, "</g>\n");
 }
 
 static bool is_narrow_cut(const struct sb_svg *picture, const struct sb_fg_box *box)
@@ -251,7 +249,7 @@ static int add_narrow_cut(const struct sb_svg *picture, struct sb_str *out,
 static int add_boxes(struct sb_svg *picture)
 {
 	const struct sb_fg_layout *layout = &picture->layout;
-	struct sb_str path = {};
+	sb_cleanup(sb_str_release) struct sb_str path = {};
 	int err = 0;
 
 	for (size_t i = 0; i < layout->boxes.nr && !err; i++) {
@@ -269,7 +267,6 @@ static int add_boxes(struct sb_svg *picture)
 				  "<g><title>Frames too narrow to be drawn one by "
 				  "one</title><path class=\"cut\" d=\"%s\"/></g>\n",
 				  path.s);
-	sb_str_release(&path);
 	return err;
 }
 
@@ -300,7 +297,7 @@ static int add_view(struct sb_svg *picture, struct sb_str *out)
 {
 	static const char *const shades[] = { "name", "prefix", "place", "module" };
 	const struct sb_fg_opts *opts = picture->opts;
-	struct sb_str rules = {};
+	sb_cleanup(sb_str_release) struct sb_str rules = {};
 	int err = sb_str_add(out, "<view xmlns=\"urn:stackbpf\" unit=\"");
 
 	err = err ?: sb_str_add(out, picture->unit.s);
@@ -333,7 +330,6 @@ static int add_view(struct sb_svg *picture, struct sb_str *out)
 				     opts->flamechart ? " chart=\"1\"" : "",
 				     picture->is_partly_kept ? " partial=\"1\"" : "",
 				     opts->cp ? " cp=\"1\"" : "");
-	sb_str_release(&rules);
 	return err;
 }
 
@@ -441,7 +437,7 @@ static int write_data(struct sb_svg *picture)
 
 static int draw(struct sb_svg *picture)
 {
-	struct sb_str subtitle = {};
+	sb_cleanup(sb_str_release) struct sb_str subtitle = {};
 	int err = lay_out(picture);
 
 	if (!err) {
@@ -461,7 +457,6 @@ static int draw(struct sb_svg *picture)
 		err = sb_fg_palette_map_write(&picture->map, picture->opts->palette_path
 								     ? picture->opts->palette_path
 								     : SB_FG_PALETTE_FILE);
-	sb_str_release(&subtitle);
 	return err;
 }
 

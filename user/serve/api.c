@@ -180,7 +180,7 @@ int sb_api_tags(struct sb_asked *asked)
 {
 	sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
 	struct sb_json *json = &asked->json;
-	struct sb_ask ask = {};
+	sb_cleanup(sb_ask_release) struct sb_ask ask = {};
 	size_t i;
 	int err = sb_api_ask(asked, "", &ask);
 
@@ -194,7 +194,6 @@ int sb_api_tags(struct sb_asked *asked)
 	sb_json_rows(json, "tags");
 	for (i = 0; !err && i < tags->keys.nr; i++)
 		put_tag(json, &tags->keys.at[i]);
-	sb_ask_release(&ask);
 	return err;
 }
 
@@ -204,7 +203,7 @@ int sb_api_timeline(struct sb_asked *asked)
 {
 	sb_cleanup(sb_timeline_freep) struct sb_timeline *timeline = NULL;
 	struct sb_timeline_opts opts = { .nr_series_max = SERIES_MAX };
-	struct sb_ask ask = {};
+	sb_cleanup(sb_ask_release) struct sb_ask ask = {};
 	int err = sb_api_ask(asked, "", &ask);
 
 	if (!err)
@@ -215,6 +214,5 @@ int sb_api_timeline(struct sb_asked *asked)
 		err = sb_store_timeline(asked->opts->store, &ask, &opts, &timeline);
 	if (!err)
 		sb_json_timeline(&asked->json, &ask, timeline);
-	sb_ask_release(&ask);
 	return err;
 }

@@ -112,7 +112,7 @@ static int put_tree(struct sb_json *json, const struct sb_tree *tree, const stru
 		    struct sb_paint *paint)
 {
 	sb_cleanup(sb_freep) uint8_t *colors_of = NULL;
-	struct sb_numbering names = {}, modules = {};
+	sb_cleanup(sb_numbering_release) struct sb_numbering names = {}, modules = {};
 	int err = paint ? sb_paint_tree(paint, tree, &colors_of) : 0;
 
 	if (!err)
@@ -123,8 +123,6 @@ static int put_tree(struct sb_json *json, const struct sb_tree *tree, const stru
 		sb_paint_put(json, "palette", paint);
 		put_nodes(json, tree, diff, colors_of, &names, &modules);
 	}
-	sb_numbering_release(&names);
-	sb_numbering_release(&modules);
 	return err;
 }
 
@@ -304,20 +302,15 @@ static int put_flame(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nod
 
 int sb_api_flame(struct sb_asked *asked)
 {
-	struct sb_ask ask = {};
+	sb_cleanup(sb_ask_release) struct sb_ask ask = {};
 	uint32_t nr_nodes, nr_functions;
 	int err = sb_api_ask(asked, "", &ask);
 
 	if (!err)
 		err = sb_api_number(asked, "nodes", 2, SB_API_NODES_MAX, SB_API_NODES, &nr_nodes);
-	if (!err)
-		err = sb_api_number(asked, "table", 1, FUNCTIONS_MAX, 0, &nr_functions);
-	if (!err)
-		err = sb_asked_all(asked);
-	if (!err)
-		err = put_flame(asked, &ask, nr_nodes, nr_functions);
-	sb_ask_release(&ask);
-	return err;
+	err = err ?: sb_api_number(asked, "table", 1, FUNCTIONS_MAX, 0, &nr_functions);
+	err = err ?: sb_asked_all(asked);
+	return err ?: put_flame(asked, &ask, nr_nodes, nr_functions);
 }
 
 /* /api/diff */

@@ -67,15 +67,11 @@ static int write_profile(struct sb_asked *asked, struct sb_ask *ask, const struc
 int sb_api_profile(struct sb_asked *asked)
 {
 	const struct sb_output *output = NULL;
-	struct sb_ask ask = {};
+	sb_cleanup(sb_ask_release) struct sb_ask ask = {};
 	int err = sb_api_ask(asked, "", &ask);
 
 	if (!err)
 		err = find_format(asked, &output);
-	if (!err)
-		err = sb_asked_all(asked);
-	if (!err)
-		err = write_profile(asked, &ask, output);
-	sb_ask_release(&ask);
-	return err;
+	err = err ?: sb_asked_all(asked);
+	return err ?: write_profile(asked, &ask, output);
 }

@@ -273,18 +273,14 @@ static int render_single(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr
 
 int sb_api_render(struct sb_asked *asked)
 {
-	struct sb_ask ask = {};
+	sb_cleanup(sb_ask_release) struct sb_ask ask = {};
 	uint32_t nr_nodes;
 	int err = ask_query(asked, "query", "from", "until", &ask);
 
 	if (!err)
 		err = sb_api_number(asked, "max-nodes", 2, SB_API_NODES_MAX, NODES, &nr_nodes);
-	if (!err)
-		err = check_rest(asked);
-	if (!err)
-		err = render_single(asked, &ask, nr_nodes);
-	sb_ask_release(&ask);
-	return err;
+	err = err ?: check_rest(asked);
+	return err ?: render_single(asked, &ask, nr_nodes);
 }
 
 static int render_two(struct sb_asked *asked, struct sb_ask ask[SB_TREE_NR], uint32_t nr_nodes)

@@ -88,16 +88,14 @@ static int parse_params(struct sb_asked *asked)
 static int pack(FILE *from, FILE *to)
 {
 	sb_cleanup(sb_freep) char *bytes = malloc(64u << 10);
-	struct sb_gzip *gzip = NULL;
+	sb_cleanup(sb_gzip_freep) struct sb_gzip *gzip = NULL;
 	int err = bytes ? sb_gzip_new(to, &gzip) : -ENOMEM;
 	size_t nr;
 
 	rewind(from);
 	while (!err && (nr = fread(bytes, 1, 64u << 10, from)))
 		err = sb_gzip_put(gzip, bytes, nr);
-	if (!err)
-		err = sb_gzip_finish(gzip);
-	sb_gzip_free(gzip);
+	err = err ?: sb_gzip_finish(gzip);
 	return err ? err : ferror(from) ? -EIO : 0;
 }
 
