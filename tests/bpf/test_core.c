@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -395,17 +396,15 @@ static uint64_t address_of(const char *wanted)
 	return addr;
 }
 
-static const char *name_of(struct driver_bpf *skel, uint64_t addr)
+static const char *name_of(struct driver_bpf *skel, const int *fds, uint64_t addr)
 {
-	int fd = bpf_iter_create(bpf_link__fd(skel->links.kernel_name));
 	struct sb_kname *kname = &skel->bss->kname;
-	char nothing;
+	char byte;
 
-	assert_true(fd >= 0);
 	kname->addr = addr;
 	kname->len = 0;
-	assert_int_equal(read(fd, &nothing, 1), 0);
-	close(fd);
+	assert_int_equal(write(fds[0], "", 1), 1);
+	assert_int_equal(recv(fds[1], &byte, 1, MSG_DONTWAIT), -1); /* it was dropped */
 	assert_int_equal(kname->len, strlen(kname->text) + 1);
 	return kname->text;
 }
@@ -414,17 +413,19 @@ static const char *name_of(struct driver_bpf *skel, uint64_t addr)
 static void test_kernel_name(void **state)
 {
 	struct driver_bpf *skel = open_core();
-	union bpf_iter_link_info over = { 0 };
-	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &over, .link_info_len = sizeof(over));
+	int fds[2], prog_fd;
 
 	assert_int_equal(bpf_program__set_autoload(skel->progs.kernel_name, true), 0);
 	assert_int_equal(driver_bpf__load(skel), 0);
-	over.map.map_fd = (__u32)bpf_map__fd(skel->maps.bss);
-	skel->links.kernel_name = bpf_program__attach_iter(skel->progs.kernel_name, &opts);
-	assert_non_null(skel->links.kernel_name);
-	assert_int_equal(fnmatch("vfs_read+0x1/0x*", name_of(skel, address_of("vfs_read") + 1), 0),
+	prog_fd = bpf_program__fd(skel->progs.kernel_name);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(setsockopt(fds[1], SOL_SOCKET, SO_ATTACH_BPF, &prog_fd, sizeof(prog_fd)),
 			 0);
-	assert_int_equal(strtoull(name_of(skel, 0x1234), NULL, 16), 0x1234);
+	assert_int_equal(
+		fnmatch("vfs_read+0x1/0x*", name_of(skel, fds, address_of("vfs_read") + 1), 0), 0);
+	assert_int_equal(strtoull(name_of(skel, fds, 0x1234), NULL, 16), 0x1234);
+	close(fds[0]);
+	close(fds[1]);
 	driver_bpf__destroy(skel);
 }
 

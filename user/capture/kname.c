@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "capture/kname.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,18 +14,21 @@
 #include "views/skel.h"
 #include "workers/privileges.h"
 
+struct sb_kname_asker {
+	struct sampler_bpf *skel;
+	struct sb_symbolizer *sym;
+	/* What is written to the first arrives at the second, whose filter is the program. */
+	int fds[2];
+};
+
 static int ask(void *arg, uint64_t addr, char *text, size_t size)
 {
-	struct sampler_bpf *skel = arg;
-	struct sb_kname *kname = &skel->bss->kname;
-	sb_cleanup(sb_closep) int fd = bpf_iter_create(bpf_link__fd(skel->links.kernel_name));
-	char nothing;
+	const struct sb_kname_asker *asker = arg;
+	struct sb_kname *kname = &asker->skel->bss->kname;
 
-	if (fd < 0)
-		return fd;
 	kname->addr = addr;
 	kname->len = 0;
-	if (read(fd, &nothing, sizeof(nothing)) < 0)
+	if (write(asker->fds[0], "", 1) < 0)
 		return -errno;
 	if (kname->len <= 0 || (size_t)kname->len > sizeof(kname->text) ||
 	    (size_t)snprintf(text, size, "%s", kname->text) >= size)
@@ -40,17 +43,35 @@ int sb_kname_prepare(struct sampler_bpf *skel, uint32_t sides)
 	return bpf_program__set_autoload(skel->progs.kernel_name, true);
 }
 
-int sb_kname_start(struct sampler_bpf *skel, struct sb_symbolizer *sym)
+int sb_kname_new(struct sampler_bpf *skel, struct sb_symbolizer *sym,
+		 struct sb_kname_asker **ret_asker)
 {
-	/* Any map of one element would do. */
-	union bpf_iter_link_info over = { .map.map_fd = (__u32)bpf_map__fd(skel->maps.bss) };
-	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &over, .link_info_len = sizeof(over));
+	int err, prog_fd = bpf_program__fd(skel->progs.kernel_name);
+	struct sb_kname_asker *asker;
 
-	if (bpf_program__fd(skel->progs.kernel_name) < 0)
+	if (prog_fd < 0)
 		return 0;
-	skel->links.kernel_name = bpf_program__attach_iter(skel->progs.kernel_name, &opts);
-	if (!skel->links.kernel_name)
-		return -errno;
-	sb_symbolizer_ask_kernel(sym, ask, skel);
+	asker = malloc(sizeof(*asker));
+	if (!asker)
+		return -ENOMEM;
+	*asker = (struct sb_kname_asker){ .skel = skel, .sym = sym, .fds = { -1, -1 } };
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, asker->fds) ||
+	    setsockopt(asker->fds[1], SOL_SOCKET, SO_ATTACH_BPF, &prog_fd, sizeof(prog_fd))) {
+		err = -errno;
+		sb_kname_free(asker);
+		return err;
+	}
+	sb_symbolizer_ask_kernel(sym, ask, asker);
+	*ret_asker = asker;
 	return 0;
+}
+
+void sb_kname_free(struct sb_kname_asker *asker)
+{
+	if (!asker)
+		return;
+	sb_symbolizer_ask_kernel(asker->sym, NULL, NULL);
+	sb_closep(&asker->fds[0]);
+	sb_closep(&asker->fds[1]);
+	free(asker);
 }

@@ -15,6 +15,7 @@
 #include "capture/detach.h"
 #include "capture/drain.h"
 #include "capture/interpwatch.h"
+#include "capture/kname.h"
 #include "capture/procwatch.h"
 #include "capture/rawstack.h"
 #include "capture/refused.h"
@@ -49,7 +50,8 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 	size_t i;
 
 	if (!bpf_program__autoload(prog) || prog == session->timer ||
-	    prog == session->skel->progs.proc_fork || sb_span_attaches(session->skel, prog) ||
+	    prog == session->skel->progs.proc_fork || prog == session->skel->progs.kernel_name ||
+	    sb_span_attaches(session->skel, prog) ||
 	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
 		return false;
 	for (i = 0; i < views->nr; i++)
@@ -528,7 +530,7 @@ void sb_session_free(struct sb_session *session)
 	sb_spans_free(session->spans);
 	sb_resident_free(session->resident);
 	sb_goheap_free(session->goheap);
-	sb_symbolizer_ask_kernel(session->opts.symbolizer, NULL, NULL);
+	sb_kname_free(session->kname);
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);
 	sb_vec_release(&session->timer_cpus);

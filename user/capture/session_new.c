@@ -598,10 +598,10 @@ static int load(struct sb_session *session)
 		err = make_walkers(session);
 	if (err)
 		return err;
-	err = sb_kname_start(session->skel, session->opts.symbolizer);
+	err = sb_kname_new(session->skel, session->opts.symbolizer, &session->kname);
 	if (err)
 		return sb_explain(session->opts.reason, err,
-				  "make an iterator that names kernel functions");
+				  "make a socket whose filter names kernel functions");
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
 		return sb_explain(session->opts.reason, err, "create the BPF maps of counts");

@@ -42,6 +42,7 @@ struct sb_session {
 	/* Of a command alone: a borrowed copy, to which opts.view_opts.probes points. */
 	struct sb_probes probes;
 	struct sampler_bpf *skel;
+	struct sb_kname_asker *kname; /* NULL: names of the kernel are read from a file */
 	struct sb_drain *drain;
 	struct sb_collector *collector;
 	struct sb_procwatch *procwatch;
