@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import resource
+import shlex
 import shutil
 import signal
 import stat
@@ -19,6 +20,7 @@ import termios
 import threading
 import time
 import traceback
+import types
 
 from live import need_root
 
@@ -334,7 +336,7 @@ def test_owner(tmp):
 
 
 def test_signals_end(tmp):
-    for sig in signal.SIGINT, signal.SIGTERM:
+    for sig in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
         path = f'{tmp}/{sig.name}.folded'
         with spinner() as spin, background('oncpu', '-p', str(spin.pid), '-F', '999', '-o',
                                            path) as proc:
@@ -345,6 +347,42 @@ def test_signals_end(tmp):
             assert proc.returncode == 0, (proc.returncode, err)
             with open(path, encoding='utf-8') as result:
                 assert stacks(result.read())
+
+
+def test_hung_up(tmp):
+    """A terminal that is closed, as when ssh loses its connection, ends a run, which writes its result. The shell, whose
+    session that is, and the kernel both send SIGHUP, so a second one is no reason to discard anything."""
+    path = f'{tmp}/a.folded'
+    command = shlex.join([STACKBPF, 'oncpu', '-a', '-F', '999', '-o', path])
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execvp('sh', ['sh', '-c', f'{command} & echo $! >{tmp}/pid; wait; true'])
+    wait_for(lambda: os.path.exists(f'{tmp}/pid') and os.path.getsize(f'{tmp}/pid'), 'the shell')
+    with open(f'{tmp}/pid', encoding='ascii') as text:
+        sampler = int(text.read())
+    await_samples(types.SimpleNamespace(pid=sampler, send_signal=lambda number: os.kill(sampler, number)), path)
+    os.unlink(path)
+    os.close(terminal)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(sampler, signal.SIGHUP)
+    os.waitpid(pid, 0)
+    wait_for(lambda: not os.path.exists(f'/proc/{sampler}'), 'the end')
+    with open(path, encoding='utf-8') as result:
+        assert stacks(result.read())
+
+
+def test_hang_up_ignored(tmp):
+    """Under nohup, the run outlives the terminal."""
+    path = f'{tmp}/a.folded'
+    with spinner() as spin, background('oncpu', '-p', str(spin.pid), '-F', '999', '-o', path,
+                                       preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as proc:
+        await_samples(proc, path)
+        proc.send_signal(signal.SIGHUP)
+        os.unlink(path)
+        await_samples(proc, path)
+        assert proc.poll() is None
+        proc.send_signal(signal.SIGTERM)
+        assert proc.wait(DEADLINE) == 0
 
 
 def test_snapshot_on_stdout(tmp):

@@ -101,6 +101,7 @@ def test_keys(pid):
 def test_ends(pid):
     for what, end, status in (('Ctrl-C', lambda s: s.press('\x03'), 0),
                               ('SIGTERM', lambda s: os.kill(s.pid, signal.SIGTERM), 0),
+                              ('SIGHUP', lambda s: os.kill(s.pid, signal.SIGHUP), 0),
                               ('an abort', lambda s: os.kill(s.pid, signal.SIGABRT), -signal.SIGABRT),
                               ('Ctrl-\\', lambda s: s.press('\x1c'), -signal.SIGQUIT)):
         with on_screen(pid) as screen:

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/complete.h"
@@ -412,9 +413,7 @@ static int catch_signals(struct export *export)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	sb_signals_add_ends(&set);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) || sigaction(SIGPIPE, &ignore, NULL))
 		return -errno;
 	export->stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

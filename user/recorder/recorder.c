@@ -29,6 +29,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/num.h"
+#include "base/signals.h"
 #include "base/time.h"
 #include "recorder/blocks.h"
 #include "recorder/store_writer.h"
@@ -617,9 +618,7 @@ static int take_signals(struct recorder *recorder)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	sb_signals_add_ends(&set);
 	sigaddset(&set, SIGUSR1);
 	if (!sigprocmask(SIG_BLOCK, &set, NULL))
 		recorder->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -118,8 +118,8 @@ struct sb_recorder_config {
  * @reason: zeroed by the caller; why the recorder process failed, if it did, for the caller to tell
  *
  * Forks, and does not return in the child processes. Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1,
- * and leaves them blocked: the first three end the recording, the last one has all samplers send
- * their blocks now.
+ * and leaves them blocked: the first three end the recording, SIGHUP unless it is ignored, the last
+ * one has all samplers send their blocks now.
  *
  * Thread: the main thread, while there is no other one.
  * Return: an exit status: enum sb_run_status; SB_RUN_FAILED also if blocks could not be written;

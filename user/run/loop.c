@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/signals.h"
 #include "base/time.h"
 #include "capture/child.h"
 #include "run/run_priv.h"
@@ -30,8 +31,7 @@ enum source { SIGNAL, TIME, TICK, SESSION, CPUS, SLICE, COMMAND, CHILD, TARGET, 
 static void set_signals(sigset_t *set)
 {
 	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
+	sb_signals_add_ends(set);
 	sigaddset(set, SIGUSR1);
 }
 
@@ -196,7 +196,8 @@ static volatile sig_atomic_t interrupted_by, interrupted_from;
 
 static void interrupt(int sig, siginfo_t *info, void *context)
 {
-	if (interrupted_by)
+	/* A terminal that is closed sends several, from the kernel and from the shell. */
+	if (interrupted_by && sig != SIGHUP)
 		give_up(sig, info, context);
 	interrupted_by = sig;
 	interrupted_from = info->si_code;
@@ -209,15 +210,18 @@ static int take_signals(struct sb_run *run,
 	/* No SA_RESTART: a write that nobody reads is to end. */
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
 	sigset_t set;
+	int sig;
 
 	on_give_up = run->sink->give_up;
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (sigaction(SIGINT, &action, NULL) || sigaction(SIGTERM, &action, NULL) ||
-	    sigprocmask(SIG_UNBLOCK, &set, NULL))
-		return -errno;
-	return 0;
+	sb_signals_add_ends(&set);
+	/* Nobody at a closed terminal wants less than the result. */
+	if (handler == give_up)
+		sigdelset(&set, SIGHUP);
+	for (sig = 1; sig < NSIG; sig++)
+		if (sigismember(&set, sig) == 1 && sigaction(sig, &action, NULL))
+			return -errno;
+	return sigprocmask(SIG_UNBLOCK, &set, NULL) ? -errno : 0;
 }
 
 /* Whether all samples come at the end of the run, so that nothing is known of their functions
@@ -413,7 +417,7 @@ static bool ends_waiting(struct sb_run *run)
 
 	if (read(run->signal_fd, &info, sizeof(info)) != sizeof(info) || info.ssi_signo == SIGUSR1)
 		return false;
-	is_second = run->end == SB_END_SIGNAL;
+	is_second = run->end == SB_END_SIGNAL && info.ssi_signo != SIGHUP;
 	end_by_signal(run, (int)info.ssi_signo, info.ssi_code);
 	return is_second;
 }

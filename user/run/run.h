@@ -218,9 +218,9 @@ void sb_run_init(struct sb_run *run);
  *	`targets`, so each run with a command needs a config of its own
  * @sink: who takes the samples; borrowed as long
  *
- * Drops privileges of the process for good, and takes over SIGINT, SIGTERM and SIGUSR1 unless the
- * sink has an owner. The profile and the figures can be read until sb_run_release(). A command that
- * was started may still run: sb_run_wait_command().
+ * Drops privileges of the process for good, and takes over SIGINT, SIGTERM, SIGHUP and SIGUSR1
+ * unless the sink has an owner; SIGHUP not if it is ignored. The profile and the figures can be
+ * read until sb_run_release(). A command that was started may still run: sb_run_wait_command().
  *
  * Thread: the main thread, while there is no other one.
  * Return: how it ended. If it failed, run->reason says why, unless the sink has told the user
@@ -239,11 +239,11 @@ bool sb_run_has_command_run(const struct sb_run *run);
 /* Return: whether the command was executed and has not ended. */
 bool sb_run_is_command_alive(const struct sb_run *run);
 /*
- * After sb_run_go(), and only if run->child is set: wait until the command ends. The second signal,
- * SIGINT or SIGTERM, since the run began ends the waiting. Return: the status of the command as a
- * shell gives it, with *ret_signal 0; or 0, with *ret_signal the signal that ended the waiting. If
- * the command was not executed, it does not wait, and *ret_signal is the signal that ended the run,
- * or SIGKILL.
+ * After sb_run_go(), and only if run->child is set: wait until the command ends. SIGINT or SIGTERM
+ * ends the waiting if it is the second signal since the run began, SIGHUP among them. Return: the
+ * status of the command as a shell gives it, with *ret_signal 0; or 0, with *ret_signal the signal
+ * that ended the waiting. If the command was not executed, it does not wait, and *ret_signal is the
+ * signal that ended the run, or SIGKILL.
  */
 int sb_run_wait_command(struct sb_run *run, int *ret_signal);
 

@@ -37,9 +37,9 @@ enum sb_run_status sb_run_settle_privileges(struct sb_run *run);
  * cgroup; rules for IDs of processes and threads do not count, because those end. */
 bool sb_run_has_lasting_rule(const struct sb_targets *targets);
 
-/* loop.c: block SIGINT, SIGTERM and the like, and read them from a descriptor from here on, unless
- * the sink has an owner that does. Called before threads are made, which inherit the mask. Return:
- * SB_RUN_OK; SB_RUN_FAILED: a system call failed. */
+/* loop.c: block SIGINT, SIGTERM, SIGHUP and SIGUSR1, and read them from a descriptor from here on,
+ * unless the sink has an owner that does. Called before threads are made, which inherit the mask.
+ * Return: SB_RUN_OK; SB_RUN_FAILED: a system call failed. */
 enum sb_run_status sb_run_block_signals(struct sb_run *run);
 /* Open what the loop polls: timers, and an epoll descriptor. Return: SB_RUN_OK; SB_RUN_FAILED:
  * there is no descriptor or no memory left. */
@@ -48,7 +48,8 @@ enum sb_run_status sb_run_loop_init(struct sb_run *run);
  * the command does not exist, or cannot be executed; SB_RUN_FAILED. */
 enum sb_run_status sb_run_loop(struct sb_run *run);
 /* From here on SIGINT and SIGTERM call sb_run_sink.give_up(), in a signal handler; nothing changes
- * if the sink has an owner. Return: SB_RUN_OK; SB_RUN_FAILED: signals cannot be set up. */
+ * if the sink has an owner. SIGHUP stays blocked. Return: SB_RUN_OK; SB_RUN_FAILED: signals cannot
+ * be set up. */
 enum sb_run_status sb_run_arm_give_up(struct sb_run *run);
 /* Close the descriptors of the loop, and that of sb_run_block_signals(), if there are any; again is
  * harmless. For sb_run_release(). */
