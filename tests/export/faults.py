@@ -150,6 +150,11 @@ def absent(stackbpf, store):
             export(stackbpf, store, '--to', f'pyroscope:{server.url}')
             once(store, server, 'absent, then there')
     same(state_of(store)['error'], '', 'absent, then there: no error any more')
+    # Of an address that was never tried nobody may believe that it has all.
+    fresh = peers.Store(store.make_store, store.path + '2').add(int(time.time()) // 10 * 10, nr=1)
+    for args in (), ('--from', '-1h'), ('--kind', 'wakeup'):
+        done = export(stackbpf, fresh, '--to', f'pyroscope:http://127.0.0.1:{port}', *args, status=3)
+        check('nothing was sent to' in done.stderr and done.stderr.count('\n') == 1, 'absent: nothing is due', done.stderr)
 
 
 def killed(stackbpf, store):

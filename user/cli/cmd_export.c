@@ -421,13 +421,18 @@ static int catch_signals(struct export *export)
 	return export->stop_fd < 0 ? -errno : 0;
 }
 
-static void say_end(const struct export *export, const struct sb_export_state *state)
+/* Return: the exit status. */
+static int say_end(const struct export *export, const struct sb_export_state *state)
 {
 	char until[SB_ASK_TIME_BYTES];
 
-	if (!state->next_s) {
-		sb_info("export: the store has no new data to send");
-		return;
+	/* Nobody knows then whether the address is right. */
+	if (!state->nr_pieces) {
+		sb_warn("export: nothing was sent to '%s', and it was not tried whether it answers: "
+			"the store has no complete period of %u s with the samples that were asked "
+			"for; run the command again later, or add --follow",
+			state->to, export->plan.every_s);
+		return SB_EXIT_EMPTY;
 	}
 	sb_ask_print_time(state->next_s, until);
 	/* Without --follow, --from saves no position, and so has no earlier exports. */
@@ -453,6 +458,7 @@ static void say_end(const struct export *export, const struct sb_export_state *s
 			"be sent; export more often, or keep data longer with --retain of 'stackbpf "
 			"record'",
 			(unsigned long long)state->expired_s);
+	return SB_EXIT_DATA;
 }
 
 /* Return: the exit status. */
@@ -506,8 +512,7 @@ static int run_plan(struct export *export)
 	clear_progress(export);
 	if (err)
 		return say_error(export, err, &state);
-	say_end(export, &state);
-	return SB_EXIT_DATA;
+	return say_end(export, &state);
 }
 
 static int run_export(struct export *export)
