@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every option of the table is in the man page, and nothing else is."""
+"""Every option of the table is in the man page, and nothing else is; and so are the keys of metadata."""
 import pathlib
 import re
 import subprocess
@@ -57,6 +57,16 @@ def from_pages(path, shared):
     return {**shared, **own}
 
 
+def check_metadata(page):
+    """Every key that the header of folded stacks can have is in the section about them."""
+    rows = (ROOT / 'user/kinds/metadata.c').read_text(encoding='utf-8')
+    section = page.read_text(encoding='utf-8').split('.It folded')[1].split('.It perf script')[0]
+    words = re.findall(r'\w+', ' '.join(re.findall(r'^\..*\bCm (.*)', section, re.M)))
+    for key in re.findall(r'^\t\{ "(\w+)",', rows, re.M):
+        if key not in words:
+            breach(f'docs/man/{page.name}', f'the key {key} of the metadata is missing')
+
+
 def main():
     docs = ROOT / 'docs'
     shared = from_man(docs / 'man/stackbpf-options.7')
@@ -69,6 +79,7 @@ def main():
             compare(f'docs/man/{page.name}', have, want)
         else:
             breach(f'docs/man/{page.name}', 'is missing')
+    check_metadata(docs / 'man/flamegraph.1')
     if len(commands) < 3 or len(commands['oncpu']) < 20:
         breach('print_options', 'the table cannot be this short')
     sys.exit(1 if breaches else 0)
