@@ -687,6 +687,8 @@ int sb_store_writer_new(const struct sb_recorder_config *opts, const struct sb_w
 {
 	struct start start = { .opts = opts, .watch = watch };
 	struct answer answer = {};
+	/* Of a writer that was killed nobody hears what it has made. */
+	const bool was_there = !faccessat(AT_FDCWD, path_of(opts), F_OK, AT_SYMLINK_NOFOLLOW);
 	int err = sb_peer_new(be_writer, &start, ret_peer);
 
 	if (err)
@@ -698,7 +700,7 @@ int sb_store_writer_new(const struct sb_recorder_config *opts, const struct sb_w
 	sb_peer_release(ret_peer);
 	/* Here, because the writer may have dropped the privileges that this needs. If it cannot be
 	 * removed, it is only an empty store. */
-	if (answer.stats.has_made_store)
+	if (!was_there)
 		(void)sb_store_remove_empty(path_of(opts));
 	return err;
 }

@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <ftw.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -191,12 +195,43 @@ static void test_half_made(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
+/* Of the process that locks the store; the writer does so once it has made the directory. */
+static pid_t survivor;
+
+int flock(int fd, int operation)
+{
+	if (survivor && getpid() != survivor)
+		raise(SIGKILL);
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+/* So is one whose writer was killed before it could say anything. */
+static void test_killed(void **state)
+{
+	struct sb_recorder_config opts = {};
+	static const struct sb_watch watch;
+	char path[80];
+
+	snprintf(path, sizeof(path), "/tmp/sb-writer-%d", getpid());
+	opts.store = path;
+	survivor = getpid();
+	assert_int_equal(sb_store_writer_new(&opts, &watch, &writer), -ECHILD);
+	assert_int_equal(access(path, F_OK), -1);
+	/* What was there before stays. */
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(sb_store_writer_new(&opts, &watch, &writer), -ECHILD);
+	survivor = 0;
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cgroups, setup, teardown),
 		cmocka_unit_test(test_half_made),
+		cmocka_unit_test(test_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
