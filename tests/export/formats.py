@@ -156,11 +156,11 @@ def pprof(stackbpf, store):
             peers.same(have, sums, f'go tool pprof: the label {key} of all samples')
 
 
-def shown(stackbpf, store, *args):
+def shown(stackbpf, store, *args, **environ):
     """What an export of everything shows on a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen([stackbpf, 'export', '--store', store.path, '--from', f'@{peers.BEGIN}', *args],
-                          stderr=theirs) as proc:
+                          stderr=theirs, env={**os.environ, 'TERM': 'xterm', **environ}) as proc:
         os.close(theirs)
         text = b''
         with contextlib.suppress(OSError):  # EIO: the terminal's last writer has closed it
@@ -182,6 +182,8 @@ def progress(stackbpf, store):
         peers.check(f': 5 periods, {nr_files} files, ' in end and end.startswith('\x1b[Kstackbpf: export: '),
                     'at the end it says how many files there are', text)
         peers.same(shown(stackbpf, store, *args, '-q'), '', 'nothing with -q')
+        text = shown(stackbpf, store, *args, TERM='dumb')
+        peers.check('\x1b' not in text and f' {nr_files} files' in text, 'no sequences on a terminal that has none', text)
         said = peers.export(stackbpf, store, *args).stderr
         peers.check('\x1b' not in said and f' {nr_files} files' in said, 'no progress without a terminal', said)
 

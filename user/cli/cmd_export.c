@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/store_opts.h"
+#include "cli/term.h"
 #include "cli/wrap.h"
 #include "export/file.h"
 #include "export/run.h"
@@ -345,7 +346,8 @@ static int take_options(struct export *export)
 	plan->say = say;
 	plan->progress = progress;
 	plan->arg = export;
-	export->has_progress = isatty(STDERR_FILENO) && !opts->common.quiet && !opts->is_follow;
+	export->has_progress =
+		sb_term_is_there(STDERR_FILENO) && !opts->common.quiet && !opts->is_follow;
 	return -1;
 }
 

@@ -209,7 +209,7 @@ static void choose_characters(void)
 
 static int prepare(struct view *view, struct sb_record_opts *opts)
 {
-	bool has_screen = sb_term_is_there() && !opts->batch;
+	bool has_screen = sb_term_is_there(STDOUT_FILENO) && !opts->batch;
 	int status = check(opts, has_screen), err;
 
 	if (status >= 0)

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/record.h"
 #include "cli/result.h"
+#include "cli/term.h"
 #include "cli/wrap.h"
 #include "workers/privileges.h"
 
@@ -314,9 +315,9 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	struct sb_result_sink *result = (struct sb_result_sink *)sink;
 	const struct sb_record_opts *opts = result->opts;
 
-	result->has_progress = isatty(STDERR_FILENO) && !opts->common.quiet && !opts->run.command;
-	if (!result->has_progress)
+	if (!isatty(STDERR_FILENO) || opts->common.quiet || opts->run.command)
 		return 0;
+	result->has_progress = sb_term_is_there(STDERR_FILENO);
 	if (isatty(STDOUT_FILENO) && !opts->output_paths.nr)
 		sb_info("folded stacks are printed here; use -o FILE.svg for a flame graph");
 	if (!opts->run.time_ns)

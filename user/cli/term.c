@@ -39,11 +39,11 @@ static volatile sig_atomic_t is_entered;
 static struct termios saved;
 static int saved_fd;
 
-bool sb_term_is_there(void)
+bool sb_term_is_there(int fd)
 {
 	const char *name = getenv("TERM");
 
-	return isatty(STDOUT_FILENO) && name && *name && !sb_streq(name, "dumb");
+	return isatty(fd) && name && *name && !sb_streq(name, "dumb");
 }
 
 void sb_term_restore(void)

@@ -34,9 +34,9 @@ enum sb_key {
 	SB_KEY_REDRAW, /* not a key: the size changed, or the program was stopped and continued */
 };
 
-/* Return: whether standard output is a terminal, and one that can be drawn on: $TERM is set, and
+/* Return: whether the descriptor @fd is a terminal, and one that can be drawn on: $TERM is set, and
  * not "dumb". */
-bool sb_term_is_there(void);
+bool sb_term_is_there(int fd);
 
 /*
  * Prepare, before threads are made: signals about the terminal's size and Ctrl-Z are read from a
