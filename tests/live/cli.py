@@ -322,6 +322,25 @@ def test_bad_places(tmp):
         assert 'pipe' not in done.stderr, done.stderr
 
 
+def test_directory_deleted(tmp):
+    """That is said before sampling, as no result could be written."""
+    path = f'{tmp}/gone'
+    for args in ('oncpu', '-a', '-t', '1h', '-o', 'a.svg'), ('diff', f'{tmp}/in', f'{tmp}/in', '-o', 'a.svg'):
+        os.mkdir(path)
+        with open(f'{tmp}/in', 'w', encoding='ascii') as text:
+            text.write('a;b 1\n')
+        done = run(*args, preexec_fn=lambda: (os.chdir(path), os.rmdir(path)))
+        assert done.returncode == 1 and "cannot write 'a.svg': the current directory was deleted" in done.stderr, done
+
+
+def test_file_limit(tmp):
+    """A result larger than a file may be is an error like others."""
+    with open(f'{tmp}/in', 'w', encoding='ascii') as text:
+        text.writelines(f'a{i};b 1\n' for i in range(3000))
+    expect(1, "cannot write '" + tmp + "/a.folded': File too large; raise the limit: ulimit -f", 'diff', f'{tmp}/in', f'{tmp}/in',
+           '-o', f'{tmp}/a.folded', preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
+
+
 def test_owner(tmp):
     env = {**os.environ, 'SUDO_UID': '65534', 'SUDO_GID': '65534'}
     path = f'{tmp}/a.folded'

@@ -101,6 +101,13 @@ int sb_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+bool sb_is_in_deleted_cwd(const char *path)
+{
+	struct stat st;
+
+	return path[0] != '/' && !stat(".", &st) && !st.st_nlink;
+}
+
 void sb_raise_nofile(void)
 {
 	struct rlimit limit;

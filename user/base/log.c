@@ -119,8 +119,9 @@ static void put(enum sb_log_level level, int err, char *msg)
 	neutralize(msg);
 	if (err) {
 		steps[0] = cut_step(msg);
-		/* What lacks memory or descriptors may be well otherwise. */
-		if (!steps[0] || err == -ENOMEM || err == -EMFILE || err == -ENFILE)
+		/* What is at a limit may be well otherwise. */
+		if (!steps[0] || err == -ENOMEM || err == -EMFILE || err == -ENFILE ||
+		    err == -EFBIG)
 			steps[1] = usual_step(err);
 	}
 	line[nr++] = part(program_name);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/str.h"
 #include "cli/command.h"
 
@@ -67,6 +68,7 @@ int main(int argc, char **argv)
 	if (fill_std_fds())
 		return SB_EXIT_FAILED;
 	sb_log_init("stackbpf", SB_LOG_INFO);
+	sb_signals_survive_limit();
 	libbpf_set_print(print_libbpf);
 	status = run(argv);
 	/* Text for people (help, doctor) is checked here; results were checked where written. */

@@ -122,6 +122,11 @@ int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run)
 
 		if (sb_streq(output->path, "-"))
 			continue;
+		/* No result could be written at the end. */
+		if (sb_is_in_deleted_cwd(output->path)) {
+			sb_vec_release(&paths);
+			return sb_result_cannot_write(output->path, -ENOENT);
+		}
 		output->is_by_writer = is_root && !sb_output_is_fd(output->path);
 		run->sink->writes_files |= !output->is_by_writer;
 		if (!output->is_by_writer)

@@ -74,6 +74,13 @@ int sb_result_cannot_write(const char *path, int err)
 		       path, sb_sudo_owner().uid);
 		return err;
 	}
+	if (sb_is_in_deleted_cwd(path)) {
+		sb_err(0,
+		       "cannot write '%s': the current directory was deleted; change to another "
+		       "one, or use a path that begins with '/'",
+		       path);
+		return err;
+	}
 	if (err == -ENOENT)
 		return sb_err(err, "cannot write '%s'; create its directory, or choose another one",
 			      path);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/str.h"
 #include "base/version.h"
 #include "flamegraph/embed.h"
@@ -412,6 +413,7 @@ int main(int argc, char **argv)
 	int status;
 
 	sb_log_init("flamegraph", SB_LOG_INFO);
+	sb_signals_survive_limit();
 	if (sb_fg_opts_new(&opts)) {
 		sb_err(-ENOMEM, "cannot keep the options of the command line");
 		return EXIT_FAILED;

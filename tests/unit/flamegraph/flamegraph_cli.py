@@ -8,6 +8,7 @@ import gzip
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -445,6 +446,14 @@ class Documents(unittest.TestCase):
             with self.subTest(document=name), open(os.path.join(DOCS, name),
                                                    encoding="utf-8") as document:
                 self.assertEqual(find(document.read()), shown)
+
+
+class Limit(InFolder):
+    def test_file_size(self):
+        """A picture larger than a file may be is an error like others."""
+        said = run("-o", "a.svg", text="a;b 1\n", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
+        self.assertEqual((said.returncode, os.path.exists("a.svg")), (1, False))
+        self.assertIn(b"cannot write 'a.svg': File too large; raise the limit", said.stderr)
 
 
 class Interrupt(InFolder):
