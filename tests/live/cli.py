@@ -170,6 +170,15 @@ def test_doctor(_):
     assert len(done.stdout.splitlines()) <= 60, 'more than a screen, in lines of 80 columns'
 
 
+def test_doctor_user_namespace(_):
+    """All capabilities of a user namespace are none that the kernel asks for."""
+    if subprocess.run(['unshare', '-Ur', 'true'], check=False, stderr=subprocess.DEVNULL).returncode:
+        return
+    shown = subprocess.run(['unshare', '-Ur', STACKBPF, 'doctor'], stdout=subprocess.PIPE, text=True, check=False).stdout
+    assert re.search(r'NO  user namespace +not the host', shown) and not re.search(r'ok  cap_', shown), shown
+    assert re.search(r"ok  user namespace +the host's", run('doctor').stdout)
+
+
 def test_doctor_runtimes(_):
     """Which interpreter it is, of which version, and whether its frames are there."""
     script = 'import threading\ndef spin():\n    while True: pass\nspin()'

@@ -366,19 +366,25 @@ void sb_doctor_kernel(struct sb_doctor *doctor)
 		checks[i](doctor);
 }
 
-static void check_pid_namespace(struct sb_doctor *doctor)
+/* Return: whether it is the host's: @inode of include/linux/proc_ns.h. */
+static bool check_namespace(struct sb_doctor *doctor, const char *kind, uint32_t inode,
+			    const char *advice)
 {
-	char ns[64];
-	ssize_t len = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
+	char path[64], what[64], host[64], ns[64];
+	ssize_t len;
 
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	snprintf(what, sizeof(what), "%s namespace", kind);
+	snprintf(host, sizeof(host), "%s:[%u]", kind, inode);
+	len = readlink(path, ns, sizeof(ns) - 1);
 	ns[len > 0 ? len : 0] = '\0';
-	/* 4026531836 is PROC_PID_INIT_INO, include/linux/proc_ns.h. */
-	if (!len || sb_streq(ns, "pid:[4026531836]")) {
-		sb_doctor_say(doctor, SB_VERDICT_OK, "pid namespace", "the host's");
-		return;
+	if (len <= 0 || sb_streq(ns, host)) {
+		sb_doctor_say(doctor, SB_VERDICT_OK, what, "the host's");
+		return true;
 	}
-	sb_doctor_say(doctor, SB_VERDICT_NO, "pid namespace", "not the host's, but %s", ns);
-	sb_doctor_advise(doctor, "start the container with --pid=host");
+	sb_doctor_say(doctor, SB_VERDICT_NO, what, "not the host's, but %s", ns);
+	sb_doctor_advise(doctor, "%s", advice);
+	return false;
 }
 
 static void advise_setcap(struct sb_doctor *doctor)
@@ -398,10 +404,10 @@ static void advise_setcap(struct sb_doctor *doctor)
 }
 
 /* What there is is said, too: what each is good for. */
-static unsigned int check_capabilities(struct sb_doctor *doctor)
+static unsigned int check_capabilities(struct sb_doctor *doctor, bool counts)
 {
 	const struct sb_capability *cap;
-	uint64_t have = sb_privileges_have();
+	uint64_t have = counts ? sb_privileges_have() : 0;
 	unsigned int nr_lack = 0;
 	size_t i;
 
@@ -464,11 +470,18 @@ static void check_parser(struct sb_doctor *doctor)
 
 void sb_doctor_privileges(struct sb_doctor *doctor)
 {
+	bool is_host_user;
+
 	sb_doctor_title(doctor, "Privileges");
-	if (check_capabilities(doctor))
+	/* The kernel asks for BPF and perf events of all in the first user namespace. */
+	is_host_user = check_namespace(doctor, "user", 4026531837,
+				       "capabilities of this namespace do not count; run it as the "
+				       "host's root, not as root of a rootless container or of "
+				       "unshare(1)");
+	if (check_capabilities(doctor, is_host_user) && is_host_user)
 		advise_setcap(doctor);
 	check_filter(doctor);
 	check_landlock(doctor);
 	check_parser(doctor);
-	check_pid_namespace(doctor);
+	(void)check_namespace(doctor, "pid", 4026531836, "start the container with --pid=host");
 }

@@ -166,7 +166,7 @@ static int write_stack(const struct input *input, const struct stack *stack, voi
 	}
 	if (thread->state == SB_STATE_NONE)
 		fputs("    (this thread started, exited or ran while stackbpf read the "
-		      "others)\n",
+		      "others, or the kernel hides its stack)\n",
 		      out);
 	putc('\n', out);
 	return ferror(out) ? -EIO : 0;
