@@ -12,6 +12,9 @@
  * Fails when any of our stacks is wrong where the file has CFI which is right; when a stack that is
  * cut says it was complete; when more than PERCENT are cut or wrong for want of CFI; when fewer
  * than MIN steps were made.
+ *
+ * While others probe functions of a library (uprobes), breakpoints are in all programs that use it,
+ * and this one cannot be stepped through. It begins anew until there are none.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -33,6 +36,7 @@
 #include "symbolizer/sb_sym.h"
 
 #if defined(__x86_64__)
+#include "walk_subject.h"
 
 enum { FRAMES_MAX = 256, PIECE_MAX = 64 << 10, NR_PLACES = 12, EXIT_SKIP = 77 };
 
@@ -409,6 +413,17 @@ static void begin(struct oracle *o)
 		push_shadow(o, (uint64_t)(uintptr_t)frames[i - 1], UINT64_MAX);
 }
 
+static char **arguments;
+
+static _Noreturn void begin_anew(const struct oracle *o)
+{
+	fprintf(stderr, "walk_oracle: somebody else has a breakpoint at %llx\n", o->regs.rip);
+	kill(o->pid, SIGKILL);
+	sleep(1);
+	execv("/proc/self/exe", arguments);
+	die("beginning anew");
+}
+
 /* Return: whether the program is still before subject_end(). */
 static bool step(struct oracle *o, int *signal)
 {
@@ -417,8 +432,11 @@ static bool step(struct oracle *o, int *signal)
 
 	o->last_code = 0;
 	read_memory(o->pid, o->regs.rip, &o->last_code, sizeof(o->last_code));
-	if ((o->last_code & 0xff) == 0xcc)
+	if ((o->last_code & 0xff) == 0xcc) {
+		if (o->regs.rdi != SUBJECT_END)
+			begin_anew(o);
 		return false;
+	}
 	if (ptrace(PTRACE_SINGLESTEP, o->pid, NULL, (void *)(long)*signal))
 		die("stepping");
 	got = wait_stop(o);
@@ -542,6 +560,7 @@ int main(int argc, char **argv)
 
 	if (first == argc)
 		return 2;
+	arguments = argv;
 	start(&o, argv + first);
 	begin_ns = sb_now_ns();
 	while (o.nr_steps < o.nr_steps_max && step(&o, &signal))

@@ -9,6 +9,7 @@
 #include <execinfo.h>
 
 #define SUBJECT_FRAMES_MAX 16
+#define SUBJECT_END	   0x5ec0de /* first argument of the breakpoint at the end */
 
 /* To be called by main(), which then is the first caller that is expected. */
 static inline __attribute__((always_inline)) void subject_begin(void)
@@ -22,7 +23,7 @@ static inline __attribute__((always_inline)) void subject_begin(void)
 
 static inline __attribute__((always_inline)) void subject_end(void)
 {
-	__asm__ volatile("int3" : : "D"(0), "S"(0) : "memory");
+	__asm__ volatile("int3" : : "D"(SUBJECT_END), "S"(0) : "memory");
 }
 
 #endif
