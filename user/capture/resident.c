@@ -111,17 +111,24 @@ static uint32_t new_space(struct sb_resident *resident, const struct space *spac
 	return i;
 }
 
-/* @nr: where it is counted, unless it has ended before. */
-static void end_space(struct sb_resident *resident, struct space *space, uint64_t *nr)
+/* Whether its process goes on, with another program, may be known only after it was counted as one
+ * that ended: the stacks of the other program come later than the end of the process. */
+static void end_space(struct sb_resident *resident, struct space *space, bool is_replaced)
 {
-	*nr += !space->is_ended;
+	struct sb_resident_stats *stats = &resident->stats;
+
+	if (space->is_ended && (space->is_replaced || !is_replaced))
+		return;
+	stats->nr_ended -= space->is_ended;
 	resident->nr_dead += !space->is_ended;
+	*(is_replaced ? &stats->nr_replaced : &stats->nr_ended) += 1;
 	space->is_ended = true;
+	space->is_replaced = is_replaced;
 }
 
 void sb_resident_end_space(struct sb_resident *resident, uint32_t number)
 {
-	end_space(resident, &resident->spaces.at[number], &resident->stats.nr_ended);
+	end_space(resident, &resident->spaces.at[number], false);
 }
 
 static bool is_of(const struct space *space, const struct sb_sample_key *key)
@@ -158,17 +165,12 @@ static uint32_t space_of(struct sb_resident *resident, const struct sb_sample_ke
 			return at;
 	for (at = first; at; at = next_of(resident, space->next, key->tgid)) {
 		space = &resident->spaces.at[at];
-		if (space->is_ended)
-			continue;
 		if (space->is_expected && space->start_ticks == new.start_ticks) {
 			space->key = new.key;
 			space->is_expected = false;
 			return at;
 		}
-		/* If it is the same process, that goes on with another program. */
-		end_space(resident, space,
-			  space->key.start_ns == key->start_ns ? &resident->stats.nr_replaced
-							       : &resident->stats.nr_ended);
+		end_space(resident, space, space->key.start_ns == key->start_ns);
 	}
 	return new_space(resident, &new);
 }

@@ -37,6 +37,7 @@ struct gone {
 struct space {
 	struct sb_sample_key key; /* of its first owner, without stacks */
 	bool is_used, is_ended;
+	bool is_replaced; /* is_ended: execve(2) replaced it, the process goes on */
 	bool is_told;	  /* of its end, with the most that it had */
 	bool is_expected; /* its key has no start and no exec_id yet */
 	bool is_known;	  /* `before` was read, or could not be */

@@ -8,9 +8,12 @@
 #include <cmocka.h>
 
 #include "capture/page_account.h"
+#include "capture/resident.h"
+#include "views/skel.h"
 
 #define OWNERS	   8
 #define PAGE_SHIFT 12
+#define NOBODY	   4194303 /* PID_MAX_LIMIT - 1: no process */
 
 struct fixture {
 	struct sb_pagetab pages;
@@ -290,6 +293,40 @@ static void test_large_pages(void **state)
 	}
 }
 
+/* The end of a process is known before the stacks of the last program that it ran. */
+static void test_replaced_late(void **state)
+{
+	static __typeof__(*((struct sampler_bpf *)NULL)->rodata) rodata;
+	static __typeof__(*((struct sampler_bpf *)NULL)->bss) bss;
+	struct sampler_bpf skel = { .rodata = &rodata, .bss = &bss };
+	struct sb_event_owner first = { .id = 1, .key = { .tgid = NOBODY, .start_ns = 1000 } },
+			      last = first;
+	const struct sb_page_event end = { .kind = SB_EVENT_ENDED,
+					   .tgid = NOBODY,
+					   .start_ns = 1000 };
+	struct sb_page_records records = {};
+	struct sb_resident *resident;
+	struct sb_resident_stats stats;
+
+	last.id = 2;
+	last.key.exec_id = 1;
+	assert_int_equal(sb_resident_new(&(struct sb_resident_opts){ .skel = &skel }, &resident),
+			 0);
+	assert_int_equal(sb_resident_add_owners(resident, &first, 1), 0);
+	assert_int_equal(sb_vec_push(&records.events, end), 0);
+	assert_int_equal(sb_resident_add(resident, &records, 1), 0);
+	sb_resident_stats(resident, &stats);
+	assert_int_equal(stats.nr_ended, 1);
+	assert_int_equal(stats.nr_replaced, 0);
+	assert_int_equal(sb_resident_add_owners(resident, &last, 1), 0);
+	assert_int_equal(sb_resident_add(resident, &records, 2), 0);
+	sb_resident_stats(resident, &stats);
+	assert_int_equal(stats.nr_ended, 1);
+	assert_int_equal(stats.nr_replaced, 1);
+	sb_page_records_release(&records);
+	sb_resident_free(resident);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +340,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sampled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sampled_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sampled_along, setup, teardown),
+		cmocka_unit_test(test_replaced_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
