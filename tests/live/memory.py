@@ -28,8 +28,6 @@ PROGRAM, FILE = f'{WORK.name}/keeper', f'{WORK.name}/file'
 ROUNDS = 8
 KINDS = ('anon', 'file', 'shmem,stack', 'heap')
 HAS_SCAN = tuple(map(int, re.match(r'(\d+)\.(\d+)', os.uname().release).groups())) >= (6, 7)
-# Older kernels do not tell the page of zeros from others.
-ZEROS = ['read_zeros'] if HAS_SCAN else []
 build_program(PROGRAM, SOURCE, '-O1', '-g')
 with open(FILE, 'wb') as out:
     out.write(os.urandom(256 * mmap.PAGESIZE))
@@ -85,8 +83,18 @@ def adds_up(err, process):
     return [float(number) for number in found.groups()]
 
 
+def are_zeros_resident():
+    """Whether memory that was only read has pages of its own: some kernels do not share the page of zeros."""
+    nr, before = 1024, rss('self')
+    with mmap.mmap(-1, nr * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        assert not any(memory[::mmap.PAGESIZE])
+        return rss('self') - before > nr * mmap.PAGESIZE / 2
+
+
 def to_the_page(result, said):
-    for name in 'keep_sixty', 'keep_thirty', 'keep_ten', 'read_file', 'map_file', 'sparse', 'move_away', 'move_aligned', *ZEROS:
+    # Older kernels do not tell the page of zeros from others.
+    zeros = ['read_zeros'] if HAS_SCAN and not are_zeros_resident() else []
+    for name in 'keep_sixty', 'keep_thirty', 'keep_ten', 'read_file', 'map_file', 'sparse', 'move_away', 'move_aligned', *zeros:
         # A page of the stack may be new in it, and the code of a function of the C library.
         weight, want = of(result, 'keeper', name), said[name] * mmap.PAGESIZE
         if name in ('sparse', 'move_away', 'move_aligned'):
@@ -185,6 +193,12 @@ input()
 """
 
 
+def told_some(*args):
+    """Return: the result; None: nothing was sampled."""
+    result = stackbpf(BINARY, *args)
+    return result if result.status != 3 else None
+
+
 def at_work():
     """Of a process that takes and gives back memory while it is looked at, the sum is of one moment."""
     for _ in range(3):
@@ -197,7 +211,8 @@ def at_work():
     with keeping(sys.executable, '-c', WORKING) as process:
         process.stdout.readline()
         for _ in range(5):
-            result = stackbpf(BINARY, 'memory', '-p', str(process.pid), '-t', '0.3', '--max-overhead=off')
+            # It may get no CPU for so long.
+            result = wait_for(lambda: told_some('memory', '-p', str(process.pid), '-t', '0.3'), 'memory that came')
             whole, before, brought, rest, known = adds_up(result.err, process)
             check(abs(before + brought + rest - whole) < 0.2 and 99.9 <= known <= 100,
                   f'it adds up: {before} + {brought} + {rest} = {whole}, {known} %')
@@ -532,9 +547,12 @@ def new():
     memory = mmap.mmap(-1, NR * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     return memory
-memories = [new() for _ in range(5)]
+memories, at = [new() for _ in range(6)], 0
 print('done', flush=True)
-sys.stdin.readline()
+while sys.stdin.readline() != 'begin\\n':
+    touch(memories[5], at)
+    at += PAGE
+    print('done', flush=True)
 generators = odd(memories[3]), even(memories[3])
 for each in generators:
     next(each)
@@ -559,7 +577,9 @@ def beneath():
     with keeping(sys.executable, '-c', BENEATH) as process:
         assert process.stdout.readline() == 'done\n'
         with sampling(BINARY, 'memory', '-p', str(process.pid), '--lines', '--max-overhead=off') as run:
-            go(process)
+            # On a busy machine it may take long until frames of Python are known.
+            wait_for(lambda: go(process) or any('touch ' in ';'.join(stack) for stack in run.snapshot().stacks), 'its frames')
+            go(process, 'begin')
         result = run.result
     pages = collections.Counter()
     for stack, weight in result.stacks.items():
