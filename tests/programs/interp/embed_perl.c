@@ -8,7 +8,7 @@
 #define SUB(type, name, ...) type (*name)(__VA_ARGS__) = (type(*)(__VA_ARGS__))dlsym(lib, #name)
 
 static char program[] =
-	"sub main::unit { my $s = 0; $s += $_ & 3 for 1 .. 2000 } "
+	"sub main::unit { my $s = 0; $s += $_ & 3 for 1 .. 20000 } "
 	"sub main::called { eval { unit() }; my @x = sort { unit(); $a <=> $b } 2, 1 } 1";
 
 __attribute__((noinline)) static void call_perl(void *perl,
