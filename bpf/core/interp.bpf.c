@@ -275,6 +275,17 @@ static const struct sb_interp_proc *find_proc_confs(const struct sb_scratch *s, 
 	return proc;
 }
 
+__noinline int sb_interp_restart(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!cfg_interp_walkers || !s)
+		return 0;
+	begin_reads(s, slot);
+	begin_walks(s);
+	return 0;
+}
+
 __noinline int sb_interp_start(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
@@ -295,10 +306,9 @@ __noinline int sb_interp_start(__u32 slot)
 	s->interp.labels = proc->labels;
 	if (!proc->nr_confs)
 		return 0;
-	begin_reads(s, slot);
 	s->interp.proc = *proc;
 	s->interp.nr_confs = proc->nr_confs;
-	begin_walks(s);
+	sb_interp_restart(slot);
 	if (proc->hook)
 		s->interp.has_hook = !load_conf(s, proc->hook - 1);
 	return 0;

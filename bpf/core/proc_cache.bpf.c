@@ -48,7 +48,7 @@ __hidden struct sb_proc_cache *sb_proc_cache_begin(__u32 slot, const struct task
 	if (!known)
 		return NULL;
 	epoch = sb_unwind_epoch(s);
-	changes = *(volatile __u32 *)&proc_changes[tgid % SB_PROC_CHANGES];
+	changes = sb_proc_changes(tgid);
 	if (known->tid == tid && known->thread_start_ns == thread_start_ns && known->tgid == tgid &&
 	    known->exec_id == exec_id && known->epoch == epoch && known->changes == changes)
 		return known;
@@ -75,6 +75,11 @@ __hidden struct sb_proc_cache *sb_proc_cache_of(__u32 slot, const struct sb_scra
 	    known->exec_id != key->exec_id)
 		return NULL;
 	return known;
+}
+
+__hidden __u32 sb_proc_changes(__u32 tgid)
+{
+	return *(volatile __u32 *)&proc_changes[tgid % SB_PROC_CHANGES];
 }
 
 __hidden int sb_proc_cache_changed(__u32 tgid)

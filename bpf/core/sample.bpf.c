@@ -189,7 +189,6 @@ static void capture_native(struct sb_scratch *s, __u32 slot)
 static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 slot)
 {
 	const struct mm_struct *mm;
-	__u32 i;
 
 	s->stack.flags = 0;
 	s->stack.list = 0;
@@ -213,9 +212,7 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 	/* User space takes that walk again, and cannot ask. */
 	if (s->map.is_raw)
 		s->interp.walk.nr_frames = 0;
-	for (i = 0; i < SB_INTERP_PER_PROC; i++)
-		sb_interp_walk(slot, i);
-	sb_interp_finish(slot);
+	sb_interp_walk_all(slot);
 }
 
 __hidden __u64 sb_end_ns(void)

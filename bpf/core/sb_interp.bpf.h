@@ -50,6 +50,13 @@ __u64 sb_interp_thread_pointer(const struct task_struct *task);
  */
 int sb_interp_start(__u32 slot);
 /*
+ * In place of sb_interp_start(), for another sample of the thread of the last one: keep what the
+ * record has of the interpreters of the process (interp.proc, nr_confs, has_hook, labels), which
+ * the caller has found to be up to date (sb_proc_changes()), and drop the frames of the last
+ * sample. The key has its tgid, start_ns and exec_id already.
+ */
+int sb_interp_restart(__u32 slot);
+/*
  * Return: whether the runtime whose frames lie on the native stack is to be called for the frame
  * where the native walk stands, before its rule is looked up: whether the process has such a
  * runtime, and the frame's address is in its range [hook_begin, hook_end).
@@ -85,6 +92,15 @@ int sb_interp_walk(__u32 slot, __u32 i);
  * and the next sample with this stack tries again. Without frames the key stays as it is.
  */
 int sb_interp_finish(__u32 slot);
+/* Call sb_interp_walk() for all runtimes of the process, and then sb_interp_finish(). */
+static __always_inline void sb_interp_walk_all(__u32 slot)
+{
+	__u32 i;
+
+	for (i = 0; i < SB_INTERP_PER_PROC; i++)
+		sb_interp_walk(slot, i);
+	sb_interp_finish(slot);
+}
 
 /*
  * Write an ID for the interpreter stack into the key of a thread that sleeps, derived from

@@ -17,7 +17,9 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/abi/sb_abi_memory.h"
+#include "bpf/core/sb_interp.bpf.h"
 #include "bpf/core/sb_label.bpf.h"
+#include "bpf/core/sb_proc_cache.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_span.bpf.h"
 #include "bpf/core/sb_stack.bpf.h"
@@ -53,13 +55,15 @@ struct {
  * did. */
 #define AGAIN_NS 1000000ull
 
-/* The last fault of a CPU of which only the native user stack is needed: the record of the slot has
- * its sample. */
+/* The last fault of a CPU of which only the user stack is needed: the record of the slot has its
+ * sample. */
 struct memory_last {
 	__u64 owner; /* 0: there is none */
 	__u64 until_ns;
 	__u64 start_ns; /* with tid and exec_id: of the thread */
 	__u32 tid, exec_id;
+	__u32 changes; /* sb_proc_changes() */
+	__u32 reserved;
 };
 
 struct {
@@ -190,7 +194,7 @@ static void keep_last(struct memory_last *last, __u64 owner)
 	const struct task_struct *task = bpf_get_current_task_btf();
 	const struct sb_scratch *s = sb_scratch_get(SB_SCRATCH_PAGE);
 
-	if (!s || s->interp.nr_confs || s->map.returns.trampoline || cfg_spans ||
+	if (!s || s->interp.has_hook || s->map.returns.trampoline || cfg_spans ||
 	    sb_labels_are_on() || !sb_memo_is_on(SB_SCRATCH_PAGE))
 		return;
 	last->owner = owner;
@@ -211,15 +215,34 @@ static bool is_thread_of(const struct memory_last *last)
 	const struct task_struct *task = bpf_get_current_task_btf();
 
 	return last->owner && last->tid == (__u32)task->pid &&
-	       last->start_ns == task->start_boottime && last->exec_id == task->self_exec_id;
+	       last->start_ns == task->start_boottime && last->exec_id == task->self_exec_id &&
+	       last->changes == sb_proc_changes(task->tgid);
+}
+
+/* Take a fault whose native stack is the same, below which the interpreters may have other frames.
+ * Return: the owner's ID; 0: it could not be shipped, which was counted. */
+static __u64 take_frames(struct sb_scratch *s, struct sb_fault_record *fault)
+{
+	const struct sb_stack_id before = s->capture.key.istack;
+	struct sb_stack_id *istack = &s->capture.key.istack;
+
+	*istack = (struct sb_stack_id){};
+	s->capture.now_ns = fault->now_ns;
+	sb_interp_restart(SB_SCRATCH_PAGE);
+	sb_interp_walk_all(SB_SCRATCH_PAGE);
+	if (istack->lo != before.lo || istack->hi != before.hi)
+		return take_fault(&s->capture, fault->where);
+	ship_fault(fault);
+	return fault->owner;
 }
 
 /*
  * A thread that touches new memory in a loop faults at one place again and again. Then all that a
- * sample needs is in the record already, but for the proof that the stack is the same: that is the
- * memo's. It is a third of the time. Return: whether the fault was taken.
+ * sample needs is in the record already, but for the proof that the native stack is the same, which
+ * is the memo's, and the frames of interpreters, which are walked again. Without these, the proof
+ * is a third of the time. Return: whether the fault was taken.
  */
-static bool take_again(const struct memory_last *last, __u64 where)
+static bool take_again(struct memory_last *last, __u64 where)
 {
 	struct sb_scratch *s = sb_scratch_get(SB_SCRATCH_PAGE);
 	struct sb_fault_record fault = { .owner = last->owner, .where = where };
@@ -238,7 +261,10 @@ static bool take_again(const struct memory_last *last, __u64 where)
 	if (!sb_memo_find(SB_SCRATCH_PAGE) || s->stack.id.lo != s->capture.key.ustack.lo ||
 	    s->stack.id.hi != s->capture.key.ustack.hi)
 		return false;
-	ship_fault(&fault);
+	if (s->interp.nr_confs)
+		last->owner = take_frames(s, &fault);
+	else
+		ship_fault(&fault);
 	spent(fault.now_ns);
 	return true;
 }
@@ -294,6 +320,7 @@ static __always_inline void on_fault(void *ctx, __u64 where, __u32 sides)
 	if (!last)
 		return;
 	last->owner = 0;
+	last->changes = sb_proc_changes(bpf_get_current_pid_tgid() >> 32);
 	if (sb_begin(SB_SCRATCH_PAGE, SB_BEGIN_LATE | SB_BEGIN_ANYBODY, &capture))
 		return;
 	capture->is_brief = is_brief(&capture->key);
