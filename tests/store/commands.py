@@ -238,6 +238,12 @@ def merge(store, work):
     check('needs the directory of a second store' in run('store merge', both).stderr, 'merge: which one?')
     check('there is no store' in run('store merge', both, work / 'none').stderr, 'merge: one that is not there')
     check(not (work / 'none').exists(), 'merge: makes none')
+    early, late = work / 'early', work / 'late'
+    model('make', early, BEGIN, 100, STEP, 0.1)
+    model('make', late, BEGIN + 300, 100, STEP, 0.1)
+    run('store merge', early, late)
+    asked = query(early, BEGIN + 200, BEGIN + 210)
+    check("is in blocks that began from" in asked.err and "'stackbpf timeline' shows when" in asked.err, f'a gap: {asked.err}')
 
 
 def main():

@@ -151,6 +151,7 @@ static void say_empty(struct sb_store *store, const struct sb_ask *ask)
 	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES], first[SB_ASK_TIME_BYTES],
 		last[SB_ASK_TIME_BYTES];
 	int i, nr = sb_store_extents(store, extents);
+	bool is_within;
 
 	sb_ask_print_time(ask->from_s, from);
 	sb_ask_print_time(ask->to_s, to);
@@ -166,11 +167,12 @@ static void say_empty(struct sb_store *store, const struct sb_ask *ask)
 	}
 	sb_ask_print_time(extents[i].from_s, first);
 	sb_ask_print_time(extents[i].to_s, last);
-	sb_err(0,
-	       "no %s data was recorded from %s to %s%s; the store has %s data from %s to "
-	       "%s",
-	       sb_ask_kind(ask), from, to, ask->rules.rules.nr ? " with these tags" : "",
-	       sb_ask_kind(ask), first, last);
+	is_within = !ask->rules.rules.nr && extents[i].from_s < ask->to_s &&
+		    extents[i].to_s > ask->from_s;
+	sb_err(0, "no %s data%s %s from %s to %s; the store has %s data from %s to %s%s",
+	       sb_ask_kind(ask), ask->rules.rules.nr ? " with these tags" : "",
+	       is_within ? "is in blocks that began" : "was recorded", from, to, sb_ask_kind(ask),
+	       first, last, is_within ? "; 'stackbpf timeline' shows when" : "");
 }
 
 static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *answer)

@@ -432,7 +432,7 @@ static int add_metadata(struct sb_profile *profile, const struct sb_ask *ask,
 
 	if (answer->nr_blocks) {
 		sb_ask_print_time(answer->from_s, from);
-		sb_ask_print_time(answer->to_s, to);
+		sb_ask_print_time(answer->end_s, to);
 		metadata.from = from;
 		metadata.to = to;
 	}

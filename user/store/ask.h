@@ -124,9 +124,9 @@ const char *sb_ask_kind(const struct sb_ask *ask);
  *
  * The profile has the metadata of a recording (kind, unit, hz, start_us, dur_us, by, n, lost,
  * trunc, nosym), so that every output format can write it, and what only a store knows: "from" and
- * "to" (ISO 8601, the range that was really summed), "tags" (the rules), "lost_weight" and
- * "damaged". The last two are present only if they are not 0. If no tag rules are given, the lost
- * weight is also added to the profile as a stack named "(lost)".
+ * "to" (ISO 8601, from the begin of the first block to the end of the last), "tags" (the rules),
+ * "lost_weight" and "damaged". The last two are present only if they are not 0. If no tag rules are
+ * given, the lost weight is also added to the profile as a stack named "(lost)".
  *
  * Return: 0; -EINVAL if the range is empty; -E2BIG also if the profile is too large; -ENOMEM; other
  * errors of I/O.

@@ -7,8 +7,6 @@
 #include "store/ask.h"
 #include "store/search.h"
 
-#define PERIOD_MS (SB_STORE_BLOCK_S * 1000ll)
-
 struct ends {
 	int64_t first_s, last_s;
 	bool is_there;
@@ -63,20 +61,18 @@ static int note_blocks(struct sb_store *store, struct sb_kept_file *kept,
 	for (i = kept->is_there ? segment->blocks.nr : 0; i-- > 0;) {
 		const struct sb_record *block = &segment->blocks.at[i];
 		struct sb_store_extent *extent = extent_of(extents, nr, &block->kind);
-		int64_t begin_ms, end_ms;
 
 		if (!extent) {
 			sb_store_tell_kinds(store);
 			continue;
 		}
-		sb_record_time(block, &begin_ms, &end_ms);
 		if (block->begin_s < extent->from_s)
 			extent->from_s = block->begin_s;
 		if (!extent->has_hz)
 			note_rate(segment, block, extent);
 		/* The first one met ends last. Finer levels come first, and know the end better. */
 		if (!extent->to_s)
-			extent->to_s = (end_ms + PERIOD_MS - 1) / PERIOD_MS * SB_STORE_BLOCK_S;
+			extent->to_s = sb_record_end(block);
 	}
 	return 0;
 }

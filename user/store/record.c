@@ -166,6 +166,14 @@ void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64
 	*ret_end_ms = end_ms;
 }
 
+int64_t sb_record_end(const struct sb_record *record)
+{
+	int64_t begin_ms, end_ms;
+
+	sb_record_time(record, &begin_ms, &end_ms);
+	return (end_ms + PERIOD_MS - 1) / PERIOD_MS * SB_STORE_BLOCK_S;
+}
+
 bool sb_record_is_of_level(const struct sb_record *block)
 {
 	size_t i;

@@ -89,6 +89,8 @@ int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record 
  * A timer begins and ends blocks. Its jitter, less than half a second, is rounded to the period.
  */
 void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64_t *ret_end_ms);
+/* Return: the end of the same time in seconds since the epoch, rounded up to a multiple of 10. */
+int64_t sb_record_end(const struct sb_record *record);
 
 /*
  * Return: whether a block has the length of a level and begins at a multiple of it; else it counts

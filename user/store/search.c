@@ -205,6 +205,16 @@ int sb_search_kept_file(struct sb_search *search, size_t level, int64_t time_s,
 
 /* Blocks. */
 
+static int64_t min_s(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t max_s(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Return: whether the block has the unit of those before; others are counted and left out. */
 static bool is_of_unit(struct sb_search *search, const struct sb_record *block)
 {
@@ -246,20 +256,10 @@ static int add_blocks(struct sb_search *search, struct sb_kept_file *kept, int64
 		answer->nr_blocks++;
 		if (!answer->from_s || block->begin_s < answer->from_s)
 			answer->from_s = block->begin_s;
-		if (block->begin_s + (int64_t)block->seconds > answer->to_s)
-			answer->to_s = block->begin_s + block->seconds;
+		answer->to_s = max_s(answer->to_s, block->begin_s + block->seconds);
+		answer->end_s = max_s(answer->end_s, sb_record_end(block));
 	}
 	return nr;
-}
-
-static int64_t min_s(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t max_s(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* Which times have files. */

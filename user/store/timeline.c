@@ -278,6 +278,11 @@ static int visit_before(struct sb_search *search, int64_t from_s, int64_t file_s
 	search->answer->nr_skipped_bytes = now.nr_skipped_bytes;
 	search->answer->nr_blocks = now.nr_blocks;
 	search->answer->kind = now.kind;
+	if (now.nr_blocks > before.nr_blocks) {
+		search->answer->from_s = from_s;
+		if (!before.to_s)
+			search->answer->to_s = from_s + SB_STORE_BLOCK_S;
+	}
 	return err;
 }
 

@@ -255,7 +255,23 @@ static void expect_steps(struct sb_store *store, int64_t from_s, size_t nr,
 		assert_int_equal(timeline->series.at[0].weights[i], want[i][1]);
 	}
 	assert_string_equal(timeline->kind.unit, "samples");
+	assert_true(timeline->answer.from_s >= from_s && timeline->answer.to_s <= ask.to_s);
 	sb_timeline_free(timeline);
+}
+
+/* The range of a result contains all of its last block. */
+static void expect_end(struct sb_store *store, int64_t from_s, int64_t to_s, int64_t end_s)
+{
+	struct sb_ask ask = { .from_s = from_s, .to_s = to_s };
+	char want[SB_ASK_TIME_BYTES];
+	struct sb_store_answer answer;
+	struct sb_profile *profile;
+
+	assert_int_equal(sb_ask_profile(store, &ask, &profile, &answer), 0);
+	assert_int_equal(answer.end_s, end_s);
+	sb_ask_print_time(end_s, want);
+	assert_string_equal(sb_profile_metadata(profile)->to, want);
+	sb_profile_free(profile);
 }
 
 /* Kinds that there is no room for are left out, which is said. We never write so many. */
@@ -306,6 +322,8 @@ static void test_long_block(void **state)
 	/* Ranges that begin, or are, within a block. */
 	expect_steps(store, T0 + 20, 3, want + 2);
 	expect_steps(store, T0 + 20, 1, want + 2);
+	expect_end(store, T0, T0 + 10, T0 + 10);
+	expect_end(store, T0, T0 + 20, T0 + 40);
 	assert_int_equal(sb_store_extents(store, extents), 1);
 	assert_int_equal(extents[0].to_s, T0 + 50);
 	/* A last block of no time has no rate: the one before says it. */
