@@ -10,7 +10,7 @@ from live import check, sampling, stackbpf, wait_for
 
 POINTS = 0.03  # of a share, as far as chance allows that
 SNAPSHOT_REST = 0.5  # s
-SAMPLES_OF_EACH = 100  # of each program, on average
+SAMPLES_OF_ALL, SAMPLES_OF_EACH = 100, 30  # for each program on average, and at least
 
 
 def are_few(nr, total, share):
@@ -70,11 +70,11 @@ def sample(binary, view, processes, *options, seconds):
         result = stackbpf(binary, view, '-t', str(seconds), *options)
     else:
         with sampling(binary, view, '--by', 'pid', *options) as run:
-            early = snapshot_when(run, lambda stacks: looked_at(stacks) >= {str(process.pid) for process in processes},
+            pids = {str(process.pid) for process in processes}
+            early = snapshot_when(run, lambda stacks: looked_at(stacks) >= pids,
                                   'each process has frames of its interpreter')
-            needed = early.total() + SAMPLES_OF_EACH * len(processes)
             time.sleep(seconds)
-            snapshot_when(run, lambda stacks: stacks.total() >= needed, 'enough samples')
+            snapshot_when(run, lambda stacks: are_enough(stacks - early, pids), 'enough samples')
         result = run.result
         result.stacks = without_pids(result.stacks - early)
     check(result.status == 0, f'{view}: exit status {result.status} {result.err[-300:] if result.status else ""}')
@@ -89,6 +89,14 @@ def snapshot_when(run, is_enough, what):
         return stacks if is_enough(stacks) else None
 
     return wait_for(look, what)
+
+
+def are_enough(stacks, pids):
+    """Of all processes, and of each: chance gives one of many the CPU more rarely than others."""
+    found = collections.Counter()
+    for stack, weight in stacks.items():
+        found[stack[0].rpartition('-')[2]] += weight
+    return found.total() >= SAMPLES_OF_ALL * len(pids) and all(found[pid] >= SAMPLES_OF_EACH for pid in pids)
 
 
 def looked_at(stacks):

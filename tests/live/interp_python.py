@@ -129,7 +129,7 @@ def look_at(programs):
     for at in (0, 1):
         add_by_name(waiting, waits, at)
     for _ in range(ROUNDS_MAX):
-        running = live.stackbpf(STACKBPF, 'oncpu', '-t', str(SECONDS), '-F', str(HZ), *options)
+        running = interp.sample(STACKBPF, 'oncpu', [process for process, _ in programs.values()], '-F', str(HZ), seconds=SECONDS)
         add_by_name(running, stacks, 0)
         if min(sum(found.values()) for found in stacks.values()) >= SAMPLES_MIN:
             break
