@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 
-from live import check, stackbpf, wait_for
+from live import apart, check, stackbpf, wait_for
 
 ROOT_MARKS = {'[runqueue]', '[throttled]', '[idle]'}
 NEAR = 0.03
@@ -53,11 +53,12 @@ class Truth:
         return sorted({thread['name'] for thread in self.threads})
 
 
-def waits(binary, program, view, mode, *options, seconds=2, nr=0):
-    """Run the program from its start to its end. Return: what stackbpf says, and what it says."""
+def waits(binary, program, view, mode, *options, seconds=2, nr=0, is_apart=False):
+    """Run the program from its start to its end. Return: what stackbpf says, and what it says. @is_apart: on another
+    CPU than stackbpf, so that no wake-up is missed."""
     with tempfile.TemporaryDirectory() as work:
-        result = stackbpf(binary, view, *options, '--', program, mode, str(seconds), f'{work}/truth',
-                          str(nr))
+        command = (program, mode, str(seconds), f'{work}/truth', str(nr))
+        result = apart(binary, view, *options, command=command) if is_apart else stackbpf(binary, view, *options, '--', *command)
         check(result.status == 0, f'{view} of {mode}: exit status {result.status} {result.err[-300:]}')
         return result, Truth(f'{work}/truth')
 
