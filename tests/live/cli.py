@@ -350,6 +350,24 @@ def test_directory_deleted(tmp):
         assert done.returncode == 1 and "cannot write 'a.svg': the current directory was deleted" in done.stderr, done
 
 
+def test_memory_limit(tmp):
+    """A cgroup that is too small for the whole machine is named before the kernel kills a run in it."""
+    places = (('/sys/fs/cgroup/memory', 'memory.limit_in_bytes'), ('/sys/fs/cgroup', 'memory.max'))
+    place, name = next(((p, n) for p, n in places if os.path.exists(f'{p}/{n}')), places[1])
+    group = f'{place}/stackbpf-{os.getpid()}'
+    os.mkdir(group)
+    try:
+        if not os.path.exists(f'{group}/{name}'):
+            return
+        with open(f'{group}/{name}', 'w', encoding='ascii') as limit:
+            limit.write(str(100 << 20))
+        line = f'echo $$ >{group}/cgroup.procs; exec "$0" oncpu -a -t 0.1 -o {tmp}/a.folded'
+        said = subprocess.run(['sh', '-c', line, STACKBPF], stderr=subprocess.PIPE, text=True, check=False).stderr
+        assert 'this cgroup may use 100 MiB of memory, and sampling the whole machine needs' in said, said
+    finally:
+        os.rmdir(group)
+
+
 def test_file_limit(tmp):
     """A result larger than a file may be is an error like others."""
     with open(f'{tmp}/in', 'w', encoding='ascii') as text:

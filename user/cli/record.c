@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "cli/command.h"
@@ -107,6 +108,21 @@ static int pass_status_on(struct sb_run *run, int status)
 	return child_status ? child_status : status;
 }
 
+/* What 'oncpu -a' needed of a machine with two CPUs: 106 MiB; below 60 MiB it was killed. */
+#define MEMORY_OF_ALL_BYTES (112ull << 20)
+
+/* The kernel says only 'Killed'. */
+static void warn_memory(const struct sb_run_config *config)
+{
+	uint64_t limit;
+
+	if (config->all && !sb_cgroup_memory_max(&limit) && limit < MEMORY_OF_ALL_BYTES)
+		sb_warn("this cgroup may use %llu MiB of memory, and sampling the whole machine "
+			"needs about %llu, so the kernel may kill stackbpf; raise the limit, or "
+			"choose targets, such as -p PID",
+			(unsigned long long)limit >> 20, MEMORY_OF_ALL_BYTES >> 20);
+}
+
 int sb_record_go(struct sb_record *record, struct sb_run_sink *sink)
 {
 	struct sb_run *run = &record->run;
@@ -119,6 +135,7 @@ int sb_record_go(struct sb_record *record, struct sb_run_sink *sink)
 	status = complete_config(record, sink);
 	if (status >= 0)
 		return status;
+	warn_memory(&record->opts.run);
 	ended = sb_run_go(run, &record->opts.run, sink);
 	sb_result_sink_clear(&record->result);
 	status = sb_record_status(run, ended);
