@@ -407,22 +407,23 @@ def test_hung_up(tmp):
     """A terminal that is closed, as when ssh loses its connection, ends a run, which writes its result. The shell, whose
     session that is, and the kernel both send SIGHUP, so a second one is no reason to discard anything."""
     path = f'{tmp}/a.folded'
-    command = shlex.join([STACKBPF, 'oncpu', '-a', '-F', '999', '-o', path])
-    pid, terminal = pty.fork()
-    if not pid:
-        os.execvp('sh', ['sh', '-c', f'{command} & echo $! >{tmp}/pid; wait; true'])
-    wait_for(lambda: os.path.exists(f'{tmp}/pid') and os.path.getsize(f'{tmp}/pid'), 'the shell')
-    with open(f'{tmp}/pid', encoding='ascii') as text:
-        sampler = int(text.read())
-    await_samples(types.SimpleNamespace(pid=sampler, send_signal=lambda number: os.kill(sampler, number)), path)
-    os.unlink(path)
-    os.close(terminal)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(sampler, signal.SIGHUP)
-    os.waitpid(pid, 0)
-    wait_for(lambda: not os.path.exists(f'/proc/{sampler}'), 'the end')
-    with open(path, encoding='utf-8') as result:
-        assert stacks(result.read())
+    with spinner() as spin:
+        command = shlex.join([STACKBPF, 'oncpu', '-p', str(spin.pid), '-F', '999', '-o', path])
+        pid, terminal = pty.fork()
+        if not pid:
+            os.execvp('sh', ['sh', '-c', f'{command} & echo $! >{tmp}/pid; wait; true'])
+        wait_for(lambda: os.path.exists(f'{tmp}/pid') and os.path.getsize(f'{tmp}/pid'), 'the shell')
+        with open(f'{tmp}/pid', encoding='ascii') as text:
+            sampler = int(text.read())
+        await_samples(types.SimpleNamespace(pid=sampler, send_signal=lambda number: os.kill(sampler, number)), path)
+        os.unlink(path)
+        os.close(terminal)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(sampler, signal.SIGHUP)
+        os.waitpid(pid, 0)
+        wait_for(lambda: not os.path.exists(f'/proc/{sampler}'), 'the end')
+        with open(path, encoding='utf-8') as result:
+            assert stacks(result.read())
 
 
 def test_hang_up_ignored(tmp):
