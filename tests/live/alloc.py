@@ -258,7 +258,12 @@ def sliced():
 def leak_sliced():
     """Of a program that allocates too often to trace each call, in slices: the leak comes first, and what comes and goes is
     not in the result."""
-    with leaking(C, nr=40) as target:
+    for command, nr in ((C,), 40), ((sys.executable, SOURCE_PY), 4):
+        leak_of_busy(command, nr)
+
+
+def leak_of_busy(program, nr):
+    with leaking(*program, nr=nr) as target:
         with sampling(BINARY, 'leak', '-p', target.pid, f'--max-overhead={4 / os.cpu_count()}') as run:
             end = time.monotonic() + 15
             while time.monotonic() < end:
@@ -269,9 +274,10 @@ def leak_sliced():
     if 'slices' not in said:
         print('skip: leak_sliced: this kernel attaches probes one by one')
         return
-    check('only in slices of time' in said and of(result, 'churn') < 0.1 * result.total and
-          of(result, 'much') > max(of(result, 'some'), of(result, 'little')) and float(result.facts['attached']) < 0.5,
-          f'the leak first: {result.stacks}, {result.facts}, {said}')
+    # On a busy machine, the program may get so little time that each call is traced.
+    check(('only in slices of time' in said or 'source: each call' in said) and of(result, 'churn') < 0.1 * result.total and
+          of(result, 'much') > max(of(result, 'some'), of(result, 'little')) and float(result.facts.get('attached', 0)) < 0.5,
+          f'{program}: the leak first: {result.stacks}, {result.facts}, {said}')
 
 
 def of_ages(part, seconds, *rates):
@@ -665,6 +671,8 @@ def traced_in_vain():
     calls, pages = map(float, re.search(r'were traced explain ([\d.]+) MB, and pages ([\d.]+) MB', said).groups())
     check(1 < calls < 3 and 6 < pages < 12 and abs(run.result.total / 1e6 / pages - 1) < 0.02 and run.result.share('<listcomp>') > 0.9,
           f'objects of Python: {calls} of {pages} MB, {run.result.total}, {said}')
+    check('Python keeps objects of up to 512 bytes in a heap of its own, so pages do not show which code holds them now' in said and
+          'tracemalloc' in said and '--max-overhead off to trace' not in said, f'what to do instead: {said}')
 
 
 def by_pages():

@@ -329,6 +329,17 @@ static bool saw_enough(const struct sb_session *session)
 	return sb_tracing_saw_enough(&slices->tracing, &seen);
 }
 
+/* Return: whether pages hold so much more than calls explain that calls see the lesser part of a
+ * runtime's memory. A slice slows a busy program down, so that sums of slices are often less than
+ * half of the truth. */
+static bool is_blind(const struct sb_session *session)
+{
+	const uint64_t times = session->slices.tracing.is_sampled ? 4 : 2;
+
+	return session->opts.view_opts.fallback == SB_FALLBACK_IF_BLIND &&
+	       session->weights[0] < session->weights[1] / times;
+}
+
 /* At the end of a run with a fallback: keep the counts of the calls that were traced, or those of
  * the pages. */
 static void choose_source(struct sb_session *session)
@@ -344,8 +355,7 @@ static void choose_source(struct sb_session *session)
 		sb_tracing_give_up(tracing, SB_TRACING_FULL);
 	if (tracing->is_sampled && !tracing->end && !saw_enough(session))
 		sb_tracing_give_up(tracing, SB_TRACING_UNSEEN);
-	if (!tracing->end && session->opts.view_opts.fallback == SB_FALLBACK_IF_BLIND &&
-	    weights[0] < weights[1] / 2)
+	if (!tracing->end && is_blind(session))
 		sb_tracing_give_up(tracing, SB_TRACING_BLIND);
 	sb_drain_keep(session->drain, sb_session_shown(session));
 }

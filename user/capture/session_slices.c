@@ -183,9 +183,7 @@ static int look_at_tracing(struct sb_session *session)
 		return err;
 	if (sb_tracing_goes_on(&slices->tracing, &now) && !now.nr_full)
 		return set_timer(slices, sb_tracing_look_ns(&slices->tracing));
-	/* Sums of slices can be too low to tell whether calls explain what pages hold. */
-	if (!now.nr_full && session->opts.view_opts.fallback == SB_FALLBACK_IF_COSTLY &&
-	    slices->view->is_sliced && slices->view->is_sliced(session->skel))
+	if (!now.nr_full && slices->view->is_sliced && slices->view->is_sliced(session->skel))
 		return go_over_to_slices(session, &now);
 	give_up(session, slices->tracing.end ?: SB_TRACING_FULL);
 	sb_thinning_start(&session->thinning, now.run_ns);

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "cli/record.h"
 #include "cli/report.h"
+#include "events/allocator.h"
 #include "kinds/view_kind.h"
 #include "symbolizer/process/procfs.h"
 #include "views/view.h"
@@ -201,8 +202,9 @@ static void add_blind(struct sb_str *list, const struct sb_run_figures *figures,
 
 	(void)limit;
 	(void)sb_str_addf(list,
-			  "a runtime has a heap of its own: the calls that were traced explain "
+			  "a runtime has a heap of its own: the calls that were traced%s explain "
 			  "%.1f MB, and pages %.1f MB",
+			  tracing->is_sampled ? " in slices of time" : "",
 			  (double)tracing->calls / 1e6, (double)tracing->pages / 1e6);
 }
 
@@ -303,6 +305,21 @@ static void add_sampled(const struct sb_session_stats *stats, struct sb_str *lis
 				       "can be large pieces that are rarely allocated");
 }
 
+/* What to do where pages do not tell who holds the objects of a runtime. */
+static void add_runtimes(struct sb_str *list, uint32_t own_heaps)
+{
+	const struct sb_own_heap *heap;
+
+	for (heap = sb_own_heaps; heap->name; heap++)
+		if (own_heaps >> (heap - sb_own_heaps) & 1 && heap->ask)
+			(void)sb_str_addf(
+				list,
+				"%s%s keeps %s in a heap of its own, so pages do not show which "
+				"code holds them now; the runtime itself can tell more, by %s; "
+				"'stackbpf memory' shows which code makes the process grow",
+				list->len ? "\n" : "", heap->name, heap->objects, heap->ask);
+}
+
 void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,
 		      struct sb_str *list)
 {
@@ -311,17 +328,21 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 	const double limit = run->config->overhead_max_ppm / 1e4;
 	const bool is_above = cost > limit;
 
-	if (!tracing->is_on)
+	if (!tracing->is_on) {
+		add_runtimes(list, run->config->view_opts.own_heaps);
 		return;
+	}
 	if (tracing->end) {
 		(void)sb_str_add(list, "source: pages, by the code that touched them first, "
 				       "because ");
 		why_pages[tracing->end](list, figures, limit);
-		(void)sb_str_add(list,
-				 "\nwhere a heap recycles memory, that code may have given it "
-				 "back, and who holds it now is not seen; use --max-overhead off "
-				 "to trace each call whatever it costs, or preload "
-				 "libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them");
+		if (tracing->end != SB_TRACING_BLIND)
+			(void)sb_str_add(
+				list, "\nwhere a heap recycles memory, that code may have given it "
+				      "back, and who holds it now is not seen; use --max-overhead "
+				      "off to trace each call whatever it costs, or preload "
+				      "libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them");
+		add_runtimes(list, run->config->view_opts.own_heaps);
 		return;
 	}
 	if (tracing->is_sampled) {

@@ -64,14 +64,15 @@ static const struct allocating functions[] = {
 #include "events/allocators.def"
 };
 
-#define SB_OWN_HEAP(runtime, marker, what, of_lump, seen, is_moving, has_profile) \
-	{ .name = runtime,                                                        \
-	  .function = #marker,                                                    \
-	  .objects = what,                                                        \
-	  .lump = of_lump,                                                        \
-	  .seen_by = seen,                                                        \
-	  .moves = is_moving,                                                     \
-	  .profiles = has_profile },
+#define SB_OWN_HEAP(runtime, marker, what, of_lump, seen, is_moving, has_profile, asking) \
+	{ .name = runtime,                                                                \
+	  .function = #marker,                                                            \
+	  .objects = what,                                                                \
+	  .lump = of_lump,                                                                \
+	  .seen_by = seen,                                                                \
+	  .moves = is_moving,                                                             \
+	  .profiles = has_profile,                                                        \
+	  .ask = asking },
 const struct sb_own_heap sb_own_heaps[] = {
 #include "events/allocators.def"
 	{}

@@ -61,6 +61,7 @@ struct sb_own_heap {
 	const char *lump, *seen_by; /* see allocators.def; may be NULL */
 	bool moves;		    /* its collector moves objects to other pages */
 	bool profiles;		    /* programs can keep a profile of it */
+	const char *ask;	    /* what tells more; NULL: that profile */
 };
 
 /* The last one has no name. There are at most 32, because sb_alloc_found has a bit for each. */

@@ -146,14 +146,14 @@ static void go_by_pages(struct sb_run_config *config, bool is_machine,
 	}
 	view_opts->memory_what = pages->kind->is_of_growth ? SB_MEMORY_OLD : SB_MEMORY_HELD;
 	view_opts->has_own_profiles = !is_machine && has_profiles(found);
+	view_opts->own_heaps = found->own_heaps;
 	if (!found->source || is_machine || !sb_views_add(&config->views, pages)) {
 		config->views.at[0] = pages;
 		allocs->way = SB_ALLOCS_BY_PAGES;
 		return;
 	}
 	allocs->way = SB_ALLOCS_BY_CALLS_FIRST;
-	allocs->may_be_sliced =
-		calls->is_sliced && !found->own_heaps && sb_probe_multi_is_there(SB_PROBE_USER);
+	allocs->may_be_sliced = calls->is_sliced && sb_probe_multi_is_there(SB_PROBE_USER);
 	view_opts->fallback = found->own_heaps ? SB_FALLBACK_IF_BLIND : SB_FALLBACK_IF_COSTLY;
 }
 

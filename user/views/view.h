@@ -87,6 +87,9 @@ struct sb_view_opts {
 	uint32_t fallback;	 /* enum sb_fallback */
 	/* What programs hold can be had from profiles of their own, in place of a view by pages. */
 	bool has_own_profiles;
+	/* Bit i: the targets have sb_own_heaps[i] (events/allocator.h), and the view goes by
+	 * pages, or can; else 0. */
+	uint32_t own_heaps;
 	bool needs_slices; /* allocations of the whole machine, under a limit */
 	bool is_of_time;   /* memory: weigh by how long it is held, so that blocks add up */
 };
@@ -100,7 +103,9 @@ struct sb_view_opts {
 enum sb_fallback {
 	SB_FALLBACK_NONE,      /* there is no second one */
 	SB_FALLBACK_IF_COSTLY, /* its cost; or no room for what is held */
-	SB_FALLBACK_IF_BLIND,  /* the same, or at the end that pages have more than twice as much */
+	/* The same, or at the end that pages have more than twice as much; of calls in slices, more
+	 * than four times as much. */
+	SB_FALLBACK_IF_BLIND,
 };
 
 /* Return: whether samples are restricted to spans (--in). */
