@@ -147,9 +147,9 @@ static void test_thinned_memory(void **state)
 	sb_report_memory_lines(&run, &figures, &list);
 	assert_non_null(strstr(list.s,
 			       "process 4294967295 (php): 60.0 MiB resident = 11.0 before the run "
-			       "+ 49.0 that came; the pages that were followed stand for about "
-			       "57.0 held + 3.0 unaccounted, so that 95.00 % of what came is "
-			       "accounted for\n"));
+			       "+ 49.0 that came, of which about 95.00 % is accounted for; the "
+			       "result is an estimate from a part of the pages, and its sum is "
+			       "60.0 MiB\n"));
 	assert_non_null(strstr(list.s, "which add up to what came on average only"));
 	sb_str_release(&list);
 }
