@@ -394,10 +394,8 @@ int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *
 	return 0;
 }
 
-/* Look-ups that are made together. Each has to wait for memory four times, and all wait at the same
- * time. */
-#define NR_LOOKUPS 16
-
+/* One of the look-ups that are made together. Each has to wait for memory four times, and all wait
+ * at the same time. */
 struct lookup {
 	struct text text;
 	uint64_t hash;
@@ -435,11 +433,11 @@ void sb_dict_find_frames(const struct sb_dict *dict, const struct sb_profile *pr
 			 uint32_t *ids)
 {
 	const size_t nr = sb_profile_nr_frames(profile);
-	struct lookup lookups[NR_LOOKUPS];
+	struct lookup lookups[SB_DICT_BATCH];
 	size_t begin, i, nr_batch;
 
 	for (begin = 0; begin < nr; begin += nr_batch) {
-		nr_batch = nr - begin < NR_LOOKUPS ? nr - begin : NR_LOOKUPS;
+		nr_batch = nr - begin < SB_DICT_BATCH ? nr - begin : SB_DICT_BATCH;
 		for (i = 0; i < nr_batch; i++) {
 			lookups[i].text =
 				text_of(sb_profile_frame_at(profile, (uint32_t)(begin + i)));
@@ -510,8 +508,8 @@ static uint32_t find_path(const struct sb_dict *dict, const uint32_t *frames, si
 
 void sb_dict_find_paths(const struct sb_dict *dict, struct sb_dict_path *paths, size_t nr)
 {
-	struct sb_ids_iter its[SB_DICT_PATHS_MAX];
-	uint64_t hashes[SB_DICT_PATHS_MAX];
+	struct sb_ids_iter its[SB_DICT_BATCH];
+	uint64_t hashes[SB_DICT_BATCH];
 	size_t i;
 
 	for (i = 0; i < nr; i++) {

@@ -186,9 +186,10 @@ struct sb_dict_path {
 	size_t nr;
 	uint32_t node; /* where it ends; SB_DICT_NONE: not found */
 };
-#define SB_DICT_PATHS_MAX 16
-/* Set `node` of @nr paths, at most SB_DICT_PATHS_MAX, to what sb_dict_path() found for the same
- * path before, or to SB_DICT_NONE: then sb_dict_path() has to find or add it. Faster than that. */
+#define SB_DICT_BATCH 16
+/* Set `node` of @nr paths, at most SB_DICT_BATCH, to what sb_dict_path() found for the same path
+ * before, or to SB_DICT_NONE: then sb_dict_path() has to find or add it. Much faster than calling
+ * that for each. */
 void sb_dict_find_paths(const struct sb_dict *dict, struct sb_dict_path *paths, size_t nr);
 
 /*

@@ -31,10 +31,11 @@ struct sb_ids_iter {
  * iter.id is SB_IDS_NONE, and sb_ids_next() is not to be called any more. Adding an element ends
  * all iterations.
  */
-/* Begin to load what sb_ids_first() reads for @hash, so that it need not wait; changes nothing. */
-void sb_ids_prefetch(const struct sb_ids *ids, uint64_t hash);
 struct sb_ids_iter sb_ids_first(const struct sb_ids *ids, uint64_t hash);
 struct sb_ids_iter sb_ids_next(const struct sb_ids *ids, struct sb_ids_iter iter);
+/* Begin to load the memory that sb_ids_first() reads for @hash, so that a later call of it waits
+ * less. No element of the table changes. */
+void sb_ids_prefetch(const struct sb_ids *ids, uint64_t hash);
 
 /* Computes the hash of element @id, which was added or is being added. Borrowed for the call. */
 struct sb_ids_owner {

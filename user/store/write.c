@@ -172,9 +172,9 @@ static int rows_init(struct rows *rows, const struct sb_dict *dict,
 /* Rows whose stacks are looked up together. */
 struct batch {
 	size_t nr;
-	int err[SB_DICT_PATHS_MAX]; /* -E2BIG: a frame has no room */
-	uint64_t weight[SB_DICT_PATHS_MAX];
-	struct sb_dict_path path[SB_DICT_PATHS_MAX];
+	int err[SB_DICT_BATCH]; /* -E2BIG: a frame has no room */
+	uint64_t weight[SB_DICT_BATCH];
+	struct sb_dict_path path[SB_DICT_BATCH];
 };
 
 /* Append the frames of @row to rows->path, as IDs of the dictionary. Return: 0; -E2BIG or -ENOMEM,
@@ -204,7 +204,7 @@ static int fill_batch(struct sb_dict *dict, struct rows *rows, size_t begin, siz
 	size_t i;
 
 	rows->path.nr = 0;
-	batch->nr = end - begin < SB_DICT_PATHS_MAX ? end - begin : SB_DICT_PATHS_MAX;
+	batch->nr = end - begin < SB_DICT_BATCH ? end - begin : SB_DICT_BATCH;
 	for (i = 0; i < batch->nr; i++) {
 		const struct sb_row row =
 			sb_profile_row_at(rows->block->profile, rows->order[begin + i]);

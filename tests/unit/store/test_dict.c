@@ -273,7 +273,7 @@ static struct sb_frame nth_frame(char name[32], size_t i)
 static void test_find(void **state)
 {
 	enum { NR = 100 };
-	struct sb_dict_path paths[SB_DICT_PATHS_MAX] = {};
+	struct sb_dict_path paths[SB_DICT_BATCH] = {};
 	uint32_t ids[NR] = {}, order[NR], found[NR], nodes[NR], of_profile;
 	struct sb_profile *profile;
 	struct sb_dict dict;
@@ -295,14 +295,14 @@ static void test_find(void **state)
 	sb_dict_find_frames(&dict, profile, found);
 	for (i = 0; i < NR; i++)
 		assert_int_equal(found[i], i % 3 ? ids[i] : SB_DICT_NONE);
-	for (i = 0; i < SB_DICT_PATHS_MAX; i++) {
+	for (i = 0; i < SB_DICT_BATCH; i++) {
 		paths[i] = (struct sb_dict_path){ .frames = order + i, .nr = 1 + i % 4 };
 		if (i % 5)
 			assert_int_equal(
 				sb_dict_path(&dict, paths[i].frames, paths[i].nr, &nodes[i]), 0);
 	}
-	sb_dict_find_paths(&dict, paths, SB_DICT_PATHS_MAX);
-	for (i = 0; i < SB_DICT_PATHS_MAX; i++)
+	sb_dict_find_paths(&dict, paths, SB_DICT_BATCH);
+	for (i = 0; i < SB_DICT_BATCH; i++)
 		assert_int_equal(paths[i].node, i % 5 ? nodes[i] : SB_DICT_NONE);
 	sb_profile_free(profile);
 	sb_dict_release(&dict);
