@@ -14,7 +14,7 @@
 #include "symbolizer/process/procfs.h"
 
 /* CPUs that probes take while they are attached, from which on programs are noticeably slower. */
-#define BUSY	     0.1
+#define BUSY	     0.02
 /* After the start-up; a run of one second ends just then. */
 #define SHARE_NS_MIN (SB_NS_PER_SEC / 2)
 
