@@ -243,7 +243,7 @@ def merge(store, work):
     model('make', late, BEGIN + 300, 100, STEP, 0.1)
     run('store merge', early, late)
     asked = query(early, BEGIN + 200, BEGIN + 210)
-    check("is in blocks that began from" in asked.err and "'stackbpf timeline' shows when" in asked.err, f'a gap: {asked.err}')
+    check("no block of " in asked.err and " data began from " in asked.err and "'stackbpf timeline' shows when" in asked.err, f'a gap: {asked.err}')
 
 
 def main():

@@ -169,10 +169,11 @@ static void say_empty(struct sb_store *store, const struct sb_ask *ask)
 	sb_ask_print_time(extents[i].to_s, last);
 	is_within = !ask->rules.rules.nr && extents[i].from_s < ask->to_s &&
 		    extents[i].to_s > ask->from_s;
-	sb_err(0, "no %s data%s %s from %s to %s; the store has %s data from %s to %s%s",
-	       sb_ask_kind(ask), ask->rules.rules.nr ? " with these tags" : "",
-	       is_within ? "is in blocks that began" : "was recorded", from, to, sb_ask_kind(ask),
-	       first, last, is_within ? "; 'stackbpf timeline' shows when" : "");
+	sb_err(0, "no %s%s data%s %s from %s to %s; the store has %s data from %s to %s%s",
+	       is_within ? "block of " : "", sb_ask_kind(ask),
+	       ask->rules.rules.nr ? " with these tags" : "", is_within ? "began" : "was recorded",
+	       from, to, sb_ask_kind(ask), first, last,
+	       is_within ? "; 'stackbpf timeline' shows when" : "");
 }
 
 static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *answer)

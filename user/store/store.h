@@ -198,7 +198,8 @@ struct sb_store_answer {
 	/* The range that was summed: larger where finer blocks expired; 0: nothing. */
 	int64_t from_s, to_s;
 	/* When its last block ended, rounded up to 10 s: after to_s if that one took longer than
-	 * its period; 0: no block began in the range. */
+	 * its period; 0: no block began in the range, which can be although nr_blocks is not 0 in
+	 * what a timeline answers, since that also has blocks that began before. */
 	int64_t end_s;
 	struct sb_store_kind kind; /* its unit is that of the first block; "" without blocks */
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* of all series of the kind in that range */
