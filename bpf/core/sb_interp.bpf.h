@@ -83,7 +83,8 @@ int sb_interp_native_done(__u32 slot);
  * After the native walk: walk the frames of the @i-th runtime of the process (0 to
  * SB_INTERP_PER_PROC - 1), if there is one and its frames are reached from the thread's state; they
  * are added to those of earlier walks. If the walk does not end as complete, walk.event.status says
- * why; for memory that could not be read, user space is asked to bring the page in.
+ * why, and the frames found until then remain; for memory that could not be read, user space is
+ * asked to bring the page in.
  */
 int sb_interp_walk(__u32 slot, __u32 i);
 /*
@@ -103,9 +104,11 @@ static __always_inline void sb_interp_walk_all(__u32 slot)
 }
 
 /*
- * Write an ID for the interpreter stack into the key of a thread that sleeps, derived from
- * @key->ustack, which must be set; user space walks the stack under this ID. Does nothing if the
- * run asks for no interpreters. @key need not be in a record.
+ * For a thread that sleeps and is not the current task (sb_take_asleep()): write an ID for its
+ * interpreter stack into @key, derived from @key->ustack, which must be set. User space does not
+ * see this from the key: the caller also ships the raw native stack (struct sb_event_raw) with the
+ * ID @key->ustack, from which user space derives the same ID and walks the stack. Does nothing if
+ * the run asks for no interpreters. @key need not be in a record.
  */
 int sb_interp_name_asleep(struct sb_sample_key *key);
 

@@ -381,7 +381,9 @@ int sb_unit_build(struct sb_unit *unit);
  * It sets unit->is_lines_built, also on error: call it only while that is not set. Return: 0;
  * -EFBIG (the budget), -ENOMEM: there are no lines. */
 int sb_lines_build(struct sb_unit *unit);
-/* Free the arrays; strings belong to the sb_dwarf. Accepts an object of zeroes. */
+/* Free the arrays, but not the strings, which belong to the sb_dwarf; @lines is not zeroed, and not
+ * to be used any more. Only sb_dwarf_file_release() calls it, for each unit, also if
+ * sb_lines_build() failed, which leaves this to it. Accepts a struct of zeroes. */
 void sb_lines_release(struct sb_dwarf_lines *lines);
 /*
  * Return: the path of the source file number @file of the unit's line table, which must be built;

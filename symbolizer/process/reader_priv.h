@@ -208,8 +208,8 @@ void sb_reader_blame(const struct sb_reader_request *request, uint64_t dev, uint
  * because readers had to wait for it (sb_reader_blame()): a minute, then twice as long each time.
  * The caller does not ask a reader then; the access fails with -ETIMEDOUT. */
 bool sb_reader_is_refused(const struct sb_reader_request *request);
-/* Fill in request->devs, the file systems to which accesses are refused for a time because readers
- * had to wait for them, at most SB_READER_DEVS_MAX. */
+/* Overwrite request->devs and nr_devs: the file systems to which accesses are refused for a time,
+ * because readers had to wait for them, at most SB_READER_DEVS_MAX. */
 void sb_reader_add_devs(struct sb_reader_request *request);
 /* Forget all culprits and local file systems, at the end. */
 void sb_reader_culprits_clear(void);

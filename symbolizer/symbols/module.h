@@ -56,7 +56,8 @@ void sb_module_free(struct sb_module *mod);
 /* Return: the base name, as frames show it; it lives as long as opts.strings. */
 const char *sb_module_name(const struct sb_module *mod);
 /* Return: the build ID, valid as long as the module, never NULL; *ret_len: its bytes, at most
- * SB_BUILD_ID_MAX; 0 when there is none. */
+ * SB_BUILD_ID_MAX; 0 when there is none. It was read when the module was opened, so nothing is
+ * loaded here. */
 const uint8_t *sb_module_build_id(const struct sb_module *mod, size_t *ret_len);
 
 /*

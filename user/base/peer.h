@@ -40,9 +40,9 @@ void sb_peer_release(struct sb_peer *peer);
 void sb_peer_kill(struct sb_peer *peer);
 
 /*
- * For the child: renumber the @nr descriptors in @fds to 3, 4, ... and store the new numbers there;
- * close all others above 2, so that the child's end of the socket has to be among them. All are
- * close-on-exec then.
+ * For the child: renumber the @nr descriptors in @fds to 3, 4, ..., in the order of the array, and
+ * store the new numbers there; close all others above 2, so that the child's end of the socket has
+ * to be among them. All are close-on-exec then.
  * Return: 0; or a negative errno of fcntl(2) or dup3(2), when some may have been renumbered: the
  * child has to exit.
  */

@@ -56,7 +56,8 @@ int sb_child_answer_fd(const struct sb_child *child);
  * returns the same, but for -EAGAIN.
  */
 int sb_child_answer(struct sb_child *child);
-/* Return: whether sb_child_answer() has found that the command runs or ran. */
+/* Return: whether sb_child_answer() has returned 0, so that the command runs or ran. false does not
+ * mean that it does not run: it can run already while nobody has called sb_child_answer(). */
 bool sb_child_has_run(const struct sb_child *child);
 
 /* Send the signal @sig to it, through a process of ours that forwards signals and whose answer it

@@ -76,7 +76,7 @@ void sb_page_records_clear(struct sb_page_records *records);
 void sb_page_records_release(struct sb_page_records *records);
 
 struct sb_resident_opts {
-	struct sampler_bpf *skel; /* borrowed */
+	struct sampler_bpf *skel; /* loaded; borrowed until sb_resident_free() */
 	uint32_t what;		  /* enum sb_memory_what: what the counts are */
 	uint32_t kinds;		  /* bits 1 << enum sb_memory_kind, only these; 0: all */
 	/* The profile is of the whole run: a count is what changed since the last one, modulo
@@ -177,7 +177,8 @@ struct sb_resident_stats {
 	uint32_t shift;	   /* one window of pages in 2^shift was followed, at the worst */
 	uint64_t nr_pages; /* in the table */
 };
-/* Get the figures: those of the processes are of the last look for which there were counts. */
+/* Get the figures: those of the processes are of the last look for which there were counts, 0
+ * before the first one. */
 void sb_resident_stats(const struct sb_resident *resident, struct sb_resident_stats *ret_stats);
 
 #endif

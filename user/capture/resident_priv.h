@@ -107,7 +107,8 @@ void sb_resident_gain_page(struct sb_resident *resident, const struct sb_page *p
  * the table of pages, or a copy; the caller removes it from there.
  */
 void sb_resident_lose_page(struct sb_resident *resident, const struct sb_page *page, bool is_end);
-/* Return: whether the window (sb_abi_memory.h) of a page is followed when one in 2^@shift is.
+/* Return: whether the window (sb_abi_memory.h) of a page is followed when one in 2^@shift is;
+ * always true for 0. @shift: resident->shift for the table of pages, shift_worst for counts;
  * @number: of the page, its address divided by the page size; @space: the number of its space. */
 bool sb_resident_follows(const struct sb_resident *resident, uint32_t space, uint64_t number,
 			 uint32_t shift);

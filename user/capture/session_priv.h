@@ -84,8 +84,9 @@ struct sb_session {
  * attached before remain in `timers`, and are closed with the session. */
 int sb_session_attach_timers(struct sb_session *session);
 
-/* Add the counters of all CPUs to the SB_STAT_MAX elements at @stat, and those of SB_STAT_FAULTS_NS
- * to SB_STAT_RUN_NS as well. Return: 0; or a negative errno of bpf(2), and they are unchanged. */
+/* Add each counter, summed over all CPUs, to its element of the SB_STAT_MAX elements at @stat. The
+ * counter SB_STAT_FAULTS_NS is also added to stat[SB_STAT_RUN_NS], which so has the time of all
+ * programs. Return: 0; or a negative errno of bpf(2), and the elements are unchanged. */
 int sb_session_sum_stats(const struct sb_session *session, uint64_t *stat);
 
 /* session_slices.c: after load, find the view that is attached in slices or until it costs too

@@ -39,8 +39,8 @@ double sb_fg_label_width(const char *s, size_t len, double fixed_em);
 int sb_fg_label_add_fitted(struct sb_str *out, const char *name, size_t len, double max_em,
 			   double fixed_em);
 
-/* Append a number with thousands separators, and two decimals if it is not whole; "?" if it is not
- * finite. */
+/* Append a number with commas between thousands, and two decimals if it is not whole: "1,234.50";
+ * from 1e15 on with an exponent: "1.234e+15"; "?" if it is not finite. */
 int sb_fg_label_add_number(struct sb_str *out, double val);
 
 /*

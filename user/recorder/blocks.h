@@ -50,7 +50,7 @@ void sb_blocks_free(struct sb_blocks *blocks);
 struct sb_run_sink *sb_blocks_sink(struct sb_blocks *blocks);
 /* Wait until the socket has taken all blocks, at most 10 s; whether the writer has read them is not
  * known. It ends no block: sb_run_go() has ended the last one. Return: 0; -ETIMEDOUT; -ECHILD when
- * the writer has ended; after an error blocks are lost. */
+ * the writer has ended; after an error blocks are lost, and the sink is only to be freed. */
 int sb_blocks_flush(struct sb_blocks *blocks);
 
 #endif

@@ -123,7 +123,8 @@ int sb_assembly_push_mark(struct assembly *assembly, enum sb_attr_kind kind, con
  * pushed. */
 int sb_assembly_push_ids(struct assembly *assembly, const uint32_t *ids, size_t nr);
 /* Move the last frame to index @to of the frames; those from there on move up. There is at least
- * one frame. */
+ * one frame, and @to is an index of one, which is not checked. user_at, kernel_at and end stay: the
+ * caller adjusts those beyond @to if they are still needed. */
 void sb_assembly_move_last(struct assembly *assembly, size_t to);
 /* Reverse the order of @nr IDs of frames in place; @nr may be 0, and @ids NULL then. Any thread. */
 void sb_reverse_ids(uint32_t *ids, size_t nr);

@@ -34,7 +34,8 @@ enum sb_run_status sb_run_begin_privileges(struct sb_run *run);
 enum sb_run_status sb_run_settle_privileges(struct sb_run *run);
 
 /* run.c: Return: whether a rule allows tasks that may begin at any time, by their name, user or
- * cgroup; rules for IDs of processes and threads do not count, because those end. */
+ * cgroup; rules for IDs of processes and threads do not count, because those end. If there is no
+ * such rule, nor --all or a command, the loop ends the run when the last of those IDs has ended. */
 bool sb_run_has_lasting_rule(const struct sb_targets *targets);
 
 /* loop.c: block SIGINT, SIGTERM, SIGHUP and SIGUSR1, and read them from a descriptor from here on,

@@ -266,7 +266,7 @@ bool sb_trace_attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 bool sb_programs_have(const struct sb_programs *programs, const struct bpf_program *program);
 
 /* For sb_view.op_name(). Return: the frame of the event with the name @op - 1, valid as long as
- * @probes, which may be NULL; NULL: none, as for @op 0. */
+ * @probes, which may be NULL; NULL: none, as for @op 0 and beyond the number of names. */
 const char *sb_places_op_name(const struct sb_probes *probes, uint32_t op);
 
 /* For sb_view.unit_of(). Return: whether samples weigh what --weight says. @probes: may be NULL. */
@@ -315,7 +315,8 @@ int sb_places_attach(const struct sampler_bpf *skel, struct sb_attaching *job, s
 /*
  * Implement the functions of struct sb_view (view.h) that have their names. Those that return int
  * return 0 or a negative errno, attach() with @reason (but see struct sb_view when it is called
- * again), check() -EINVAL with *ret_why, a constant sentence, if opts->probes has no places.
+ * again), check() -EINVAL with *ret_why, a constant sentence, if opts->probes has no places; else
+ * *ret_why is untouched.
  * check() and prepare() come first; attach() appends links to @links; attaches() tells whether
  * attach() attaches @prog; nests() returns whether no sample is lost where the kernel skips @prog
  * because it runs already; settle() returns a program of @skel, never NULL; pending() appends the
