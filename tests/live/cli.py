@@ -146,7 +146,7 @@ def test_usage(tmp):
             (('oncpuu',), "did you mean 'oncpu'?"),
             (('xyzzy',), "there is no command 'xyzzy'"),
             (('-t', '5'), 'must follow a command'),
-            (('doctor', '1'), 'Name the process with -p'),
+            (('doctor', '1'), 'name the process with -p'),
             (('help', 'xyzzy'), "there is no command 'xyzzy'")):
         done = expect(2, sentence, *args)
         assert done.stdout == '' and len(done.stderr.splitlines()) == 1, done

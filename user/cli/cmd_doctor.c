@@ -205,7 +205,7 @@ int sb_cmd_doctor(const struct sb_command *command, char **argv)
 {
 	struct doctor_opts fields = {};
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse_options(command, &opts, argv, "Name the process with -p");
+	int status = sb_command_parse_options(command, &opts, argv, "process with -p");
 
 	sb_opts_release(&opts);
 	return status < 0 ? examine(fields.tgid) : status;

@@ -543,7 +543,7 @@ int sb_cmd_export(const struct sb_command *command, char **argv)
 	struct export_opts fields = {};
 	struct export export = { .opts = &fields, .dir_fd = -1, .stop_fd = -1 };
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse_options(command, &opts, argv, "Name the place with --to");
+	int status = sb_command_parse_options(command, &opts, argv, "place with --to");
 
 	if (status < 0)
 		status = run_export(&export);

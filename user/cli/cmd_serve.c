@@ -252,7 +252,7 @@ int sb_cmd_serve(const struct sb_command *command, char **argv)
 {
 	struct serve_opts fields = { .args.dir = SB_STORE_DIR_DEFAULT, .listen = SB_SERVE_LISTEN };
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse_options(command, &opts, argv, "Name the store with --store");
+	int status = sb_command_parse_options(command, &opts, argv, "store with --store");
 
 	sb_privileges_hide();
 	if (status < 0)

@@ -519,7 +519,8 @@ static int check_hosts(struct sb_store *store, struct sb_store *from,
 			return sb_fail(SB_EXIT_FAILED, 0,
 				       "both stores have data of kind %s of host '%s' for the same "
 				       "time, which would be counted twice, so nothing was merged; "
-				       "was this store merged before?",
+				       "if this store was merged before, there is nothing to do; "
+				       "else query the two stores one by one",
 				       extent->kind.name, theirs->values.at[i].value);
 	return -1;
 }

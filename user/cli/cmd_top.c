@@ -247,7 +247,7 @@ static int check_view(const struct sb_record_opts *opts)
 	if (!view->follows_pages && !opts->run.view_opts.fallback)
 		return -1;
 	return sb_fail(SB_EXIT_USAGE, 0,
-		       "top: '%s' has amounts and no rates; use 'stackbpf %s -t 10'",
+		       "top: '%s' has amounts and no rates; use 'stackbpf %s -t 10', a run of 10 s",
 		       view->kind->name, view->kind->name);
 }
 

@@ -38,6 +38,7 @@ int sb_command_parse_options(const struct sb_command *command, struct sb_opts *o
 
 	if (status >= 0 || (!opts->operands.nr && !opts->tail))
 		return status;
-	return sb_fail(SB_EXIT_USAGE, 0, "'stackbpf %s' does not take an argument '%s'. %s",
-		       command->name, opts->operands.nr ? opts->operands.at[0] : "--", instead);
+	return sb_fail(SB_EXIT_USAGE, 0,
+		       "'stackbpf %s' does not take an argument '%s'; name the %s", command->name,
+		       opts->operands.nr ? opts->operands.at[0] : "--", instead);
 }

@@ -124,10 +124,11 @@ enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
  * calls sb_opts_release() afterwards, also after an error.
  */
 int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv);
-/* Do what sb_command_parse() does, for a command that takes no operands. @instead: a sentence that
- * is logged if there are operands or "--". Return: -1 to go on; SB_EXIT_DATA after --help or
- * --version; SB_EXIT_USAGE for operands, "--" and wrong options, and SB_EXIT_FAILED without memory,
- * which was logged. The caller calls sb_opts_release() afterwards, also after an error. */
+/* Do what sb_command_parse() does, for a command that takes no operands. @instead: what to name in
+ * place of operands and "--", as the end of a message: "store with --store". Return: -1 to go on;
+ * SB_EXIT_DATA after --help or --version; SB_EXIT_USAGE for operands, "--" and wrong options, and
+ * SB_EXIT_FAILED without memory, which was logged. The caller calls sb_opts_release() afterwards,
+ * also after an error. */
 int sb_command_parse_options(const struct sb_command *command, struct sb_opts *opts, char **argv,
 			     const char *instead);
 

@@ -821,11 +821,12 @@ const struct sb_opt sb_record_rows[] = {
 		  "(OpenTelemetry), speedscope, firefox (Firefox Profiler), callgrind, json" },
 	{ .name = "folded", .letters = "f", RESULT,
 	  .type = SB_OPT_NONE, .group = SB_OPT_OUTPUT,
-	  .help = "has no effect: without -o and --format, folded stacks go to stdout anyway, in run "
-		  "a flame graph to a file" },
+	  .help = "has no effect, accepted because other tools have it: without -o and --format, "
+		  "folded stacks go to stdout anyway, in run a flame graph to a file" },
 	{ .name = "limit", .letters = "l", .metavar = "N", RESULT,
 	  .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, FIELD(limit), .min = 1, .max = UINT32_MAX,
-	  .help = "write only the N heaviest stacks; a message says how much was left out" },
+	  .help = "write only the N heaviest stacks (default: all); a message says how much was "
+		  "left out" },
 	{ .name = "title", .metavar = "TEXT", RESULT,
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(title),
 	  .help = "title of the flame graph" },

@@ -123,7 +123,7 @@ int sb_store_command_run(const struct sb_store_command *asked, const struct sb_c
 			 char **argv)
 {
 	struct sb_opts opts = { .fields = asked->fields };
-	int status = sb_command_parse_options(command, &opts, argv, "Name the store with --store");
+	int status = sb_command_parse_options(command, &opts, argv, "store with --store");
 
 	if (status < 0)
 		status = ask_store(asked, command->name);
