@@ -88,8 +88,8 @@ bool sb_uwtables_is_absent(const struct sb_uwtables *tables, uint32_t bin);
 /* Return: the size of the file of @bin in bytes, as a measure of how long compiling its table
  * takes; 0 for the vDSO, and for a number that was never given out. The bin need not be held. */
 uint64_t sb_uwtables_file_bytes(const struct sb_uwtables *tables, uint32_t bin);
-/* Return: whether @bin is the vDSO, whose table is built without a file; false for a number that
- * was never given out. */
+/* Return: whether @bin is the vDSO, whose table sb_uwtables_build() builds without a file (@fd is
+ * -1); false for a number that was never given out. */
 bool sb_uwtables_is_vdso(const struct sb_uwtables *tables, uint32_t bin);
 
 /*
