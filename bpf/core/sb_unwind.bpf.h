@@ -99,8 +99,9 @@ int sb_rawstack_capture(__u32 slot);
  * Return: how many bytes from SB_RED_ZONE_BYTES below @sp the stack of @task can have, at most
  * SB_RAW_BYTES_MAX. It ends below what the kernel put there at exec, or, of another thread than the
  * main one, below the data of its libc, to which @thread_pointer leads: at the nearer of the two
- * that are not below @sp. This is a bound; nothing of the stack is read. The task has an address
- * space, and need not be the current one. @thread_pointer: 0: not known.
+ * that are not below @sp; SB_RAW_BYTES_MAX if there is none. This is a bound; nothing of the stack
+ * is read. The task has an address space, and need not be the current one. @thread_pointer: 0: not
+ * known.
  */
 __u32 sb_rawstack_reach(const struct task_struct *task, __u64 sp, __u64 thread_pointer);
 

@@ -251,7 +251,8 @@ struct sb_die_ref {
 
 /*
  * Set unit->abbrevs, if it is NULL, to the table that the unit names, owned by the file.
- * Return: 0, -EBADMSG, -EFBIG, -ENOMEM; it can be called again after an error.
+ * Return: 0, -EBADMSG, -EFBIG, -ENOMEM. It can be called again after an error: unit->abbrevs is
+ * then still NULL, or, after -ENOMEM, a whole table.
  */
 int sb_abbrevs_load(struct sb_unit *unit);
 /* Free all tables of a file; abbrevs of its units are not to be used any more. */

@@ -25,8 +25,9 @@ struct sb_addrs {
 	unsigned int shift;
 };
 
-/* Overwrite @addrs with room for @nr addresses, less than 2^32, from @base to @last, not filled in.
- * Return: 0 or -ENOMEM; the caller ends it with sb_addrs_release() also after an error. */
+/* Overwrite @addrs with room for @nr addresses, less than 2^32, from @base to @last inclusive, not
+ * filled in. Return: 0; -ENOMEM: it is not an empty array, and only sb_addrs_release() may follow.
+ * The caller ends it with that in both cases. */
 int sb_addrs_init(struct sb_addrs *addrs, uint64_t base, uint64_t last, size_t nr);
 /* Free the memory; the array is empty then. */
 void sb_addrs_release(struct sb_addrs *addrs);

@@ -195,10 +195,11 @@ static inline void sb_modcache_note_table(const struct sb_modcache *cache,
 	module->table_ns = cache->now_ns + 1;
 }
 /*
- * Free unwind tables that were not used for ten seconds; to be called from time to time, @now_ns by
- * CLOCK_MONOTONIC. The modules remain, and sb_module_table() compiles a table again; what it gave
- * before may be invalid. The walk in the kernel has tables of its own, and only what those do not
- * cover yet is unwound by these.
+ * Free unwind tables that were not used for ten seconds, by @now_ns (CLOCK_MONOTONIC), the time up
+ * to which samples were worked on. It may be called as often as once a second: it does nothing
+ * until @now_ns is five seconds later than at the last call that did something. The modules remain,
+ * and sb_module_table() compiles a table again; what it gave before may be invalid. The walk in the
+ * kernel has tables of its own, and only what those do not cover yet is unwound by these.
  */
 void sb_modcache_rest(struct sb_modcache *cache, uint64_t now_ns);
 

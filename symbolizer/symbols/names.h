@@ -35,7 +35,8 @@ struct sb_names {
  */
 int sb_names_init_section(struct sb_names *names, const struct sb_elf *elf, const Elf64_Shdr *shdr);
 int sb_names_init(struct sb_names *names, const struct sb_elf *elf, uint64_t offset, uint64_t len);
-/* Free the memory; afterwards there are no names. Accepts an object of zeroes. */
+/* Free the memory; afterwards there are no names. Accepts an object of zeroes. The file is not
+ * used, and may be freed already. */
 void sb_names_release(struct sb_names *names);
 
 /* Free the memory, except that of an image: its names stay. Those of a file are read from then on

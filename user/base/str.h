@@ -38,7 +38,7 @@ void sb_str_clear(struct sb_str *str);
 void sb_str_release(struct sb_str *str);
 
 /* Return: the part of @path after its last slash, which may be "", or all of it if there is none: a
- * pointer into @path. */
+ * pointer into @path. Thread: any. */
 const char *sb_base_name(const char *path);
 
 /*

@@ -52,7 +52,8 @@ struct sb_tracing {
 void sb_tracing_init(struct sb_tracing *tracing, double allowed,
 		     const struct sb_slicer_reading *now);
 
-/* Look at the cost so far, while calls are traced. Return: whether to go on; if not, detach. */
+/* Look at the cost so far, while calls are traced. @now: the counters since the beginning of the
+ * run, copied. Return: whether to go on; if not, detach. */
 bool sb_tracing_goes_on(struct sb_tracing *tracing, const struct sb_slicer_reading *now);
 
 /* After sb_tracing_goes_on() has returned false: do not give up, but trace calls in slices, whose

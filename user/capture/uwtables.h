@@ -73,7 +73,8 @@ int sb_uwtables_add(struct sb_uwtables *tables, int fd, uint64_t pgoff,
 		    struct sb_uwtables_spot *ret_spot);
 /* Find the bin of the vDSO, which all processes share; on success the caller holds it. Return: 0;
  * -ENOENT when there is none; -ENODATA: it maps nothing; -ENOSPC when all bins are held, or were
- * until a moment ago; -ENOMEM; or another error of parsing it. *@ret_spot is untouched on error. */
+ * until a moment ago; -ENOMEM; or another error of parsing it. On error nothing is held, and
+ * *@ret_spot is untouched. */
 int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *ret_spot);
 
 /* Add or remove a holder of a bin that is held now. The last drop makes it reusable, after two

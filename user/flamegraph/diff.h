@@ -58,7 +58,8 @@ struct sb_tree_pair sb_fg_diff_box(const struct sb_tree *tree, const struct sb_f
  *	counts
  *
  * Return: 0 if nothing changed, or the change may be chance; 1 to SB_FG_DIFF_NR_STEPS, by the
- * ratio, if @b is more; negative if it is less.
+ * ratio, if @b is more; negative if it is less. Thread: any. It does not know of --negate: the
+ * caller exchanges the signs (sb_fg_diff_class() does).
  */
 int sb_fg_diff_step(double a, double b, double z);
 

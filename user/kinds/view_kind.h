@@ -106,8 +106,8 @@ static inline bool sb_view_kind_is_recorded(const struct sb_view_kind *kind)
 }
 
 #define SB_VIEW_KIND_LIST_BYTES 160
-/* Set @names to the names of the views for which @is_in() is true, "oncpu, offcpu, ...". Return:
- * @names. */
+/* Set @names to the names of the views for which @is_in() is true, "oncpu, offcpu, ...": "" if
+ * there are none; all of them fit. Return: @names. */
 const char *sb_view_kind_list(bool (*is_in)(const struct sb_view_kind *kind),
 			      char names[SB_VIEW_KIND_LIST_BYTES]);
 /* Return: the names of the views that can be recorded, "oncpu, offcpu, ...", in a static buffer

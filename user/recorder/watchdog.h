@@ -38,7 +38,8 @@ void sb_watch_notify(const char *text);
 
 /* Read the manager's settings and make the shared memory, before the first fork. @watch is
  * overwritten; it is ended by sb_watch_release(), which does no harm after an error. Return: 0,
- * also if there is no manager; the errno of mmap(2), negative, and then there is no watchdog. */
+ * also if there is no manager; the errno of mmap(2), negative, and then there is no watchdog, and
+ * the caller gives up: a manager that waits for news would kill the service. */
 int sb_watch_init(struct sb_watch *watch);
 /* Unmap the shared memory in this process, if there is any, and zero @watch, which then means that
  * there is no watchdog. A zeroed one is allowed. */
@@ -60,8 +61,9 @@ bool sb_watch_is_stuck(const struct sb_watch *watch, size_t part);
 bool sb_watch_is_due(const struct sb_watch *watch);
 /* Called only when sb_watch_is_due() says so, which without a watchdog it never does: tell the
  * manager that all is well (@stuck NULL), or once that the part with the name @stuck, which is not
- * kept, is stuck. Return: whether it was told now that @stuck is; false if it was told before, and
- * for NULL. */
+ * kept, is stuck. Then the manager, which hears no more that all is well, ends the service and
+ * starts it anew. Return: whether it was told now that @stuck is, and the caller logs it; false if
+ * it was told before, and for NULL. */
 bool sb_watch_tell(struct sb_watch *watch, const char *stuck);
 
 #endif

@@ -52,7 +52,8 @@ uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts
 
 /* Run the loaded iterator @iter over tasks, which writes struct sb_stack_id and nothing else, and
  * append these to @ids. Return: 0; -ENOMEM, or a negative errno of running the iterator, and then
- * nothing is appended. */
+ * nothing is appended, and the run ends with the error, because stacks that are needed would be
+ * evicted. */
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
 /* Call each() for the entries of a hash map, with copies of key and value, until it returns an
  * error. Entries may be added and removed meanwhile, also by each(); those may be missing. Return:
@@ -196,8 +197,8 @@ struct sb_attaching {
 };
 
 /* Between open and load: switch on the programs of the places, and choose how each is attached, by
- * what this kernel can do. job->programs has one for the kind of each of these places. Return: 0 or
- * a negative errno. */
+ * what this kernel can do. job->programs has one for the kind of each of these places. @job is not
+ * kept: sb_attach() can have another one with the same members. Return: 0 or a negative errno. */
 int sb_attach_prepare(const struct sb_attaching *job);
 
 /* Attach the programs of @job, for which sb_attach_prepare() was called before the load;
@@ -289,7 +290,7 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 int sb_places_split(const struct sampler_bpf *skel, const struct sb_probes *probes, uint32_t idx);
 
 /* tracepoint_pairs.c: have latency_stacks take the stacks where pairs begin at tracepoints. For
- * sb_view.prepare(). Return: 0 or a negative errno. */
+ * sb_view.prepare(). Return: 0, also if no pair does; or a negative errno. */
 int sb_tracepoint_pairs_prepare(struct sampler_bpf *skel, const struct sb_probes *probes);
 /* For sb_view.attach(), after sb_places_write(), and after latency_tracepoint was attached to the
  * places, so that it is called first. If the kernel refuses a place, latency_tracepoint goes on to
