@@ -515,7 +515,8 @@ static int try_programs(struct sb_session *session, struct refused *refused)
 		lacks = sb_view_lacks_without(name);
 	if (!lacks)
 		return sb_load_explain(session->opts.reason, err);
-	sb_warn("the kernel rejects the BPF program '%s' (%s), so %s", name, strerror(-err), lacks);
+	sb_warn("the kernel rejects the BPF program '%s' (%s), so %s; -v shows the reason", name,
+		strerror(-err), lacks);
 	snprintf(refused->names[refused->nr++], sizeof(refused->names[0]), "%s", name);
 	sampler_bpf__destroy(sb_take(session->skel));
 	return -EAGAIN;

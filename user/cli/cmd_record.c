@@ -44,7 +44,8 @@ static void report_end(const struct sb_recorder_event *event)
 		if (losses[i].nr)
 			(void)sb_str_addf(&more, "; %s%llu%s", losses[i].before,
 					  (unsigned long long)losses[i].nr, losses[i].after);
-	sb_info("wrote %llu block%s to '%s'; each took %.1f ms of stackbpf's own CPU time%s",
+	sb_info("wrote %llu block%s of profiles to the store '%s'; each took %.1f ms of stackbpf's "
+		"own CPU time%s",
 		(unsigned long long)stats->nr_blocks, stats->nr_blocks == 1 ? "" : "s",
 		event->store,
 		stats->nr_blocks ? (double)stats->own_ns / 1e6 / (double)stats->nr_blocks : 0,

@@ -94,7 +94,8 @@ static int pass_status_on(struct sb_run *run, int status)
 	int child_status, sig;
 
 	if (sb_run_is_command_alive(run))
-		sb_info("waiting for '%s' to end; press Ctrl-C twice to leave it running",
+		sb_info("waiting for '%s' to end, to return its exit status; press Ctrl-C twice to "
+			"leave it running",
 			run->config->command[0]);
 	else if (!sb_run_has_command_run(run))
 		sb_warn("'%s' was killed before it started, because its file system did not "

@@ -94,8 +94,8 @@ static void tell_calls(const struct sb_record_opts *opts, const struct sb_run_al
 
 	say_more(found, more, sizeof(more));
 	if (found->source == SB_ALLOC_PRODUCERS)
-		sb_info("allocations are those that programs sample by '%s'%s; programs without it are "
-			"not seen",
+		sb_info("allocations are those that programs sample by probes in the file '%s'%s; "
+			"programs without it are not seen",
 			found->file, more);
 	else
 		sb_info("the functions of '%s'%s are probed, which costs programs about %s",

@@ -463,7 +463,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "subprocesses", .letters = "s", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(run.targets.follow_children),
 	  .help = "also the child processes, present and future, of the processes of -p, and of a "
-		  "command after '--' (those of -c and of run are always sampled)" },
+		  "command after '--' (default: only those of -c and of run, always sampled)" },
 	{ .name = "command", .letters = "c", .metavar = "CMD", SHOWN,
 	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
 	  .complete = sb_complete_program,
@@ -760,7 +760,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "the same as --by thread" },
 	{ .name = "delimited", .letters = "d", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(run.delimited),
-	  .help = "put a frame '-' between user frames and kernel frames" },
+	  .help = "put a frame '-' between user frames and kernel frames (default: none)" },
 	{ .name = "annotate", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(annotate),
 	  .help = "mark frames by kind: _[k] kernel, _[i] inlined, _[j] compiled at run time "

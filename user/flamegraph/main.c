@@ -234,8 +234,8 @@ static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *o
 			"or more often",
 			total == 1 ? "is" : "are", total, total == 1 ? "sample" : "samples");
 	if (opts->total > 0 && opts->total < total)
-		sb_warn("ignoring --total %.12g, which is less than the sum of all weights; give "
-			"at least %.12g",
+		sb_warn("ignoring --total %.12g and using the sum of all weights, which is greater; "
+			"give at least %.12g",
 			opts->total, total);
 }
 

@@ -245,7 +245,7 @@ class BadInput(InFolder):
     def test_total_too_small(self):
         result = run("--total", "5", text=MANY)
         self.drawn(result)
-        self.assertIn(b"ignoring --total 5, which is less than the sum of all weights; give at least 110", result.stderr)
+        self.assertIn(b"ignoring --total 5 and using the sum of all weights, which is greater; give at least 110", result.stderr)
 
     def test_unreadable(self):
         self.one_sentence(run(self.path("none")), 1, "cannot read", "No such file")
