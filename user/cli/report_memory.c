@@ -19,8 +19,8 @@ static void add_estimate(struct sb_str *list, const struct sb_resident_process *
 	const double held = (double)process->held, rest = (double)process->unaccounted;
 
 	(void)sb_str_addf(list,
-			  "%.1f that came, of which about %.2f %% is accounted for; the result is "
-			  "an estimate from a part of the pages, and its sum is %.1f MiB",
+			  "%.1f that came, of which about %.2f %% is accounted for; the pages that "
+			  "were followed stand for about %.1f MiB",
 			  ((double)process->rss - (double)process->before) / MIB,
 			  held + rest > 0 ? 100 * held / (held + rest) : 100, (held + rest) / MIB);
 }
