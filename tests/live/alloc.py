@@ -423,6 +423,8 @@ def machine():
     said = ' '.join(run.result.err.replace('stackbpf:', '').split())
     check(run.result.status == 0 and 'for a part of the time' in said and 'slices at random times' in said and
           run.result.total and 0 < float(run.result.facts['attached']) <= 1, f'-a: {run.result.status}, {run.result.facts}, {said}')
+    said = ' '.join(stackbpf(BINARY, 'leak', '-a', '-t', '0.5', '--max-overhead=1').err.replace('stackbpf:', '').split())
+    check('which reuses freed memory' in said and 'can tell more' not in said, f'-a: of no runtime of all programs what it can tell: {said}')
 
 
 def stays(path, over):
@@ -671,8 +673,9 @@ def traced_in_vain():
     calls, pages = map(float, re.search(r'were traced explain ([\d.]+) MB, and pages ([\d.]+) MB', said).groups())
     check(1 < calls < 3 and 6 < pages < 12 and abs(run.result.total / 1e6 / pages - 1) < 0.02 and run.result.share('<listcomp>') > 0.9,
           f'objects of Python: {calls} of {pages} MB, {run.result.total}, {said}')
-    check('Python keeps objects of up to 512 bytes in a heap of its own, so pages do not show which code holds them now' in said and
-          'tracemalloc' in said and '--max-overhead off to trace' not in said, f'what to do instead: {said}')
+    check('Python keeps objects of up to 512 bytes in a heap of its own; the runtime itself can tell more, by' in said and
+          'tracemalloc' in said and 'pages do not show which code holds' in said and '--max-overhead off to trace' not in said,
+          f'what to do instead: {said}')
 
 
 def by_pages():

@@ -305,19 +305,30 @@ static void add_sampled(const struct sb_session_stats *stats, struct sb_str *lis
 				       "can be large pieces that are rarely allocated");
 }
 
-/* What to do where pages do not tell who holds the objects of a runtime. */
-static void add_runtimes(struct sb_str *list, uint32_t own_heaps)
+/* For each runtime that has one: who tells what is in its heap. */
+static void add_own_heaps(struct sb_str *list, uint32_t own_heaps)
 {
 	const struct sb_own_heap *heap;
 
 	for (heap = sb_own_heaps; heap->name; heap++)
 		if (own_heaps >> (heap - sb_own_heaps) & 1 && heap->ask)
-			(void)sb_str_addf(
-				list,
-				"%s%s keeps %s in a heap of its own, so pages do not show which "
-				"code holds them now; the runtime itself can tell more, by %s; "
-				"'stackbpf memory' shows which code makes the process grow",
-				list->len ? "\n" : "", heap->name, heap->objects, heap->ask);
+			(void)sb_str_addf(list,
+					  "%s%s keeps %s in a heap of its own; the runtime itself "
+					  "can tell more, by %s",
+					  list->len ? "\n" : "", heap->name, heap->objects,
+					  heap->ask);
+}
+
+/* What to do where pages do not tell who holds the objects of a runtime. */
+static void add_runtimes(struct sb_str *list, uint32_t own_heaps)
+{
+	const size_t len = list->len;
+
+	add_own_heaps(list, own_heaps);
+	if (list->len > len)
+		(void)sb_str_add(list, "\npages do not show which code holds the objects of such "
+				       "a heap now; 'stackbpf memory' shows which code makes the "
+				       "process grow");
 }
 
 void sb_report_source(const struct sb_run *run, const struct sb_run_figures *figures,

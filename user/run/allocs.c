@@ -146,7 +146,7 @@ static void go_by_pages(struct sb_run_config *config, bool is_machine,
 	}
 	view_opts->memory_what = pages->kind->is_of_growth ? SB_MEMORY_OLD : SB_MEMORY_HELD;
 	view_opts->has_own_profiles = !is_machine && has_profiles(found);
-	view_opts->own_heaps = found->own_heaps;
+	view_opts->own_heaps = is_machine ? 0 : found->own_heaps;
 	if (!found->source || is_machine || !sb_views_add(&config->views, pages)) {
 		config->views.at[0] = pages;
 		allocs->way = SB_ALLOCS_BY_PAGES;

@@ -88,7 +88,7 @@ struct sb_view_opts {
 	/* What programs hold can be had from profiles of their own, in place of a view by pages. */
 	bool has_own_profiles;
 	/* Bit i: the targets have sb_own_heaps[i] (events/allocator.h), and the view goes by
-	 * pages, or can; else 0. */
+	 * pages, or can; else 0. 0, too, if the targets are not told by process or command. */
 	uint32_t own_heaps;
 	bool needs_slices; /* allocations of the whole machine, under a limit */
 	bool is_of_time;   /* memory: weigh by how long it is held, so that blocks add up */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "cli/outputs.h"
 #include "cli/record.h"
 #include "cli/report.h"
+#include "events/allocator.h"
 
 /* An output that is missing is an error of the run, though it is the format that does not fit. */
 static void test_no_durations(void **state)
@@ -153,12 +155,55 @@ static void test_thinned_memory(void **state)
 	sb_str_release(&list);
 }
 
+/* Return: the bit of a runtime in sb_view_opts.own_heaps. */
+static uint32_t own_heap(const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; strcmp(sb_own_heaps[i].name, name); i++)
+		;
+	return 1u << i;
+}
+
+/* What sb_report_source() says. */
+static const char *source(struct sb_run_config *config, const struct sb_tracing_stats *tracing)
+{
+	static struct sb_run run;
+	static struct sb_run_figures figures;
+	static char text[2048];
+	struct sb_str list = {};
+
+	run.config = config;
+	figures.session.tracing = *tracing;
+	sb_report_source(&run, &figures, &list);
+	snprintf(text, sizeof(text), "%s", list.s ? list.s : "");
+	sb_str_release(&list);
+	return text;
+}
+
+/* Of each runtime with a heap of its own, what it can tell; what is true of all is said once. */
+static void test_own_heaps(void **state)
+{
+	const struct sb_tracing_stats by_pages = {};
+	struct sb_run_config config = {};
+	const char *text;
+
+	(void)state;
+	assert_string_equal(source(&config, &by_pages), "");
+	config.view_opts.own_heaps = own_heap("Python") | own_heap("V8");
+	text = source(&config, &by_pages);
+	assert_non_null(strstr(text, "V8 keeps"));
+	assert_non_null(strstr(text, "tracemalloc"));
+	text = strstr(text, "pages do not show which code holds");
+	assert_non_null(text);
+	assert_null(strstr(text + 1, "pages do not show"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lowest),
-		cmocka_unit_test(test_full_spans),
-		cmocka_unit_test(test_thinned_memory),
+		cmocka_unit_test(test_lowest),	       cmocka_unit_test(test_full_spans),
+		cmocka_unit_test(test_thinned_memory), cmocka_unit_test(test_own_heaps),
 		cmocka_unit_test(test_no_durations),
 	};
 
