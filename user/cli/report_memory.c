@@ -244,12 +244,43 @@ static void (*const why_pages[SB_TRACING_MAX])(struct sb_str *list,
 	[SB_TRACING_UNSEEN] = add_unseen,
 };
 
-static void add_not_seen(struct sb_str *list, const struct sb_tracing_stats *tracing)
+/* For each runtime that has one: who tells what is in its heap. */
+static void add_own_heaps(struct sb_str *list, uint32_t own_heaps)
 {
+	const struct sb_own_heap *heap;
+
+	for (heap = sb_own_heaps; heap->name; heap++)
+		if (own_heaps >> (heap - sb_own_heaps) & 1 && heap->ask)
+			(void)sb_str_addf(list,
+					  "%s%s keeps %s in a heap of its own; the runtime itself "
+					  "can tell more, by %s",
+					  list->len ? "\n" : "", heap->name, heap->objects,
+					  heap->ask);
+}
+
+/* Calls are the source. Of the pages that they do not explain: what these can be. */
+static void add_rest(struct sb_str *list, const struct sb_tracing_stats *tracing,
+		     uint32_t own_heaps)
+{
+	const double calls = (double)tracing->calls, pages = (double)tracing->pages;
+	/* Sums of slices are too low by themselves, those of all calls are not. */
+	const double least = tracing->is_sampled ? 0.5 : own_heaps ? 0.75 : 0;
+
 	(void)sb_str_addf(list,
 			  "memory that was allocated before the run, or by other functions, is not "
 			  "seen: of pages there are %.1f MB, and 'stackbpf memory' shows them",
-			  (double)tracing->pages / 1e6);
+			  pages / 1e6);
+	/* Less is shown as 0.0 MB. */
+	if (pages < 50000 || calls >= pages * least)
+		return;
+	(void)sb_str_addf(list, "; the result has %.0f %% of that, and the rest can be %s%s",
+			  100 * calls / pages,
+			  tracing->is_sampled ? "large pieces that are rarely allocated" : "",
+			  tracing->is_sampled && own_heaps ? ", or " : "");
+	if (own_heaps)
+		(void)sb_str_add(list, "objects in the heap of a runtime, which neither "
+				       "--max-overhead off nor libstackbpf-alloc.so sees");
+	add_own_heaps(list, own_heaps);
 }
 
 /* If none of N pieces is held, then with a confidence of 95 % no more than 3 / N of all are. */
@@ -298,25 +329,6 @@ static void add_sampled(const struct sb_session_stats *stats, struct sb_str *lis
 	add_between(list, stats);
 	(void)sb_str_add(list, ": use --max-overhead off to trace each call whatever it costs, or "
 			       "preload libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them\n");
-	add_not_seen(list, tracing);
-	/* Less is shown as 0.0 MB. */
-	if (tracing->pages >= 50000 && tracing->calls < tracing->pages / 2)
-		(void)sb_str_add(list, ", because the result has less than half of that, which "
-				       "can be large pieces that are rarely allocated");
-}
-
-/* For each runtime that has one: who tells what is in its heap. */
-static void add_own_heaps(struct sb_str *list, uint32_t own_heaps)
-{
-	const struct sb_own_heap *heap;
-
-	for (heap = sb_own_heaps; heap->name; heap++)
-		if (own_heaps >> (heap - sb_own_heaps) & 1 && heap->ask)
-			(void)sb_str_addf(list,
-					  "%s%s keeps %s in a heap of its own; the runtime itself "
-					  "can tell more, by %s",
-					  list->len ? "\n" : "", heap->name, heap->objects,
-					  heap->ask);
 }
 
 /* What to do where pages do not tell who holds the objects of a runtime. */
@@ -356,18 +368,18 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 		add_runtimes(list, run->config->view_opts.own_heaps);
 		return;
 	}
-	if (tracing->is_sampled) {
+	if (tracing->is_sampled)
 		add_sampled(&figures->session, list, cost, limit);
-		return;
-	}
-	(void)sb_str_addf(list,
-			  "source: each call, traced; programs came to probes %.0f times a second, "
-			  "which at %.1f us each cost %.3g %% of all CPUs, %s %.4g %% "
-			  "(--max-overhead)%s\n",
-			  tracing->hits_per_s, tracing->each_ns / 1e3, cost,
-			  is_above ? "above" : "below", limit,
-			  is_above ? ", but not for so long that tracing had to end" : "");
-	add_not_seen(list, tracing);
+	else
+		(void)sb_str_addf(
+			list,
+			"source: each call, traced; programs came to probes %.0f times a second, "
+			"which at %.1f us each cost %.3g %% of all CPUs, %s %.4g %% "
+			"(--max-overhead)%s\n",
+			tracing->hits_per_s, tracing->each_ns / 1e3, cost,
+			is_above ? "above" : "below", limit,
+			is_above ? ", but not for so long that tracing had to end" : "");
+	add_rest(list, tracing, run->config->view_opts.own_heaps);
 }
 
 void sb_report_memory(const struct sb_run *run, const struct sb_run_figures *figures,

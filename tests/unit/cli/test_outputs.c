@@ -199,12 +199,47 @@ static void test_own_heaps(void **state)
 	assert_null(strstr(text + 1, "pages do not show"));
 }
 
+/* Pages hold more than calls explain: by a runtime's heap there may be more than advice to trace
+ * calls would find. */
+static void test_rest(void **state)
+{
+	struct sb_tracing_stats tracing = { .is_on = true, .is_sampled = true, .nr_slices = 9 };
+	struct sb_run_config config = {};
+	const char *text;
+
+	(void)state;
+	tracing.pages = 10000000;
+	tracing.calls = 4000000;
+	text = source(&config, &tracing);
+	assert_non_null(strstr(text, "of pages there are 10.0 MB, and 'stackbpf memory' shows "
+				     "them; the result has 40 % of that, and the rest can be large "
+				     "pieces that are rarely allocated"));
+	assert_null(strstr(text, "runtime"));
+	config.view_opts.own_heaps = own_heap("Python");
+	text = source(&config, &tracing);
+	assert_non_null(strstr(text, "rarely allocated, or objects in the heap of a runtime, which "
+				     "neither --max-overhead off nor libstackbpf-alloc.so sees\n"
+				     "Python keeps objects"));
+	assert_non_null(strstr(text, "tracemalloc"));
+	tracing.calls = 6000000;
+	assert_null(strstr(source(&config, &tracing), "the rest"));
+	/* Of each call. */
+	tracing.is_sampled = false;
+	text = source(&config, &tracing);
+	assert_non_null(strstr(text, "60 % of that, and the rest can be objects in the heap"));
+	tracing.calls = 8000000;
+	assert_null(strstr(source(&config, &tracing), "the rest"));
+	tracing.calls = 6000000;
+	config.view_opts.own_heaps = 0;
+	assert_null(strstr(source(&config, &tracing), "the rest"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lowest),	       cmocka_unit_test(test_full_spans),
 		cmocka_unit_test(test_thinned_memory), cmocka_unit_test(test_own_heaps),
-		cmocka_unit_test(test_no_durations),
+		cmocka_unit_test(test_no_durations),   cmocka_unit_test(test_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
