@@ -40,8 +40,9 @@ static void tell_own_heaps(const struct sb_record_opts *opts, const struct sb_ru
 		}
 		if (allocs->way == SB_ALLOCS_BY_CALLS_FIRST)
 			sb_info("%s keeps %s in a heap that traced calls do not see; if they "
-				"explain less than half of the pages, the source is pages",
-				heap->name, heap->objects);
+				"explain less than half of the pages%s, the source is pages",
+				heap->name, heap->objects,
+				allocs->may_be_sliced ? ", or in slices less than a quarter" : "");
 		if (allocs->way != SB_ALLOCS_BY_CALLS)
 			sb_warn("%s keeps %s in a heap of its own, which reuses freed memory "
 				"without a page fault; in pages, code whose objects are gone can "
