@@ -300,16 +300,25 @@ static void add_between(struct sb_str *list, const struct sb_session_stats *stat
 				       "what calls say is held");
 		return;
 	}
+	(void)sb_str_add(list,
+			 "how much was given back between slices is estimated for each stack");
+	if (estimate->held > 0 && estimate->gone <= 0 && estimate->traced < 1)
+		(void)sb_str_add(list, "; of those in the result, no slice saw older memory given "
+				       "back, so that all of it counts as held");
+	else
+		(void)sb_str_addf(
+			list,
+			": by this estimate, %.0f %% of the memory that was not seen given "
+			"back is held",
+			all > 0 ? 100 * estimate->held / all : 0);
 	(void)sb_str_addf(
 		list,
-		"how much was given back between slices is estimated for each stack: by this "
-		"estimate, %.0f %% of the memory that was not seen given back is held; the functions "
-		"that give memory back were traced for %.1f %% of the time; of the first half of the "
-		"run, slices saw about %llu pieces of memory, so that a leak of less than one piece "
-		"in %llu may not be seen, nor one of less than about half of what the same stack "
-		"gives back",
-		all > 0 ? 100 * estimate->held / all : 0, 100 * estimate->traced,
-		(unsigned long long)nr, (unsigned long long)(nr / RULE_OF_THREE + 1));
+		"; the functions that give memory back were traced for %.1f %% of the time; of the "
+		"first half of the run, slices saw about %llu pieces of memory, so that a leak of "
+		"less than one piece in %llu may not be seen, nor one of less than about half of "
+		"what the same stack gives back",
+		100 * estimate->traced, (unsigned long long)nr,
+		(unsigned long long)(nr / RULE_OF_THREE + 1));
 }
 
 /* @cost: in percent of all CPUs. */

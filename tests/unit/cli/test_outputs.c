@@ -165,17 +165,18 @@ static uint32_t own_heap(const char *name)
 	return 1u << i;
 }
 
+static struct sb_run_figures of_source;
+
 /* What sb_report_source() says. */
 static const char *source(struct sb_run_config *config, const struct sb_tracing_stats *tracing)
 {
 	static struct sb_run run;
-	static struct sb_run_figures figures;
 	static char text[2048];
 	struct sb_str list = {};
 
 	run.config = config;
-	figures.session.tracing = *tracing;
-	sb_report_source(&run, &figures, &list);
+	of_source.session.tracing = *tracing;
+	sb_report_source(&run, &of_source, &list);
 	snprintf(text, sizeof(text), "%s", list.s ? list.s : "");
 	sb_str_release(&list);
 	return text;
@@ -234,12 +235,34 @@ static void test_rest(void **state)
 	assert_null(strstr(source(&config, &tracing), "the rest"));
 }
 
+/* A stack of which no end was seen is held as far as is known: that is no estimate. */
+static void test_no_ends(void **state)
+{
+	const struct sb_tracing_stats tracing = { .is_on = true,
+						  .is_sampled = true,
+						  .nr_slices = 9 };
+	struct sb_run_config config = {};
+	const char *text;
+
+	(void)state;
+	of_source.session.estimate =
+		(struct sb_held_estimate){ .nr = 60, .held = 5000, .traced = 0.1 };
+	text = source(&config, &tracing);
+	assert_non_null(strstr(text, "so that all of it counts as held; the functions that give"));
+	assert_null(strstr(text, "by this estimate"));
+	of_source.session.estimate.gone = 15000;
+	text = source(&config, &tracing);
+	assert_non_null(strstr(text, "by this estimate, 25 % of the memory"));
+	assert_null(strstr(text, "counts as held"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lowest),	       cmocka_unit_test(test_full_spans),
 		cmocka_unit_test(test_thinned_memory), cmocka_unit_test(test_own_heaps),
 		cmocka_unit_test(test_no_durations),   cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_no_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
