@@ -240,10 +240,10 @@ bool sb_run_has_command_run(const struct sb_run *run);
 bool sb_run_is_command_alive(const struct sb_run *run);
 /*
  * After sb_run_go(), and only if run->child is set: wait until the command ends. SIGINT or SIGTERM
- * ends the waiting if it is the second signal since the run began, SIGHUP among them. Return: the
- * status of the command as a shell gives it, with *ret_signal 0; or 0, with *ret_signal the signal
- * that ended the waiting. If the command was not executed, it does not wait, and *ret_signal is the
- * signal that ended the run, or SIGKILL.
+ * ends the waiting if SIGINT, SIGTERM or SIGHUP came before, during the run or the waiting; SIGHUP
+ * never ends it. Return: the status of the command as a shell gives it, with *ret_signal 0; or 0,
+ * with *ret_signal the signal that ended the waiting. If the command was not executed, it does not
+ * wait, and *ret_signal is the signal that ended the run, or SIGKILL.
  */
 int sb_run_wait_command(struct sb_run *run, int *ret_signal);
 
