@@ -152,9 +152,12 @@ def absent(stackbpf, store):
     same(state_of(store)['error'], '', 'absent, then there: no error any more')
     # Of an address that was never tried nobody may believe that it has all.
     fresh = peers.Store(store.make_store, store.path + '2').add(int(time.time()) // 10 * 10, nr=1)
-    for args in (), ('--from', '-1h'), ('--kind', 'wakeup'):
+    # Only where a later export can have more is that advised; -q leaves this error as it is.
+    for args, is_past in (((), False), (('--from', '-1h'), False), (('--kind', 'wakeup', '-q'), False),
+                          (('--from=-2h', '--to=-1h'), True), (('--follow', '--to=-1h'), True)):
         done = export(stackbpf, fresh, '--to', f'pyroscope:http://127.0.0.1:{port}', *args, status=3)
-        check('nothing was sent to' in done.stderr and done.stderr.count('\n') == 1, 'absent: nothing is due', done.stderr)
+        check('nothing was sent to' in done.stderr and 'no complete period' in done.stderr and done.stderr.count('\n') == 1 and
+              ('later' in done.stderr) != is_past, f'absent: nothing is due, {args}', done.stderr)
 
 
 def killed(stackbpf, store):
@@ -201,6 +204,20 @@ def expired(stackbpf, store):
     same(state_of(store)['expired_seconds'], 240, 'expired: what is gone is counted')
     check('240 s of data expired' in done.stderr, 'expired: it is said', done.stderr)
     check(state_of(store)['coarse_seconds'] >= 3000, 'expired: what is coarse is counted')
+
+
+def expired_all(stackbpf, store):
+    """Nothing was sent before it expired: that is said, and not that there was nothing to send."""
+    with peer([400]) as server:
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}', status=1)
+        for path in pathlib.Path(store.path).glob('1*/*'):
+            path.unlink()
+        store.add(int(time.time()) // 10 * 10, nr=1)
+        done = export(stackbpf, store, '--to', f'pyroscope:{server.url}', status=3)
+        quiet = export(stackbpf, store, '--to', f'pyroscope:{server.url}', '-q', status=3)
+    check(all(words in done.stderr for words in ('nothing was sent to', ' s of data expired')) and
+          not any(words in done.stderr for words in ('complete period', 'later')), 'expired_all: it is said', done.stderr)
+    check('data expired' in quiet.stderr and quiet.stderr.count('\n') == 1, 'expired_all: -q leaves the error', quiet.stderr)
 
 
 def future(stackbpf, store):

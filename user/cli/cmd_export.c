@@ -423,19 +423,28 @@ static int catch_signals(struct export *export)
 	return export->stop_fd < 0 ? -errno : 0;
 }
 
-/* Return: the exit status. */
-static int say_end(const struct export *export, const struct sb_export_state *state)
+/* Nobody knows then whether the address is right. */
+static void say_nothing_sent(const struct export *export, const struct sb_export_state *state)
+{
+	const char *why = "the store has no complete period (--every) with the samples that were "
+			  "asked for; ";
+	const char *step = "run the command again later, or add --follow";
+
+	/* What --to ends may be past. */
+	if (export->opts->is_follow || export->plan.to_s)
+		step = "choose another time, kind or tag";
+	if (state->expired_s) {
+		why = "data expired in the store before it could be sent";
+		step = "";
+	}
+	sb_err(0, "export: nothing was sent to '%s', and it was not tried whether it answers: %s%s",
+	       state->to, why, step);
+}
+
+static void say_sent(const struct export *export, const struct sb_export_state *state)
 {
 	char until[SB_ASK_TIME_BYTES];
 
-	/* Nobody knows then whether the address is right. */
-	if (!state->nr_pieces) {
-		sb_warn("export: nothing was sent to '%s', and it was not tried whether it answers: "
-			"the store has no complete period of %u s with the samples that were asked "
-			"for; run the command again later, or add --follow",
-			state->to, export->plan.every_s);
-		return SB_EXIT_EMPTY;
-	}
 	sb_ask_print_time(state->next_s, until);
 	/* Without --follow, --from saves no position, and so has no earlier exports. */
 	sb_info("export: '%s' has received everything up to %s: %llu %s, %llu %s, %llu bytes%s",
@@ -444,6 +453,15 @@ static int say_end(const struct export *export, const struct sb_export_state *st
 		(unsigned long long)state->nr_pieces, pieces(export, state->nr_pieces),
 		(unsigned long long)state->nr_bytes,
 		export->plan.from_s && !export->opts->is_follow ? "" : " since the first export");
+}
+
+/* Return: the exit status. */
+static int say_end(const struct export *export, const struct sb_export_state *state)
+{
+	if (state->nr_pieces)
+		say_sent(export, state);
+	else
+		say_nothing_sent(export, state);
 	if (state->nr_refused)
 		sb_warn("export: the server refused %llu %s since the first export, so what they "
 			"held is missing there; to send that time again, use --from and --to",
@@ -460,7 +478,7 @@ static int say_end(const struct export *export, const struct sb_export_state *st
 			"be sent; export more often, or keep data longer with --retain of 'stackbpf "
 			"record'",
 			(unsigned long long)state->expired_s);
-	return SB_EXIT_DATA;
+	return state->nr_pieces ? SB_EXIT_DATA : SB_EXIT_EMPTY;
 }
 
 /* Return: the exit status. */
