@@ -35,17 +35,12 @@ static void set_signals(sigset_t *set)
 	sigaddset(set, SIGUSR1);
 }
 
-/*
- * A reader that has enough, a file at the limit of its size: write() says so (EPIPE, EFBIG), and
- * that is looked at.
- */
-static int ignore_write_signals(void)
+/* A reader that has enough: write() says so (EPIPE), and that is looked at. */
+static int ignore_closed_pipes(void)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN };
 
-	if (sigaction(SIGPIPE, &action, NULL) || sigaction(SIGXFSZ, &action, NULL))
-		return -errno;
-	return 0;
+	return sigaction(SIGPIPE, &action, NULL) ? -errno : 0;
 }
 
 /* A descriptor that is not there is not watched. */
@@ -71,7 +66,7 @@ enum sb_run_status sb_run_block_signals(struct sb_run *run)
 {
 	bool is_ours = !run->sink->has_owner;
 	sigset_t set;
-	int err = ignore_write_signals();
+	int err = ignore_closed_pipes();
 
 	set_signals(&set);
 	if (!err && is_ours && sigprocmask(SIG_BLOCK, &set, NULL))
