@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -103,9 +104,13 @@ int sb_write_all(int fd, const void *data, size_t len)
 
 bool sb_is_in_deleted_cwd(const char *path)
 {
-	struct stat st;
+	char cwd[PATH_MAX];
 
-	return path[0] != '/' && !stat(".", &st) && !st.st_nlink;
+	if (path[0] == '/' || !strncmp(path, "../", 3))
+		return false;
+	/* The number of links is 0 in some file systems of FUSE, too, and the getcwd() of the C
+	 * library fails so also where the directory is of no mount. */
+	return syscall(SYS_getcwd, cwd, sizeof(cwd)) < 0 && errno == ENOENT;
 }
 
 void sb_raise_nofile(void)

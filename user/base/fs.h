@@ -44,8 +44,9 @@ int sb_write_all(int fd, const void *data, size_t len);
  * Call it before anything that divides the limit is made, such as the symbolizer. A failure is
  * ignored, as by the next one. */
 void sb_raise_nofile(void);
-/* Return: whether @path is relative and the current directory was deleted, so that nothing can be
- * created there; errors of the kernel do not say that. Any thread. */
+/* Return: whether @path lies in the current directory or below it and that was deleted, so that
+ * nothing can be created there; errors of the kernel do not say that. False for a path that is
+ * absolute or begins with "../", since the parent may exist. Any thread. */
 bool sb_is_in_deleted_cwd(const char *path);
 /* Lower the soft and the hard limit @resource (RLIMIT_*) of setrlimit(2) to @value. What is lower
  * already stays. A failure is ignored. */
