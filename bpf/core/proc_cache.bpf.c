@@ -8,7 +8,8 @@
  * Who changes a map counts that afterwards, and here the count is read before the map. So what is
  * remembered is never older than what a program may have that looked it up and is still running. On
  * arm64, where a plain load of the count may come after the later load of the map, an old answer
- * can be remembered beside the new count, and is trusted until the epoch, of about 1 s, ends.
+ * can be remembered beside the new count, and is trusted until the epoch, of about 1 s, ends. The
+ * view "memory", which compares the count as well, trusts it for 1 ms (AGAIN_NS).
  *
  * The memory belongs to one CPU, and only programs of one kind use it, which do not interrupt one
  * another. Threads that share a place overwrite each other's record.

@@ -55,11 +55,9 @@ struct sb_proc_cache *sb_proc_cache_of(__u32 slot, const struct sb_scratch *s);
  * it does not count any more (on arm64 possibly for up to 1 s, see core/proc_cache.bpf.c). Return:
  * 0. */
 int sb_proc_cache_changed(__u32 tgid);
-/*
- * Return: a number that is another one after such a change of what a map says about process @tgid,
- * which need not be that of the current task, or about another process. Read it before the maps:
- * while it stays the same, what was found in them counts.
- */
+/* Return: a number that changes whenever what a map says about process @tgid changes; changes of
+ * other processes may change it, too. @tgid need not be that of the current task. Read the number
+ * before the maps: while it stays the same, what was found in them counts. */
 __u32 sb_proc_changes(__u32 tgid);
 
 #endif
