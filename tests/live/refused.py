@@ -108,6 +108,10 @@ def part_optional():
     for name in wanted:
         wrong = refuse_program(view, name, random.choice((EACCES, EINVAL, E2BIG)))
         check(not wrong, f'{" ".join(view)} goes on without {name}: {wrong}')
+    for errno in (EPERM, ENOMEM):  # by a seccomp filter; by net.core.optmem_max
+        outcome = run(VIEWS[0], bpf=f'filter:*:{errno}')
+        check(not fault.complaints(outcome) and outcome.faults and outcome.status in (0, 3) and
+              OPTIONAL['kernel_name'] in outcome.err, f'without a filter, {os.strerror(errno)}: {outcome.status} {outcome.err!r}')
 
 
 def part_names():

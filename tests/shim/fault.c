@@ -8,7 +8,8 @@
  *	SB_FAULT_SITE	"HASH": the first allocation from that place in the code fails; "HASH+": each
  *	SB_FAULT_BPF	"COMMAND:NAME:ERRNO,...": bpf(2) fails. COMMAND is "load", "map", "link", "tp",
  *			"iter", "update", "lookup"; NAME that of the program, map or tracepoint, at most 15 bytes, or
- *			"*"; where the kernel is asked to make what has no name, "*". ERRNO is a number
+ *			"*"; where the kernel is asked to make what has no name, "*". ERRNO is a number. With
+ *			the command "filter", setsockopt(2) fails for a filter of BPF
  *	SB_FAULT_PERF	"N:ERRNO": the Nth perf_event_open(2) fails; "N+:ERRNO": all from there on
  *	SB_FAULT_ITER	"N": the Nth iterator of BPF passes over nothing; "N+": all from there on
  *	SB_FAULT_STOP	"flush", "linkat" or "rename": the program waits for ever before that, when it has
@@ -399,14 +400,11 @@ static void stop_before(const char *what)
 	stop_here();
 }
 
-/* Return: 0 or the errno that is due. */
-static int bpf_due(int cmd, union bpf_attr *attr)
+/* Return: 0 or the errno that a rule has for it. */
+static int rule_due(const char *command, const char *name)
 {
-	const char *name, *command = command_of(cmd, attr, &name);
 	int i;
 
-	if (cmd == BPF_PROG_LOAD || cmd == BPF_MAP_CREATE)
-		note("%s %s\n", command, *name ? name : "-");
 	for (i = 0; i < nr_bpf_rules; i++) {
 		const struct rule *rule = &bpf_rules[i];
 
@@ -414,12 +412,25 @@ static int bpf_due(int cmd, union bpf_attr *attr)
 		    (strcmp(rule->name, "*") && strncmp(rule->name, name, BPF_OBJ_NAME_LEN - 1)))
 			continue;
 		note("fault %s %s\n", command, name);
-		if (!rule->value) {
+		if (!rule->value)
 			stop_here();
-			break;
-		}
-		leave_log(cmd, attr);
 		return (int)rule->value;
+	}
+	return 0;
+}
+
+/* Return: 0 or the errno that is due. */
+static int bpf_due(int cmd, union bpf_attr *attr)
+{
+	const char *name, *command = command_of(cmd, attr, &name);
+	int i, err;
+
+	if (cmd == BPF_PROG_LOAD || cmd == BPF_MAP_CREATE)
+		note("%s %s\n", command, *name ? name : "-");
+	err = rule_due(command, name);
+	if (err) {
+		leave_log(cmd, attr);
+		return err;
 	}
 	for (i = 0; i < nr_map_rules && cmd == BPF_MAP_CREATE; i++)
 		if (!strncmp(map_rules[i].name, name, BPF_OBJ_NAME_LEN - 1))
@@ -478,6 +489,18 @@ long syscall(long nr, ...)
 	if (!next)
 		next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
 	return next(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
+int setsockopt(int fd, int level, int option, const void *value, socklen_t len)
+{
+	int err = is_on && level == SOL_SOCKET && option == SO_ATTACH_BPF ? rule_due("filter", "*")
+									  : 0;
+
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	return (int)syscall(SYS_setsockopt, fd, level, option, value, len);
 }
 
 /* The process that parses, once it has its name. */

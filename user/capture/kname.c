@@ -5,13 +5,17 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "bpf/abi/sb_abi.h"
 #include "symbolizer/sb_sym.h"
 #include "views/skel.h"
+#include "views/view.h"
 #include "workers/privileges.h"
 
 struct sb_kname_asker {
@@ -46,7 +50,7 @@ int sb_kname_prepare(struct sampler_bpf *skel, uint32_t sides)
 int sb_kname_new(struct sampler_bpf *skel, struct sb_symbolizer *sym,
 		 struct sb_kname_asker **ret_asker)
 {
-	int err, prog_fd = bpf_program__fd(skel->progs.kernel_name);
+	int err = 0, prog_fd = bpf_program__fd(skel->progs.kernel_name);
 	struct sb_kname_asker *asker;
 
 	if (prog_fd < 0)
@@ -57,7 +61,13 @@ int sb_kname_new(struct sampler_bpf *skel, struct sb_symbolizer *sym,
 	*asker = (struct sb_kname_asker){ .skel = skel, .sym = sym, .fds = { -1, -1 } };
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, asker->fds) ||
 	    setsockopt(asker->fds[1], SOL_SOCKET, SO_ATTACH_BPF, &prog_fd, sizeof(prog_fd))) {
-		err = -errno;
+		/* What comes next needs descriptors, too. */
+		if (errno == EMFILE)
+			err = -EMFILE;
+		else
+			sb_warn("cannot make a socket whose filter names kernel functions (%s), "
+				"so %s",
+				strerror(errno), sb_view_lacks_without("kernel_name"));
 		sb_kname_free(asker);
 		return err;
 	}

@@ -15,8 +15,9 @@ struct sb_symbolizer;
  * no names. Return: 0; or a negative errno of libbpf, and then @skel is not to be loaded. */
 int sb_kname_prepare(struct sampler_bpf *skel, uint32_t sides);
 /* After the programs are loaded: have @sym ask this one, if it is among them. *@ret_asker is
- * untouched otherwise; it borrows @skel and @sym, and is freed before either of them. Return: 0;
- * -ENOMEM; or a negative errno of socketpair(2) or setsockopt(2), and then @sym asks nothing. */
+ * untouched otherwise; it borrows @skel and @sym, and is freed before either of them. Where
+ * socketpair(2) or setsockopt(2) is refused, it warns, and @sym asks nothing. Return: 0, also after
+ * the warning; -ENOMEM; -EMFILE. */
 int sb_kname_new(struct sampler_bpf *skel, struct sb_symbolizer *sym,
 		 struct sb_kname_asker **ret_asker);
 /* From now on, the symbolizer asks nothing. NULL is allowed. */
