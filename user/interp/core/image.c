@@ -19,6 +19,8 @@
 #define NAMES_BYTES_MAX	   (128u << 20)
 /* The loop of CPython 3.14 has 60 KB. */
 #define FUNCTION_BYTES_MAX (1u << 20)
+/* Of a function whose size is not known. */
+#define CODE_BYTES_MIN	   16u
 /* Units of the file's budget: of a symbol that is kept, and of one whose name is compared. */
 #define WORK_OF_SYMBOL	   20u
 #define WORK_OF_COMPARE	   5u
@@ -291,7 +293,13 @@ int sb_image_code(struct sb_image *image, const char *name, struct sb_image_code
 	if (err)
 		return err;
 	ret_code->len = size && size < sizeof(ret_code->bytes) ? size : sizeof(ret_code->bytes);
-	return sb_image_read(image, ret_code->begin, ret_code->bytes, ret_code->len);
+	err = sb_image_read(image, ret_code->begin, ret_code->bytes, ret_code->len);
+	/* A function whose size is not known may be the last one of a file. */
+	while (err && !size && ret_code->len > CODE_BYTES_MIN) {
+		ret_code->len /= 2;
+		err = sb_image_read(image, ret_code->begin, ret_code->bytes, ret_code->len);
+	}
+	return err;
 }
 
 int sb_image_next_insn(const struct sb_image_code *code, size_t *at, struct sb_insn *ret_insn)
@@ -312,13 +320,14 @@ int sb_image_each_insn(struct sb_image *image, const struct sb_range *range,
 	struct sb_insn insn;
 	int ret = 0;
 
-	if (range->end <= range->begin || len > FUNCTION_BYTES_MAX)
+	if (range->end <= range->begin)
 		return 0;
+	if (len > FUNCTION_BYTES_MAX)
+		return -E2BIG;
 	code = malloc(len);
 	if (!code)
 		return -ENOMEM;
-	if (sb_image_read(image, range->begin, code, len))
-		return 0;
+	ret = sb_image_read(image, range->begin, code, len);
 	while (at < len && !ret) {
 		if (SB_INSN_HERE->decode(code + at, len - at, range->begin + at, &insn)) {
 			at++;

@@ -80,8 +80,9 @@ struct sb_image_code {
 	size_t len;
 	uint8_t bytes[512];
 };
-/* Read the function @name, or as much of it as fits. Return: 0; -ENOENT: there is no such symbol;
- * -EFAULT as of sb_image_read(), and *ret_code is undefined. */
+/* Read the function @name, or as much of it as fits; if its size is not known, less where the file
+ * ends. Return: 0; -ENOENT: there is no such symbol; -EFAULT as of sb_image_read(), and *ret_code
+ * is undefined. */
 int sb_image_code(struct sb_image *image, const char *name, struct sb_image_code *ret_code);
 /* Decode the instruction at offset *at, at most code->len, and move *at behind it. Return: 0;
  * -EBADMSG: it is not known or cut off; *at and *ret_insn are untouched then. */
@@ -99,7 +100,8 @@ int sb_image_functions(struct sb_image *image, int (*fn)(void *arg, uint64_t beg
 struct sb_range;
 /* Call @fn for each instruction in @range, which is the code of a function, until @fn does not
  * return 0. Bytes that are no known instruction are left out. Return: what @fn returned last; 0,
- * too, if the range is empty, has more than 1 MiB, or cannot be read; -ENOMEM. */
+ * too, if the range is empty; -E2BIG: it has more than 1 MiB; -EFAULT as of sb_image_read();
+ * -ENOMEM. */
 int sb_image_each_insn(struct sb_image *image, const struct sb_range *range,
 		       int (*fn)(void *arg, const struct sb_insn *insn), void *arg);
 /*

@@ -54,7 +54,7 @@ static int see_jump(void *arg, const struct sb_insn *insn)
 		return 0;
 	ret = sb_image_each_insn(seek->image, &part, is_jump_into, &function);
 	if (ret <= 0)
-		return ret;
+		return ret == -ENOMEM ? ret : 0;
 	seek->found[seek->nr++] = part;
 	return seek->nr == seek->max;
 }
@@ -107,7 +107,7 @@ size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
 	size_t i;
 
 	if (!known) {
-		if (max && sb_image_each_insn(image, &function, see_jump, &seek) >= 0)
+		if (max && sb_image_each_insn(image, &function, see_jump, &seek) != -ENOMEM)
 			keep(image, &seek);
 		else if (max)
 			image->file->has_lacked_memory = true;

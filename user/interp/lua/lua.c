@@ -336,7 +336,7 @@ static int look_into(struct callees *callees, const struct sb_range *range)
 	if (callees->has_table && bytes >= LOOP_BYTES_MIN &&
 	    bytes > callees->loop.end - callees->loop.begin)
 		callees->loop = *range;
-	return err;
+	return err == -ENOMEM ? err : 0;
 }
 
 /* luaV_execute() is not exported. It is the biggest function that is called, by few others between,
