@@ -25,7 +25,7 @@
 static struct sb_profile *profile_of(const char *prefix, uint32_t nr, uint32_t nr_second)
 {
 	struct sb_profile *profile;
-	char name[256];
+	char name[SB_DICT_NAME_MAX];
 	uint32_t ids[2], i;
 
 	assert_int_equal(sb_profile_new(&profile), 0);
@@ -161,6 +161,129 @@ static void test_text(void **state)
 	memset(prefix, 'y', sizeof(prefix) - 1);
 	prefix[sizeof(prefix) - 1] = '\0';
 	fill_and_expect(profile_of(prefix, nr, nr), nr, false);
+}
+
+/* More than one batch. */
+#define NR_MIXED  (5 * SB_DICT_BATCH / 2)
+#define NR_CHAIN  600u
+#define IS_NEW(i) ((i) % 3 == 1)
+
+/* Rows of one series that are looked up together: stacks that @filling has, and between them new
+ * ones, whose frame has no room (@new_name begins their names), or whose node has none (NULL). */
+static struct sb_profile *mix(const struct sb_profile *filling, const char *new_name)
+{
+	struct sb_profile *mixed;
+	uint32_t ids[SB_DICT_DEPTH_MAX], i;
+	char name[SB_DICT_NAME_MAX];
+	size_t k;
+
+	assert_int_equal(sb_profile_new(&mixed), 0);
+	for (i = 0; i < NR_MIXED; i++) {
+		struct sb_row row = sb_profile_row_at(filling, i);
+
+		for (k = 0; k < row.nr; k++)
+			assert_int_equal(
+				sb_profile_frame(mixed, sb_profile_frame_at(filling, row.frames[k]),
+						 &ids[k]),
+				0);
+		if (IS_NEW(i)) {
+			snprintf(name, sizeof(name), "%s%u", new_name ? new_name : "", i);
+			row.nr = 2;
+			ids[1] = new_name ? frame_of(mixed, name) : ids[0];
+		}
+		/* They are added in the order of their weights. */
+		assert_int_equal(sb_profile_add(mixed, ids, row.nr, 1000 - i), 0);
+	}
+	assert_int_equal(sb_profile_seal(mixed), 0);
+	return mixed;
+}
+
+static void check_stack(const struct sb_profile *answered, const struct sb_row *have,
+			const struct sb_profile *mixed)
+{
+	const size_t i = 1000 - have->weight;
+	struct sb_row want;
+	size_t k;
+
+	assert_true(i < NR_MIXED && !IS_NEW(i));
+	want = sb_profile_row_at(mixed, i);
+	assert_int_equal(have->nr, want.nr);
+	for (k = 0; k < want.nr; k++)
+		assert_string_equal(sb_profile_frame_at(answered, have->frames[k])->name,
+				    sb_profile_frame_at(mixed, want.frames[k])->name);
+}
+
+static void expect_mixed(struct sb_store *store, const struct sb_profile *mixed)
+{
+	struct sb_store_query query = { .from_s = T0 + 10, .to_s = T0 + 20, .kind = "oncpu" };
+	struct sb_profile *answered;
+	struct sb_store_answer answer;
+	uint64_t new = 0;
+	size_t i, nr_new = 0;
+
+	for (i = 0; i < NR_MIXED; i++)
+		if (IS_NEW(i))
+			nr_new++, new += 1000 - i;
+	assert_int_equal(sb_profile_new(&answered), 0);
+	assert_int_equal(sb_store_query(store, &query, answered, &answer), 0);
+	assert_int_equal(sb_profile_seal(answered), 0);
+	assert_int_equal(answer.figure[SB_BLOCK_OTHER], new);
+	assert_int_equal(sb_profile_nr_stacks(answered), NR_MIXED - nr_new + 1);
+	for (i = 0; i < sb_profile_nr_stacks(answered); i++) {
+		const struct sb_row row = sb_profile_row_at(answered, i);
+
+		if (strcmp(sb_profile_frame_at(answered, row.frames[0])->name, "(other)"))
+			check_stack(answered, &row, mixed);
+		else
+			assert_int_equal(row.weight, new);
+	}
+	sb_profile_free(answered);
+}
+
+static void fill_and_mix(struct sb_profile *filling, const char *new_name)
+{
+	struct sb_profile *mixed = mix(filling, new_name);
+	struct sb_store *store;
+
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	put(store, T0, of_user, filling);
+	put(store, T0 + 10, of_user, mixed);
+	expect_mixed(store, mixed);
+	sb_store_close(store);
+	sb_profile_free(filling);
+	sb_profile_free(mixed);
+}
+
+static void test_batch_without_frames(void **state)
+{
+	const uint32_t nr = SB_DICT_TEXT_MAX / 500 + 5000;
+	char prefix[501], name[501];
+
+	memset(prefix, 'y', sizeof(prefix) - 1);
+	memset(name, 'z', sizeof(name) - 1);
+	prefix[sizeof(prefix) - 1] = name[sizeof(name) - 1] = '\0';
+	fill_and_mix(profile_of(prefix, nr, nr), name);
+}
+
+/* Few names, and stacks of so many of them that there are more nodes than a file may have. */
+static void test_batch_without_nodes(void **state)
+{
+	struct sb_profile *filling;
+	uint32_t ids[NR_CHAIN], path[SB_DICT_DEPTH_MAX], i, k;
+	char name[16];
+
+	assert_int_equal(sb_profile_new(&filling), 0);
+	for (i = 0; i < NR_CHAIN; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		ids[i] = frame_of(filling, name);
+	}
+	for (i = 0; i < NR_CHAIN; i++) {
+		for (k = 0; k < SB_DICT_DEPTH_MAX; k++)
+			path[k] = ids[(i + k) % NR_CHAIN];
+		assert_int_equal(sb_profile_add(filling, path, SB_DICT_DEPTH_MAX, 3), 0);
+	}
+	assert_int_equal(sb_profile_seal(filling), 0);
+	fill_and_mix(filling, NULL);
 }
 
 /* As many names of threads as there may be, in as many cgroups as the user may make. */
@@ -337,6 +460,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_opened_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_batch_without_frames, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_batch_without_nodes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_addresses, setup, teardown),
