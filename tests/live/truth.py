@@ -32,7 +32,8 @@ class Truth:
 
     def __init__(self, path):
         with open(path, encoding='ascii') as file:
-            self.threads = json.load(file)['threads']
+            truth = json.load(file)
+        self.threads, self.main_us = truth['threads'], truth['main_ns'] / 1000  # main(): from its begin to its end
 
     @staticmethod
     def _us(clocks, what):

@@ -5,7 +5,8 @@
  * waits MODE SECONDS FILE [NR]: after SECONDS, or SIGTERM, FILE has as JSON for each thread, and
  * for each function of it, the time it took by CLOCK_MONOTONIC, how much of it the thread ran
  * (CLOCK_THREAD_CPUTIME_ID), and how much it was runnable and had no CPU (schedstat(5)); what is
- * left is the time that it was blocked. NR is a number of threads where the mode has one.
+ * left is the time that it was blocked. Of the main thread, FILE has how long main() took. NR is a
+ * number of threads where the mode has one.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -54,6 +55,7 @@ struct thread {
 
 static struct thread threads[THREADS_MAX];
 static int nr_threads;
+static uint64_t begin_ns; /* of main() */
 static __thread struct thread *self;
 static volatile sig_atomic_t is_over;
 
@@ -614,7 +616,8 @@ static int put_truth(const char *path)
 
 	if (!out)
 		return 1;
-	fprintf(out, "{\"threads\": [");
+	fprintf(out, "{\"main_ns\": %" PRIu64 ", \"threads\": [",
+		read_clock(CLOCK_MONOTONIC) - begin_ns);
 	for (i = 0; i < nr_threads; i++) {
 		fprintf(out, "%s\n{\"tid\": %d, \"name\": \"%s\", ", i ? "," : "", threads[i].tid,
 			threads[i].name);
@@ -673,6 +676,7 @@ int main(int argc, char **argv)
 	sigset_t set;
 	size_t i;
 
+	begin_ns = read_clock(CLOCK_MONOTONIC);
 	if (argc < 4)
 		return 2;
 	sigemptyset(&set);
