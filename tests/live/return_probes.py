@@ -4,9 +4,11 @@
 
 return_probes.py STACKBPF PROGRAMS
 """
+import collections
 import contextlib
 import ctypes
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import tempfile
 
 import frames
 import interp
-from live import check, done, need_root, ready, skip, stackbpf, wait_for
+from live import check, done, need_root, ready, skip, stackbpf, ungoverned, wait_for
 
 BINARY, PROGRAMS = sys.argv[1], sys.argv[2]
 PMU = '/sys/bus/event_source/devices/uprobe'
@@ -24,7 +26,6 @@ NR_SLEEP = {'x86_64': ('35', '230'), 'aarch64': ('101', '115')}[os.uname().machi
 # struct perf_event_attr of 112 bytes: type, size, config; config1 and config2 are at byte 56.
 ATTR_BYTES = 112
 MARK = '[truncated: return probe]'
-LONGEST_US = 10_000  # of one sleep of probed.c on a busy machine, without what it then waits for a CPU
 SAMPLES_MIN = 200
 BUILDS = {
     'tables': ('-O2', '-fomit-frame-pointer'),
@@ -81,6 +82,20 @@ def stacks_of(view, target, *options):
     return stackbpf(BINARY, view, '-p', str(target.pid), '-t', '2s', *options)
 
 
+def nr_waits(target):
+    """How often each stack waited."""
+    command = (BINARY, *ungoverned(('offcpu', '-u', '-p', str(target.pid), '-t', '2s', '--distr')))
+    nr, stack = collections.Counter(), ()
+    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
+        row = re.fullmatch(r' .* : (\d+) +\|.*', line)
+        if row and stack:  # the first rows are of all stacks
+            nr[stack] += int(row[1])
+        elif ';' in line and not line.startswith('#'):
+            stack = tuple(line.rpartition(' ')[0].split(';'))
+            nr[stack] += 0  # a wait that has not ended has no duration
+    return nr
+
+
 def chain_of(stack):
     """From below main() to leaf(); what computes or waits there does not matter."""
     if 'main' not in stack or 'leaf' not in stack:
@@ -88,20 +103,34 @@ def chain_of(stack):
     return stack[stack.index('main') + 1:stack.index('leaf') + 1]
 
 
-def complete(view, program, build, mode, *options):
-    """All stacks begin at main(); but whoever sleeps when the run begins is looked at from user space."""
-    with probed(program, mode) as target:
-        result = stacks_of(view, target, '-u', *options)
-    leaves = {stack: weight for stack, weight in result.stacks.items() if 'leaf' in stack}
+def cut_stacks(stacks, what):
+    """Those that do not begin at main(); all chains must be among the others."""
+    leaves = {stack: weight for stack, weight in stacks.items() if 'leaf' in stack}
     cut = {stack: weight for stack, weight in leaves.items() if chain_of(stack) not in CHAINS}
-    allowed = LONGEST_US if view == 'offcpu' and all(MARK in stack for stack in cut) else 0
-    # Where it waits for a CPU after that sleep, for however long, it still has the stack of the sleep.
-    slept = sum(weight for stack, weight in cut.items() if stack[0] != '[runqueue]')
-    found = {chain_of(stack) for stack in leaves}
-    check(CHAINS <= found and (slept if allowed else sum(cut.values())) <= allowed,
-          f'{view} {" ".join(options)} of {build}: all chains, {sum(cut.values())} of {result.total} without one')
+    check(CHAINS <= {chain_of(stack) for stack in leaves}, f'{what}: all chains, {sum(leaves.values())} with leaf()')
     for stack in list(cut)[:3]:
         print('   ', ';'.join(stack))
+    return cut
+
+
+def computing(program, build, *options):
+    what = f'oncpu {" ".join(options)} of {build}'
+    with probed(program, 'work') as target:
+        result = stacks_of('oncpu', target, '-u', '-F', '999', *options)
+    cut = cut_stacks(result.stacks, what)
+    check(not cut, f'{what}: {sum(cut.values())} of {result.total} without a chain')
+
+
+def waiting(program, build):
+    """Whoever sleeps when the run begins is looked at from user space. That is one sleep; where the thread then waits
+    for a CPU, however long, it still has the stack of the sleep, and that is one wait, too."""
+    with probed(program, 'wait') as target:
+        nr = nr_waits(target)
+    cut = cut_stacks(nr, f'offcpu of {build}')
+    queued = sum(times for stack, times in cut.items() if stack[0] == '[runqueue]')
+    slept = sum(cut.values()) - queued
+    check(slept <= 1 and queued <= 1 and all(MARK in stack for stack in cut),
+          f'offcpu of {build}: {slept} sleeps and {queued} waits for a CPU of {sum(nr.values())} without a chain')
 
 
 def returning(program, build):
@@ -141,11 +170,11 @@ def main():
         for build, flags in BUILDS.items():
             program = f'{work}/probed-{build}'
             subprocess.run(['gcc', *flags, '-o', program, f'{PROGRAMS}/probed.c'], check=True)
-            complete('oncpu', program, build, 'work', '-F', '999')
-            complete('offcpu', program, build, 'wait')
+            computing(program, build)
+            waiting(program, build)
             returning(program, build)
             asleep(program, build)
-        complete('oncpu', program, build, 'work', '-F', '999', '--unwind', 'fp')
+        computing(program, build, '--unwind', 'fp')
     done()
 
 
