@@ -31,6 +31,8 @@
 #define SB_PAGETAB_PART_BITS  4
 #define SB_PAGETAB_PARTS      (1u << SB_PAGETAB_PART_BITS)
 
+/* All memory of a table comes from mmap(): the unit test counts these bytes, and holds them to the
+ * promise of at most 18 for each page (docs/bounds.md). */
 struct sb_pagetab {
 	struct sb_pagetab_part {
 		uint64_t *keys; /* of struct sb_page; 0: free. Behind them, in the same memory: */
