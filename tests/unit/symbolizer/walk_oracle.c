@@ -14,10 +14,11 @@
  * than MIN steps were made.
  *
  * While others probe functions of a library (uprobes), breakpoints are in all programs that use it,
- * and this one cannot be stepped through. It begins anew until there are none.
+ * and this one cannot be stepped through. A step waits until the breakpoint in its way is gone.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +40,9 @@
 #include "walk_subject.h"
 
 enum { FRAMES_MAX = 256, PIECE_MAX = 64 << 10, NR_PLACES = 12, EXIT_SKIP = 77 };
+
+/* Others probe for seconds; a breakpoint that stays for a minute is one of the program itself. */
+enum { POLLS_MAX = 600, POLL_MS = 100 };
 
 struct shadow {
 	uint64_t ip;   /* with SB_IP_EXACT */
@@ -381,6 +385,24 @@ static void compare(struct oracle *o)
 
 /* Stepping */
 
+static int print_name(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr)
+{
+	const struct sb_sym_frame *frame = &frames[nr - 1];
+
+	fprintf(arg, "%s`%s+0x%llx (%llx)", frame->module, frame->name ? frame->name : "?",
+		(unsigned long long)frame->func_offset, (unsigned long long)frame->module_addr);
+	return 0;
+}
+
+static void print_where(struct oracle *o, uint64_t pc, FILE *out)
+{
+	struct sb_sym_req req = { .addr = pc };
+	struct sb_sym_query query = { .reqs = &req, .nr = 1, .emit = print_name, .arg = out };
+
+	sb_symbolizer_user(o->sym, (uint32_t)o->pid, UINT64_MAX - 1, &query);
+	fputs("\n", out);
+}
+
 static int wait_stop(struct oracle *o)
 {
 	int status;
@@ -413,15 +435,23 @@ static void begin(struct oracle *o)
 		push_shadow(o, (uint64_t)(uintptr_t)frames[i - 1], UINT64_MAX);
 }
 
-static char **arguments;
-
-static _Noreturn void begin_anew(const struct oracle *o)
+/* Return: whether the program is at subject_end(). */
+static bool is_at_end(struct oracle *o)
 {
-	fprintf(stderr, "walk_oracle: somebody else has a breakpoint at %llx\n", o->regs.rip);
-	kill(o->pid, SIGKILL);
-	sleep(1);
-	execv("/proc/self/exe", arguments);
-	die("beginning anew");
+	int polls;
+
+	for (polls = 0; polls < POLLS_MAX; polls++) {
+		o->last_code = 0;
+		read_memory(o->pid, o->regs.rip, &o->last_code, sizeof(o->last_code));
+		if ((o->last_code & 0xff) != 0xcc)
+			return false;
+		if (o->regs.rdi == SUBJECT_END)
+			return true;
+		poll(NULL, 0, POLL_MS); /* until the kernel has restored the instruction */
+	}
+	fprintf(stderr, "walk_oracle: a breakpoint that is not the subject's end stays, in ");
+	print_where(o, o->regs.rip, stderr);
+	exit(1);
 }
 
 /* Return: whether the program is still before subject_end(). */
@@ -430,13 +460,8 @@ static bool step(struct oracle *o, int *signal)
 	struct user_regs_struct before = o->regs;
 	int got;
 
-	o->last_code = 0;
-	read_memory(o->pid, o->regs.rip, &o->last_code, sizeof(o->last_code));
-	if ((o->last_code & 0xff) == 0xcc) {
-		if (o->regs.rdi != SUBJECT_END)
-			begin_anew(o);
+	if (is_at_end(o))
 		return false;
-	}
 	if (ptrace(PTRACE_SINGLESTEP, o->pid, NULL, (void *)(long)*signal))
 		die("stepping");
 	got = wait_stop(o);
@@ -469,24 +494,11 @@ static void start(struct oracle *o, char **argv)
 
 /* Reporting */
 
-static int print_name(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr)
-{
-	const struct sb_sym_frame *frame = &frames[nr - 1];
-
-	fprintf(arg, "%s`%s+0x%llx (%llx)", frame->module, frame->name ? frame->name : "?",
-		(unsigned long long)frame->func_offset, (unsigned long long)frame->module_addr);
-	return 0;
-}
-
 static void print_place(struct oracle *o, const struct place *place)
 {
-	struct sb_sym_req req = { .addr = place->pc };
-	struct sb_sym_query query = { .reqs = &req, .nr = 1, .emit = print_name, .arg = stdout };
-
 	printf("  %6llu %s, status %u: ", (unsigned long long)place->nr,
 	       verdict_names[place->verdict], place->status);
-	sb_symbolizer_user(o->sym, (uint32_t)o->pid, UINT64_MAX - 1, &query);
-	puts("");
+	print_where(o, place->pc, stdout);
 }
 
 static bool report(struct oracle *o, const char *name, double seconds)
@@ -560,7 +572,6 @@ int main(int argc, char **argv)
 
 	if (first == argc)
 		return 2;
-	arguments = argv;
 	start(&o, argv + first);
 	begin_ns = sb_now_ns();
 	while (o.nr_steps < o.nr_steps_max && step(&o, &signal))
