@@ -95,7 +95,7 @@ def in_kernel(binary, prefix):
     with running(*as_user(OTHER), 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=64k') as dd:
         ours, theirs = at_once((BINARY, [], dd), (binary, prefix, dd))
     frames = {frame for stack in ours.stacks for frame in stack if ours.share(frame) > 0.3 and '[' not in frame}
-    check({'ksys_read', 'vfs_read'} & frames, f'root sees what it does: {sorted(frames)}')
+    check({'ksys_read', 'vfs_read'} & set().union(*ours.stacks), f'root sees what it does: {sorted(frames)}')
     check(all(theirs.share(frame) > 0.1 for frame in frames), f'names of the kernel: {sorted(frames - set().union(*theirs.stacks))}')
 
 
