@@ -300,7 +300,7 @@ class Store(Case):
     def test_nothing_then(self):
         result = self.run_diff('--store', self.store, '--from', f'@{self.FIRST}', '--to', f'@{self.FIRST + 60}',
                                '--vs-tag', 'region=nowhere', expect=3)
-        self.assertIn('no oncpu data was recorded', result.stderr)
+        self.assertIn('no oncpu data with these tags was recorded', result.stderr)
 
     def test_held_memory(self):
         """Byte-seconds are no count: what memory always varies by is noise. A table shows the mean of the bytes."""
