@@ -2,9 +2,9 @@
 /*
  * Names a kernel address for user space, which would otherwise read all of /proc/kallsyms for it:
  * more than 100,000 lines. It is the filter of a socket: user space runs it by writing a byte to
- * the other end, and the byte is dropped. (BPF_PROG_TEST_RUN would also run other programs, with
- * arguments that a process which was taken over could choose. An iterator is of type tracing, which
- * some machines do not have.)
+ * the other end, and the filter drops the byte. Other ways to run it are worse: a process that may
+ * call BPF_PROG_TEST_RUN can run any program with any arguments, and so could an attacker who has
+ * taken it over; and an iterator is a program of type tracing, which some machines refuse.
  */
 #include "vmlinux.h"
 

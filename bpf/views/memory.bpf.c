@@ -51,9 +51,9 @@ struct {
 	__type(value, struct sb_event_owner);
 } memory_records SEC(".maps");
 
-/* How long it is taken for granted that a thread is asked for and has its name. That its process
- * maps what it did is told by `changes`, but for mappings that user space has not seen yet: these
- * are taken for granted so long, too. */
+/* For so long after a fault, a further fault of the thread at the same place does not check again
+ * whether the thread is a target, and what its name is. Nor does it notice mappings that user space
+ * has not seen yet; all other changes of the process's mappings are told by `changes`. */
 #define AGAIN_NS 1000000ull
 
 /* The last fault of a CPU of which only the user stack is needed: the record of the slot has its
@@ -238,10 +238,11 @@ static __u64 take_frames(struct sb_scratch *s, struct sb_fault_record *fault)
 }
 
 /*
- * A thread that touches new memory in a loop faults at one place again and again. Then all that a
- * sample needs is in the record already, but for the proof that the native stack is the same, which
- * is the memo's, and the frames of interpreters, which are walked again. Where no interpreter runs,
- * the proof takes about a third of the time of this function. Return: whether the fault was taken.
+ * A thread that touches new memory in a loop faults at one place again and again. Then the record
+ * of the last fault has all that a sample needs. Two things are done again: the memo of walks
+ * proves that the native stack is the same, which takes about a third of the time of this function
+ * where no interpreter runs; and the frames of interpreters are walked. Return: whether the fault
+ * was taken.
  */
 static bool take_again(struct memory_last *last, __u64 where)
 {

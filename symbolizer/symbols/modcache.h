@@ -103,9 +103,9 @@ struct sb_modcache {
 };
 
 /*
- * Initialize an empty cache, which becomes the one that the pool evicts from (opts->pool->reclaim),
- * if there is one; the pool points to @cache, which must not be moved. @opts is copied; what it
- * borrows must outlive the cache.
+ * Initialize an empty cache. If opts->pool is set, the pool evicts from this cache from now on
+ * (opts->pool->reclaim); it keeps the pointer @cache, so the struct must not be moved. @opts is
+ * copied; what it borrows must outlive the cache.
  * Return: 0; -ENOMEM: nothing needs to be released, and releasing does no harm.
  */
 int sb_modcache_init(struct sb_modcache *cache, const struct sb_module_opts *opts);

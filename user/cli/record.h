@@ -70,9 +70,10 @@ int sb_record_span_label(const char *in, const char *until, const char **ret_key
  * errno with @reason. */
 int sb_record_find_spans(struct sb_record_opts *opts, const char *in, const char *until,
 			 struct sb_view_opts *view_opts, struct sb_reason *reason);
-/* In record_allocs.c: do sb_run_find_allocs() in opts->probes for the view @kind, and log how
- * allocations are sampled and what that costs. @is_recorded: by `stackbpf record`, for which
- * nothing is logged. Return: 0; a negative errno with @reason. */
+/* In record_allocs.c: call sb_run_find_allocs() for the view @kind, which puts the places to probe
+ * into opts->probes, and tell the user how allocations are sampled and what that costs.
+ * @is_recorded: the caller is `stackbpf record`; then the user is told nothing. Return: 0; a
+ * negative errno with @reason. */
 int sb_record_resolve_allocs(struct sb_record_opts *opts, const struct sb_view_kind *kind,
 			     bool is_recorded, struct sb_view_opts *view_opts,
 			     struct sb_reason *reason);

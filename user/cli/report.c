@@ -13,7 +13,8 @@
 #include "cli/wrap.h"
 #include "symbolizer/process/procfs.h"
 
-/* CPUs that probes take while they are attached, from which on programs are noticeably slower. */
+/* If probes take the time of so many CPUs while they are attached, the report says that sums are
+ * too low. */
 #define BUSY	     0.02
 /* After the start-up; a run of one second ends just then. */
 #define SHARE_NS_MIN (SB_NS_PER_SEC / 2)

@@ -37,10 +37,11 @@ int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_metadata *metadata,
 		      const struct sb_fg_opts *opts);
 
 /*
- * Choose what to compare: opts->norm, else metadata->norm, else shares; and shares if rates are
- * asked for but side[].per of the metadata is not known for both profiles. @diff: overwritten; it
- * borrows metadata->rate. @tree: has the sums of its pairs of weights already: it is sealed, or
- * sb_fg_diff_widths() was called.
+ * Choose whether rates, shares or weights are compared: what opts->norm says, or metadata->norm if
+ * that says nothing, or else shares. Rates need side[].per of the metadata for both profiles; if
+ * one of them is not known, shares are compared. @diff is overwritten, and borrows metadata->rate.
+ * The pairs of weights of @tree must be summed up already: it is sealed, or sb_fg_diff_widths() was
+ * called.
  */
 void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_tree *tree,
 		     const struct sb_metadata *metadata, const struct sb_fg_opts *opts);

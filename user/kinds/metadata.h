@@ -70,10 +70,11 @@ struct sb_metadatum {
  * Return: true; false after the last one, and @at is used up. */
 bool sb_metadata_next(const struct sb_metadata *metadata, struct sb_metadatum *at);
 
-/* Append to @str the first line of folded stacks, "#stackbpf" and all that is known; or one further
- * part of it, ";KEY=VALUE". In values, ';' becomes ':', because it would end the part; a blank
- * becomes '_' and a control character '?', because other programs would take the line for a stack.
- * Return: 0 or -ENOMEM, and then a part may have been appended. */
+/* The first line of folded stacks, which is metadata. sb_metadata_print() appends to @str
+ * "#stackbpf" and ";KEY=VALUE" for each member that is known; sb_metadata_print_part() appends one
+ * more ";KEY=VALUE". In values, ';' becomes ':', because it would end the part; a blank becomes '_'
+ * and a control character '?', because other programs would take the line for a stack.
+ * Return: 0; -ENOMEM, and a part of the text may have been appended. */
 int sb_metadata_print(struct sb_str *str, const struct sb_metadata *metadata);
 int sb_metadata_print_part(struct sb_str *str, const char *key, const char *value);
 

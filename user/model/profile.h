@@ -60,9 +60,9 @@ struct sb_frame {
 };
 
 /*
- * What is known about samples apart from their code. sb_fold_attr() names the frames that show it.
- * From SB_ATTR_IDLE on, they are marks: a row SB_MARK of tree/frames.def defines each, and a frame
- * of the kind SB_FRAME_MARK shows it.
+ * What is known about samples apart from their code. A frame of the stack shows each attribute;
+ * sb_fold_attr() makes the frame's name. The kinds from SB_ATTR_IDLE on are marks: frames of the
+ * kind SB_FRAME_MARK show them, and a row SB_MARK in tree/frames.def defines each.
  */
 enum sb_attr_kind {
 	SB_ATTR_NONE,

@@ -111,7 +111,7 @@ static bool is_shared(const struct sb_run_config *config, const struct sb_probes
 	return !places->is_machine && !probes->is_of_tgid_only && !is_command_alone;
 }
 
-/* Return: why functions of allocators are not to be probed. */
+/* Return: why this run must not probe the functions of allocators; SB_ALLOCS_ALLOWED: it may. */
 static enum sb_run_alloc_refusal why_not(const struct sb_run_config *config,
 					 const struct sb_run_alloc_ask *asked)
 {

@@ -61,8 +61,8 @@ void sb_search_begin(struct sb_search *search);
 int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s);
 /*
  * Get the file of @level (level.h: 0 is the finest) that contains @time_s, read up to its present
- * end. It belongs to the store, and is valid until sb_search_end(). Return: 0, also if it does not
- * exist, which (*ret_kept)->is_there says; a negative errno.
+ * end. *ret_kept belongs to the store, and is valid until sb_search_end(). Return: 0; a negative
+ * errno. That there is no such file is no error: (*ret_kept)->is_there is false then.
  */
 int sb_search_kept_file(struct sb_search *search, size_t level, int64_t time_s,
 			struct sb_kept_file **ret_kept);

@@ -168,8 +168,9 @@ static void test_text(void **state)
 #define NR_CHAIN  600u
 #define IS_NEW(i) ((i) % 3 == 1)
 
-/* Rows of one series that are looked up together: stacks that @filling has, and between them new
- * ones, whose frame has no room (@new_name begins their names), or whose node has none (NULL). */
+/* Make a profile whose rows the store looks up together: two of three are stacks of @filling, and
+ * each third is new. @new_name: new stacks have a new frame, whose name begins so and for which
+ * there is no room; NULL: their frames are known, and there is no room for the node. */
 static struct sb_profile *mix(const struct sb_profile *filling, const char *new_name)
 {
 	struct sb_profile *mixed;

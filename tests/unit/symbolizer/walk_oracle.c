@@ -13,8 +13,9 @@
  * cut says it was complete; when more than PERCENT are cut or wrong for want of CFI; when fewer
  * than MIN steps were made.
  *
- * While others probe functions of a library (uprobes), breakpoints are in all programs that use it,
- * and this one cannot be stepped through. A step waits until the breakpoint in its way is gone.
+ * While somebody else probes a function of a library (uprobes), the kernel puts a breakpoint into
+ * each program that maps the library, the one that is stepped here among them. A step that meets
+ * such a breakpoint waits until the kernel has removed it.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
