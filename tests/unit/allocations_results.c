@@ -61,7 +61,7 @@ int profiles(void)
 	if (!err)
 		err = sb_profile_merge(profile, other);
 	if (!err)
-		err = sb_profile_scale(profile, 1000);
+		err = sb_profile_scale_by(profile, 1, 1000);
 	if (!err)
 		err = sb_profile_seal(profile);
 	sb_profile_free(other);

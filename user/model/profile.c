@@ -563,11 +563,6 @@ static uint64_t scale(uint64_t weight, uint64_t factor, uint64_t divisor)
 	return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
 }
 
-int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
-{
-	return sb_profile_scale_by(profile, 1, divisor);
-}
-
 int sb_profile_scale_by(struct sb_profile *profile, uint64_t factor, uint64_t divisor)
 {
 	size_t i, nr_kept = 0;

@@ -5,10 +5,10 @@
  * frame's ID is valid as long as the profile, in this profile only. IDs and indexes begin with 0
  * and are not checked.
  *
- * Order: sb_profile_new(); frames, then rows that name them by ID; sb_profile_scale() if the unit
- * changes; sb_profile_set_squares() if they are known; sb_profile_seal(); then the functions that
- * read. sb_profile_clear() begins anew, and sb_profile_free() ends it. Texts that come back are
- * valid until sb_profile_free(), other pointers until the profile is modified.
+ * Order: sb_profile_new(); frames, then rows that name them by ID; sb_profile_scale_by() if the
+ * unit changes; sb_profile_set_squares() if they are known; sb_profile_seal(); then the functions
+ * that read. sb_profile_clear() begins anew, and sb_profile_free() ends it. Texts that come back
+ * are valid until sb_profile_free(), other pointers until the profile is modified.
  *
  * -E2BIG means that the profile would have more than 2^31 frames, frames of all stacks together, or
  * bytes of names. After it and after -ENOMEM, the profile has all that was added before, and can be
@@ -188,17 +188,17 @@ int sb_profile_copy_row(struct sb_profile *profile, const struct sb_profile *fro
 
 /*
  * Add all rows of @from with their durations, but not its metadata or squares, nor what
- * sb_profile_scale() left out of it. @from is another profile, sealed or not; it is not modified,
- * and not needed afterwards. Return: 0; -ENOMEM; -E2BIG. On error some rows may have been added,
- * which another call would add once more.
+ * sb_profile_scale_by() left out of it. @from is another profile, sealed or not; it is not
+ * modified, and not needed afterwards. Return: 0; -ENOMEM; -E2BIG. On error some rows may have been
+ * added, which another call would add once more.
  */
 int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
 
 /*
  * Set the sum of squares of the weights of a stack's samples, from which its variance is known; 0:
- * not known. Call it after sb_profile_scale(), if that is called, and before the seal; no stack may
- * be added between. @i: the stack's index at that time. @squares: in the square of the unit that
- * weights have then. Return: 0; -ENOMEM, and nothing is set.
+ * not known. Call it after sb_profile_scale_by(), if that is called, and before the seal; no stack
+ * may be added between. @i: the stack's index at that time. @squares: in the square of the unit
+ * that weights have then. Return: 0; -ENOMEM, and nothing is set.
  */
 int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares);
 
@@ -218,21 +218,15 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Multiply all weights by @factor and divide them by @divisor, rounded to nearest. A weight that
- * does not fit becomes UINT64_MAX. Call it once, in place of sb_profile_scale(), after all stacks
- * were added and before the seal. Stacks whose weight becomes 0 are removed; their durations stay
- * in the total. Return: 0; -EINVAL if the divisor is 0.
+ * Multiply all weights by @factor and divide them by @divisor, such as 1 and 1000 to make us from
+ * ns, rounded to nearest. A weight that does not fit becomes UINT64_MAX. Call it once, after all
+ * stacks were added and before the seal. Stacks whose weight becomes 0 are removed; their durations
+ * stay in the total. Return: 0; -EINVAL if the divisor is 0.
  */
 int sb_profile_scale_by(struct sb_profile *profile, uint64_t factor, uint64_t divisor);
 
-/*
- * Divide all weights by @divisor, such as to make us from ns: sb_profile_scale_by() with factor 1.
- * Call it once, after all stacks were added and before the seal. Stacks whose weight becomes 0 are
- * removed. Return: 0; -EINVAL if the divisor is 0.
- */
-int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
-/* Return: how many stacks with a weight sb_profile_scale() removed; *ret_unscaled_weight is always
- * set: the sum of their weights before, in the unit from before the division. */
+/* Return: how many stacks with a weight sb_profile_scale_by() removed; *ret_unscaled_weight is
+ * always set: the sum of their weights before, in the unit from before the division. */
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 
 /*

@@ -56,7 +56,7 @@ struct sb_profile {
 	struct sb_arena metadata_texts;
 	SB_VEC(struct meta) metas;
 	uint64_t weight;
-	uint64_t nr_tiny, tiny_weight; /* left out by sb_profile_scale() */
+	uint64_t nr_tiny, tiny_weight; /* left out by sb_profile_scale_by() */
 };
 
 #endif

@@ -26,7 +26,7 @@ static int weigh(const struct sb_run *run, const struct sb_run_figures *figures,
 	/* Pages that were held at a snapshot can be gone now: their stacks have no weight left. */
 	if (!err &&
 	    (run->units[0].divisor > 1 || run->config->views.at[figures->view]->follows_pages))
-		err = sb_profile_scale(profile, run->units[0].divisor);
+		err = sb_profile_scale_by(profile, 1, run->units[0].divisor);
 	return err;
 }
 

@@ -53,7 +53,7 @@ struct sb_block_head {
 	int64_t begin_s;
 	uint16_t lead_ms;		      /* sampling began this long after begin_s */
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* what encoding moves to "(other)" is added */
-	uint64_t divisor;		      /* of weights, see sb_profile_scale(); not 0 */
+	uint64_t divisor;		      /* of weights, see sb_profile_scale_by(); not 0 */
 };
 
 /**

@@ -461,7 +461,7 @@ static void test_scale(void **state)
 		assert_int_equal(sb_profile_new(&profile), 0);
 		f = frame(profile, "f", SB_FRAME_USER);
 		assert_int_equal(sb_profile_add(profile, &f, 1, cases[i].weight), 0);
-		assert_int_equal(sb_profile_scale(profile, cases[i].divisor), 0);
+		assert_int_equal(sb_profile_scale_by(profile, 1, cases[i].divisor), 0);
 		assert_int_equal(sb_profile_seal(profile), 0);
 		assert_int_equal(sb_profile_weight(profile), cases[i].scaled);
 		assert_int_equal(sb_profile_nr_stacks(profile), cases[i].scaled > 0);
@@ -515,8 +515,8 @@ static void test_scale_keeps_account(void **state)
 	assert_int_equal(add_log2(profile, &ids[1], 1, 2600, 8, 1), 0);
 	assert_int_equal(sb_profile_add(profile, &ids[2], 1, 700), 0);
 	assert_int_equal(add_log2(profile, &ids[3], 1, 99, 5, 1), 0);
-	assert_int_equal(sb_profile_scale(profile, 0), -EINVAL);
-	assert_int_equal(sb_profile_scale(profile, 1000), 0);
+	assert_int_equal(sb_profile_scale_by(profile, 1, 0), -EINVAL);
+	assert_int_equal(sb_profile_scale_by(profile, 1, 1000), 0);
 	assert_int_equal(sb_profile_seal(profile), 0);
 	assert_int_equal(sb_profile_nr_stacks(profile), 2);
 	assert_int_equal(sb_profile_weight(profile), 4);
@@ -541,7 +541,7 @@ static void test_clear(void **state)
 	b = frame(profile, "b", SB_FRAME_USER);
 	assert_int_equal(add_log2(profile, &a, 1, 3000, 4, 1), 0);
 	assert_int_equal(sb_profile_add(profile, &b, 1, 300), 0);
-	assert_int_equal(sb_profile_scale(profile, 1000), 0);
+	assert_int_equal(sb_profile_scale_by(profile, 1, 1000), 0);
 	assert_int_equal(sb_profile_seal(profile), 0);
 	sb_profile_clear(profile);
 	assert_int_equal(sb_profile_nr_stacks(profile), 0);

@@ -227,7 +227,7 @@ static void test_distr(void **state)
 	assert_int_equal(add_log2(profile, ids, 1, 3000000, 0, 1), 0);
 	assert_int_equal(add_log2(profile, ids, 1, 3000000, 30, 1), 0);
 	assert_int_equal(sb_profile_add(profile, &ids[1], 1, 1000000), 0);
-	assert_int_equal(sb_profile_scale(profile, 1000), 0);
+	assert_int_equal(sb_profile_scale_by(profile, 1, 1000), 0);
 	assert_int_equal(sb_profile_seal(profile), 0);
 	read_meta(profile, "unit", "us");
 
