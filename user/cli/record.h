@@ -56,20 +56,6 @@ int sb_record_find_kinds(struct sb_record_opts *opts);
  * @reason, a sentence, which the caller makes part of its own message. */
 int sb_record_check_pairs(const struct sb_event_request *request, bool takes_pairs,
 			  struct sb_reason *reason);
-/*
- * In record_events.c: find the label that @in, the argument of --in, names as "label:KEY". @until:
- * the argument of --until, or NULL.
- * Return: 0, and *ret_key is KEY, which is a part of @in, or NULL if @in names an event; -EINVAL
- * with @reason if KEY is no valid key, or if @in names a label and @until is not NULL: *ret_key is
- * NULL.
- */
-int sb_record_span_label(const char *in, const char *until, const char **ret_key,
-			 struct sb_reason *reason);
-/* In record_events.c: find the label that @in names, a part of @in, which view_opts->in_label
- * borrows; else, with in_label NULL, do sb_run_find_spans() in opts->probes. Return: 0; a negative
- * errno with @reason. */
-int sb_record_find_spans(struct sb_record_opts *opts, const char *in, const char *until,
-			 struct sb_view_opts *view_opts, struct sb_reason *reason);
 /* In record_allocs.c: call sb_run_find_allocs() for the view @kind, which puts the places to probe
  * into opts->probes, and tell the user how allocations are sampled and what that costs.
  * @is_recorded: the caller is `stackbpf record`; then the user is told nothing. Return: 0; a

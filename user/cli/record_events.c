@@ -9,10 +9,6 @@
 #include "base/reason.h"
 #include "cli/complete.h"
 #include "cli/record.h"
-#include "cli/recorder_opts.h"
-
-/* What --in begins with for spans of a label. */
-#define SPAN_LABEL	"label:"
 
 /* At Tab nobody reads more. */
 #define COMPLETIONS_MAX 2000u
@@ -74,39 +70,6 @@ static int list_events(const struct sb_record_opts *opts)
 	return status;
 }
 
-int sb_record_span_label(const char *in, const char *until, const char **ret_key,
-			 struct sb_reason *reason)
-{
-	bool is_label = !strncmp(in, SPAN_LABEL, strlen(SPAN_LABEL));
-	const char *key = in + strlen(SPAN_LABEL);
-
-	*ret_key = NULL;
-	if (!is_label)
-		return 0;
-	if (!sb_recorder_is_label(key))
-		sb_reason_set(
-			reason, 0,
-			"--in '%s': a label's key is made of letters, digits, '_', '.', '-', '/'",
-			in);
-	else if (until)
-		sb_reason_set(reason, 0,
-			      "--until does not go with --in label:KEY, whose spans end when the "
-			      "thread's label changes; leave out --until");
-	else
-		*ret_key = key;
-	return *ret_key ? 0 : -EINVAL;
-}
-
-int sb_record_find_spans(struct sb_record_opts *opts, const char *in, const char *until,
-			 struct sb_view_opts *view_opts, struct sb_reason *reason)
-{
-	int err = sb_record_span_label(in, until, &view_opts->in_label, reason);
-
-	if (err || view_opts->in_label)
-		return err;
-	return sb_run_find_spans(&opts->run, in, until, &opts->probes, view_opts, reason);
-}
-
 /* --live is the view of what is held. */
 static void take_live(struct sb_record_opts *opts)
 {
@@ -134,8 +97,8 @@ int sb_record_find_events(struct sb_record_opts *opts)
 		      : sb_run_find_events(&opts->run, kind, &opts->request, &opts->probes,
 					   &opts->run.view_opts, &reason);
 	if (!err && opts->in)
-		err = sb_record_find_spans(opts, opts->in, opts->until, &opts->run.view_opts,
-					   &reason);
+		err = sb_run_find_spans(&opts->run, opts->in, opts->until, &opts->probes,
+					&opts->run.view_opts, &reason);
 	return err ? sb_record_explain_events(&reason, err) : -1;
 }
 

@@ -199,7 +199,7 @@ static int check_spans(const struct sb_record_opts *fields, struct sb_opts *opts
 	const char *key;
 
 	if (fields->in)
-		return sb_record_span_label(fields->in, fields->until, &key, &reason)
+		return sb_run_span_label(fields->in, fields->until, &key, &reason)
 			       ? sb_opts_fail(opts, "%s", reason.text)
 			       : 0;
 	if (fields->run.view_opts.slower_than_ns)

@@ -26,8 +26,8 @@ static int find_events(const struct sb_recorder_kind *kind, struct sb_view_opts 
 		return sb_record_resolve_allocs(opts, kind->view->kind, true, view_opts, reason);
 	if (definition->in) {
 		view_opts->slower_than_ns = definition->slower_than_ns;
-		return sb_record_find_spans(opts, definition->in, definition->until, view_opts,
-					    reason);
+		return sb_run_find_spans(&opts->run, definition->in, definition->until,
+					 &opts->probes, view_opts, reason);
 	}
 	view_opts->min_ns = definition->min_ns;
 	view_opts->max_ns = definition->max_ns;

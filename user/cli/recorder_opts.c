@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/recorder_opts.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include "base/utf8.h"
 #include "events/definition.h"
 
-#define KEY_BYTES_MAX	64u
 #define VALUE_BYTES_MAX 200u
 #define DAY_S		86400u
 
@@ -19,19 +17,6 @@
 static bool is_fixed(const char *key)
 {
 	return sb_streq(key, "kind") || sb_streq(key, "pid") || sb_streq(key, "tid");
-}
-
-/* What selectors and HTTP take without quotes, and OpenTelemetry uses: http.route, k8s.pod/name. */
-static bool is_key(const char *s, size_t len)
-{
-	size_t i;
-
-	if (!len || len > KEY_BYTES_MAX || (!isalpha((unsigned char)s[0]) && s[0] != '_'))
-		return false;
-	for (i = 0; i < len; i++)
-		if (!isalnum((unsigned char)s[i]) && !strchr("_.-/", s[i]))
-			return false;
-	return true;
 }
 
 /* Return: NULL, and the kind; or why it cannot be recorded, the end of a sentence. */
@@ -89,7 +74,7 @@ int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
 	struct sb_recorder_tag tag = {};
 	size_t len = strcspn(value, "="), i;
 
-	if (!value[len] || !value[len + 1] || !is_key(value, len))
+	if (!value[len] || !value[len + 1] || !sb_run_is_key(value, len))
 		*ret_why = "is not KEY=VALUE with a key of letters, digits, '_', '.', '-', '/'";
 	else if (strlen(value + len + 1) > VALUE_BYTES_MAX)
 		*ret_why = "has a value of more than 200 bytes; choose a shorter one";
@@ -115,17 +100,12 @@ int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
 	return *ret_why ? -EINVAL : 0;
 }
 
-bool sb_recorder_is_label(const char *key)
-{
-	return is_key(key, strlen(key));
-}
-
 int sb_recorder_parse_label(void *field, const char *value, const char **ret_why)
 {
 	struct sb_run_config *opts = field;
 	size_t i;
 
-	if (!sb_recorder_is_label(value))
+	if (!sb_run_is_key(value, strlen(value)))
 		*ret_why = "is not a key of letters, digits, '_', '.', '-', '/'";
 	else if (opts->nr_labels == SB_LABELS_MAX)
 		*ret_why = "is one label too many: the limit is 8";

@@ -24,9 +24,6 @@ int sb_recorder_parse_retain(void *opts, const char *value, const char **ret_why
  * used. Return: 0; -EINVAL with *ret_why if it is no key, was given before, or is one too many, and
  * nothing is added. */
 int sb_recorder_parse_label(void *opts, const char *value, const char **ret_why);
-/* Return: whether @key can be the key of a label: 1 to 64 letters, digits, '_', '.', '-' and '/',
- * the first a letter or '_'. */
-bool sb_recorder_is_label(const char *key);
 
 /* Free the tags of @opts, which owns nothing else; none are left, so that calling it again is
  * harmless. */

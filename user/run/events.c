@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The places of the events and spans of a run, in its targets. */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
 #include "events/preset.h"
 #include "kinds/view_kind.h"
 #include "run/run.h"
+
+/* What --in begins with for spans of a label. */
+#define SPAN_LABEL    "label:"
+#define KEY_BYTES_MAX 64u
 
 uint32_t sb_run_tgid(const struct sb_run_config *config)
 {
@@ -62,13 +70,50 @@ int sb_run_find_events(const struct sb_run_config *config, const struct sb_view_
 	return err;
 }
 
+/* What selectors and HTTP take without quotes, and OpenTelemetry uses: http.route, k8s.pod/name. */
+bool sb_run_is_key(const char *s, size_t len)
+{
+	size_t i;
+
+	if (!len || len > KEY_BYTES_MAX || (!isalpha((unsigned char)s[0]) && s[0] != '_'))
+		return false;
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) && !strchr("_.-/", s[i]))
+			return false;
+	return true;
+}
+
+int sb_run_span_label(const char *in, const char *until, const char **ret_key,
+		      struct sb_reason *reason)
+{
+	const char *key = in + strlen(SPAN_LABEL);
+
+	*ret_key = NULL;
+	if (strncmp(in, SPAN_LABEL, strlen(SPAN_LABEL)))
+		return 0;
+	if (!sb_run_is_key(key, strlen(key)))
+		sb_reason_set(
+			reason, 0,
+			"--in '%s': a label's key is made of letters, digits, '_', '.', '-', '/'",
+			in);
+	else if (until)
+		sb_reason_set(reason, 0,
+			      "--until does not go with --in label:KEY, whose spans end when the "
+			      "thread's label changes; leave out --until");
+	else
+		*ret_key = key;
+	return *ret_key ? 0 : -EINVAL;
+}
+
 int sb_run_find_spans(const struct sb_run_config *config, const char *in, const char *until,
 		      struct sb_run_probes *probes, struct sb_view_opts *view_opts,
 		      struct sb_reason *reason)
 {
 	const struct sb_preset *preset = sb_preset_find(in);
-	int err;
+	int err = sb_run_span_label(in, until, &view_opts->in_label, reason);
 
+	if (err || view_opts->in_label)
+		return err;
 	if (preset && !until)
 		until = preset->until;
 	sb_run_renew_probes(config, &probes->in);

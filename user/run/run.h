@@ -325,11 +325,27 @@ int sb_run_find_allocs(struct sb_run_config *config, const struct sb_run_alloc_a
 		       struct sb_run_probes *probes, struct sb_view_opts *view_opts,
 		       struct sb_run_allocs *ret_allocs, struct sb_reason *reason);
 
-/* Find the places where spans begin, in probes->in, and where they end, in probes->until, which
- * view_opts->in and view_opts->until borrow. What is filled in is freed before. @until: NULL: that
- * of the preset @in; if it is none or has none, spans are calls, and view_opts->until is NULL.
- * Return: 0; a negative errno with @reason: `in` and `until` are set then, too, but not to be
- * used. */
+/* Return: whether the @len bytes at @s can be the key of a label or of a tag: 1 to 64 letters,
+ * digits, '_', '.', '-' and '/', the first a letter or '_'. Any thread. */
+bool sb_run_is_key(const char *s, size_t len);
+/*
+ * Find the label that @in, the argument of --in, names as "label:KEY". @until: the argument of
+ * --until, or NULL.
+ * Return: 0, and *ret_key is KEY, which is a part of @in, or NULL if @in names an event; -EINVAL
+ * with @reason if KEY is no valid key, or if @in names a label and @until is not NULL: *ret_key is
+ * NULL.
+ */
+int sb_run_span_label(const char *in, const char *until, const char **ret_key,
+		      struct sb_reason *reason);
+/*
+ * Find the spans that @in and @until name. Of a label, only view_opts->in_label is set, to a part
+ * of @in, which it borrows. Otherwise that becomes NULL: find the places where spans begin, in
+ * probes->in, and where they end, in probes->until, which view_opts->in and view_opts->until
+ * borrow. What is filled in is freed before. @until: NULL: that of the preset @in; if it is none or
+ * has none, spans are calls, and view_opts->until is NULL.
+ * Return: 0; a negative errno with @reason: `in` and `until` may be set then, but are not to be
+ * used.
+ */
 int sb_run_find_spans(const struct sb_run_config *config, const char *in, const char *until,
 		      struct sb_run_probes *probes, struct sb_view_opts *view_opts,
 		      struct sb_reason *reason);
