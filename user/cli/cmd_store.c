@@ -3,6 +3,7 @@
  * it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -467,75 +468,34 @@ static int cmd_prune(const struct store_opts *fields)
 
 /* merge */
 
-static bool has_value(const struct sb_tag_counts *counts, const char *value)
+static int say_overlap(const struct sb_store_overlap *overlap)
 {
-	size_t i;
-
-	for (i = 0; i < counts->values.nr; i++)
-		if (sb_streq(counts->values.at[i].value, value))
-			return true;
-	return false;
-}
-
-static const struct sb_tag_counts *hosts_of(const struct sb_tags *tags)
-{
-	size_t i;
-
-	for (i = 0; i < tags->keys.nr; i++)
-		if (sb_streq(tags->keys.at[i].key, "host"))
-			return &tags->keys.at[i];
-	return NULL;
-}
-
-/* A host that both have at the same time would count twice. Return: -1, or an exit status. */
-static int check_hosts(struct sb_store *store, struct sb_store *from,
-		       const struct sb_store_extent *extent, const char *dir)
-{
-	struct sb_ask ask = { .from_s = extent->from_s, .to_s = extent->to_s };
-	sb_cleanup(sb_tags_freep) struct sb_tags *here = NULL, *there = NULL;
-	const struct sb_tag_counts *ours, *theirs;
-	size_t i;
-	int err = sb_ask_set_kind(&ask, extent->kind.name);
-
-	if (!err)
-		err = sb_store_tags(store, &ask, SIZE_MAX, &here);
-	if (!err)
-		err = sb_store_tags(from, &ask, SIZE_MAX, &there);
-	sb_ask_release(&ask);
-	if (err)
-		return failed(err, dir);
-	ours = hosts_of(here);
-	theirs = hosts_of(there);
-	if (here->has_more || there->has_more || (ours && ours->has_more) ||
-	    (theirs && theirs->has_more))
+	if (!overlap->host)
 		return sb_fail(
 			SB_EXIT_FAILED, 0,
 			"there are too many tags of kind %s to tell whether both stores have "
 			"data of the same host, so nothing was merged; query the two stores "
 			"one by one",
-			extent->kind.name);
-	for (i = 0; ours && theirs && i < theirs->values.nr; i++)
-		if (has_value(ours, theirs->values.at[i].value))
-			return sb_fail(SB_EXIT_FAILED, 0,
-				       "both stores have data of kind %s of host '%s' for the same "
-				       "time, which would be counted twice, so nothing was merged; "
-				       "if this store was merged before, there is nothing to do; "
-				       "else query the two stores one by one",
-				       extent->kind.name, theirs->values.at[i].value);
-	return -1;
+			overlap->kind.name);
+	return sb_fail(SB_EXIT_FAILED, 0,
+		       "both stores have data of kind %s of host '%s' for the same "
+		       "time, which would be counted twice, so nothing was merged; "
+		       "was this store merged before?",
+		       overlap->kind.name, overlap->host);
 }
 
 static int merge(struct sb_store *store, struct sb_store *from, const char *dir)
 {
-	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
-	int i, nr = sb_store_extents(from, extents), status = -1, err;
+	struct sb_store_overlap overlap = {};
+	int err = sb_store_find_overlap(store, from, &overlap), status;
 
-	if (nr < 0)
-		return failed(nr, dir);
-	for (i = 0; i < nr && status < 0; i++)
-		status = check_hosts(store, from, &extents[i], dir);
-	if (status >= 0)
+	if (err == -EEXIST) {
+		status = say_overlap(&overlap);
+		free(overlap.host);
 		return status;
+	}
+	if (err)
+		return failed(err, dir);
 	err = sb_store_merge(store, from, time(NULL));
 	if (err)
 		return sb_fail(

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "store/ask.h"
 #include "store/store_priv.h"
 
 /* Looking. */
@@ -107,6 +110,73 @@ int sb_store_look(struct sb_store *store, const struct sb_store_look *look)
 }
 
 /* Merging. */
+
+static const struct sb_tag_counts *hosts_of(const struct sb_tags *tags)
+{
+	size_t i;
+
+	for (i = 0; i < tags->keys.nr; i++)
+		if (sb_streq(tags->keys.at[i].key, "host"))
+			return &tags->keys.at[i];
+	return NULL;
+}
+
+static bool is_all(const struct sb_tags *tags, const struct sb_tag_counts *hosts)
+{
+	return !tags->has_more && !(hosts && hosts->has_more);
+}
+
+static const char *common_value(const struct sb_tag_counts *ours,
+				const struct sb_tag_counts *theirs)
+{
+	size_t i, k;
+
+	for (i = 0; ours && theirs && i < theirs->values.nr; i++)
+		for (k = 0; k < ours->values.nr; k++)
+			if (sb_streq(ours->values.at[k].value, theirs->values.at[i].value))
+				return ours->values.at[k].value;
+	return NULL;
+}
+
+static int compare_hosts(struct sb_store *store, struct sb_store *from,
+			 const struct sb_store_extent *extent, struct sb_store_overlap *ret_overlap)
+{
+	struct sb_ask ask = { .from_s = extent->from_s, .to_s = extent->to_s };
+	sb_cleanup(sb_tags_freep) struct sb_tags *here = NULL, *there = NULL;
+	struct sb_store_overlap overlap = { .kind = extent->kind };
+	const struct sb_tag_counts *ours, *theirs;
+	const char *host;
+	int err = sb_ask_set_kind(&ask, extent->kind.name);
+
+	if (!err)
+		err = sb_store_tags(store, &ask, SIZE_MAX, &here);
+	if (!err)
+		err = sb_store_tags(from, &ask, SIZE_MAX, &there);
+	sb_ask_release(&ask);
+	if (err)
+		return err;
+	ours = hosts_of(here);
+	theirs = hosts_of(there);
+	if (is_all(here, ours) && is_all(there, theirs)) {
+		host = common_value(ours, theirs);
+		overlap.host = host ? strdup(host) : NULL;
+		if (!overlap.host)
+			return host ? -ENOMEM : 0;
+	}
+	*ret_overlap = overlap;
+	return -EEXIST;
+}
+
+int sb_store_find_overlap(struct sb_store *store, struct sb_store *from,
+			  struct sb_store_overlap *ret_overlap)
+{
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	int i, nr = sb_store_extents(from, extents), err = nr < 0 ? nr : 0;
+
+	for (i = 0; i < nr && !err; i++)
+		err = compare_hosts(store, from, &extents[i], ret_overlap);
+	return err;
+}
 
 struct merging {
 	struct sb_store *store, *from;

@@ -144,6 +144,19 @@ struct sb_store_prune {
  */
 int sb_store_prune(struct sb_store *store, const struct sb_store_prune *prune, int64_t now_s);
 
+/* A kind of which two stores have data of the same host for the same time. */
+struct sb_store_overlap {
+	struct sb_store_kind kind;
+	char *host; /* NULL: there are too many tags to tell whether there is such a host */
+};
+/*
+ * Before sb_store_merge(), which does not check it: find a host whose samples that would count
+ * twice. Both stores may be open for reading only.
+ * Return: 0: there is none; -EEXIST with *ret_overlap, of which the caller frees the host; -ENOMEM;
+ * errors of I/O. *ret_overlap is untouched but for -EEXIST.
+ */
+int sb_store_find_overlap(struct sb_store *store, struct sb_store *from,
+			  struct sb_store_overlap *ret_overlap);
 /**
  * sb_store_merge() - add all blocks of @from to @store, level by level
  *

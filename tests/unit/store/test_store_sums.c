@@ -138,6 +138,7 @@ static void put_host(struct sb_store *store, int64_t begin_s, const char *host)
  * it; another is. */
 static void test_merged_sum(void **state)
 {
+	struct sb_store_overlap overlap = {};
 	struct sb_store_sums_check check;
 	struct sb_store *store, *other;
 	struct wrongs wrongs;
@@ -153,7 +154,12 @@ static void test_merged_sum(void **state)
 	}
 	snprintf(fine, sizeof(fine), "%s/10s/20400101.sb", path);
 	assert_int_equal(unlink(fine), 0);
+	assert_int_equal(sb_store_find_overlap(store, other, &overlap), 0);
 	assert_int_equal(sb_store_merge(store, other, T0 + 6600), 0);
+	assert_int_equal(sb_store_find_overlap(store, other, &overlap), -EEXIST);
+	assert_string_equal(overlap.host, "b");
+	assert_string_equal(overlap.kind.name, "oncpu");
+	free(overlap.host);
 	sb_store_close(store);
 	sb_store_close(other);
 	check = check_sums(&wrongs);
