@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Makes a session: options become loaded BPF programs, and the threads that serve them. */
+/*
+ * Makes a session: options become loaded BPF programs, and the threads that serve them. Before the
+ * load, each part writes its settings and the sizes of its maps into the object (prepare()); after
+ * it, each part is made for the maps that it serves (load()); session.c attaches and drains. What
+ * the parts tell each other is wired here:
+ *
+ *	procwatch -> unwinder, interps	what processes map, exec and exit: on_sideband()
+ *	unwinder -> interps		which mappings it has read: start_interps()
+ *	interps -> walkers		which runtimes lack their walker: start_interps()
+ *	options -> unwinder, interps	which processes come first: expect_targets()
+ *	command -> unwinder		which files it will map: expect_command()
+ */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
