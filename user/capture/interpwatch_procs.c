@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The thread that looks at processes, and what the walkers know of each. A process is looked at
- * when the BPF side or the unwinder asks for it, and again when it maps code. The pauses between
- * two looks at a process grow, and all looks together get a limited share of a CPU. The walkers
- * read what they need to know from one BPF map. An index in it that is free again is reused as late
- * as possible, because a walk that began before may still use it.
+ * The thread that looks at processes, and what the walkers know of each (struct proc_walkers).
+ *
+ * A process has no entry until somebody asks for it: the session by its tgid (it is "expected", and
+ * start_ns is 0), or the BPF side or the unwinder by its key, which an expected one takes over
+ * without another look. Asking is a look at once, but for a process of which the unwinder knows
+ * that it has no interpreter. A look publishes what it found, and then the entry rests (look_ns is
+ * 0), until the BPF side asks once more, or the thread sets look_ns itself:
+ *
+ *	a runtime has not begun yet	after again_ns: AGAIN_NS, doubled up to AGAIN_NS_MAX
+ *	it maps code (is_changed)	after rest_ns: REST_NS_MIN, doubled up to REST_NS_MAX
+ *	records were lost		RESTED_NS after the last look
+ *	it ended, and had something	at once: threads of it may go on
+ *
+ * All but the last also wait for next_ns, which holds the looks of all processes together to their
+ * share of a CPU (base/ration.h). The entry goes when the process calls exec, ends and had nothing
+ * (has_nothing()), is not found by a look, or is asked for by another key.
+ *
+ * A look need not read the mappings if somebody has read them since changed_ns. If nothing has
+ * changed, those of the last look will do (read_ns), unless a record may be missing: see
+ * is_told_since(). The walkers read configurations from one BPF map. An index in it that is free
+ * again is reused as late as possible, because a walk that began before may still use it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
