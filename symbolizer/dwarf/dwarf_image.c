@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 
 /* Sections are read and inflated in pieces of this size: the packed form is not in memory. */
 #define CHUNK_BYTES (64u << 10)
@@ -68,24 +68,6 @@ struct reader {
 
 SB_DEFINE_CLEANUP(Elf, elf_end)
 
-static int read_at(int fd, uint64_t offset, void *buf, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -EBADMSG;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 /* Move @src behind its compression header. */
 static int read_chdr(const struct reader *reader, struct source *src)
 {
@@ -100,7 +82,7 @@ static int read_chdr(const struct reader *reader, struct source *src)
 
 	if (src->len < len)
 		return -EBADMSG;
-	err = read_at(reader->fd, src->offset, &chdr, len);
+	err = sb_read_all_at(reader->fd, src->offset, &chdr, len);
 	if (err)
 		return err;
 	type = is_64 ? chdr.c64.ch_type : chdr.c32.ch_type;
@@ -122,7 +104,7 @@ static int read_zdebug(const struct reader *reader, struct source *src)
 
 	if (src->len < sizeof(head))
 		return -EBADMSG;
-	err = read_at(reader->fd, src->offset, head, sizeof(head));
+	err = sb_read_all_at(reader->fd, src->offset, head, sizeof(head));
 	if (err)
 		return err;
 	if (memcmp(head, "ZLIB", 4))
@@ -268,7 +250,7 @@ static int inflate_whole(const struct reader *reader, const struct source *src, 
 
 	if (!in || !z)
 		return -ENOMEM;
-	err = read_at(reader->fd, src->offset, in, src->len);
+	err = sb_read_all_at(reader->fd, src->offset, in, src->len);
 	if (err)
 		return err;
 	/* Without a place for the length, another one than the header's is an error. */
@@ -294,7 +276,7 @@ static int inflate_zlib(const struct reader *reader, const struct source *src, u
 	while (ret == Z_OK && done < src->len) {
 		size_t n = src->len - done < CHUNK_BYTES ? src->len - done : CHUNK_BYTES;
 
-		err = read_at(reader->fd, src->offset + done, in, n);
+		err = sb_read_all_at(reader->fd, src->offset + done, in, n);
 		if (err)
 			break;
 		done += n;
@@ -329,7 +311,7 @@ static int inflate_zstd(const struct reader *reader, const struct source *src, u
 		size_t n = src->len - done < CHUNK_BYTES ? src->len - done : CHUNK_BYTES;
 		ZSTD_inBuffer chunk = { .src = in, .size = n };
 
-		err = read_at(reader->fd, src->offset + done, in, n);
+		err = sb_read_all_at(reader->fd, src->offset + done, in, n);
 		if (err)
 			return err;
 		done += n;
@@ -359,7 +341,7 @@ static int read_section(const struct reader *reader, const struct source *src, u
 	case PACKED_ZSTD:
 		return inflate_zstd(reader, src, to);
 	default:
-		return read_at(reader->fd, src->offset, to, src->len);
+		return sb_read_all_at(reader->fd, src->offset, to, src->len);
 	}
 }
 
@@ -427,7 +409,7 @@ static int check_header(int fd, uint64_t file_bytes, struct sb_budget *budget)
 	uint64_t offset, bytes;
 	int err;
 
-	err = read_at(fd, 0, &ehdr, sizeof(ehdr));
+	err = sb_read_all_at(fd, 0, &ehdr, sizeof(ehdr));
 	if (err)
 		return err;
 	if (memcmp(ehdr.ident, ELFMAG, SELFMAG))

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "symbolizer/elf/owner.h"
 #include "symbolizer/process/reader.h"
@@ -34,9 +35,6 @@
 
 int sb_elf_read(const struct sb_elf *elf, uint64_t offset, void *buf, size_t len)
 {
-	uint8_t *to = buf;
-	ssize_t n;
-
 	if (offset > elf->size || len > elf->size - offset)
 		return -EBADMSG;
 	if (elf->image) {
@@ -45,19 +43,8 @@ int sb_elf_read(const struct sb_elf *elf, uint64_t offset, void *buf, size_t len
 	}
 	if (sb_budget_work(elf->budget, WORK_OF_READ(len)))
 		return -EFBIG;
-	while (len) {
-		n = pread(elf->fd, to, len, (off_t)offset);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -EBADMSG; /* cut short since it was opened */
-		to += n;
-		offset += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
+	/* -EBADMSG: it was cut short since it was opened. */
+	return sb_read_all_at(elf->fd, offset, buf, len);
 }
 
 static int read_ehdr(const struct sb_elf *elf, Elf64_Ehdr *ehdr)

@@ -63,6 +63,24 @@ int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *re
 	return sb_read_fd(fd, max_bytes, ret_data, ret_len);
 }
 
+int sb_read_all_at(int fd, uint64_t offset, void *buf, size_t len)
+{
+	char *to = buf;
+	ssize_t n;
+
+	while (len) {
+		n = pread(fd, to, len, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EBADMSG;
+		to += n;
+		offset += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 bool sb_can_access(const char *path, int mode)
 {
 	return !faccessat(AT_FDCWD, path, mode, AT_EACCESS);

@@ -23,6 +23,10 @@ int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *re
 /* As sb_read_file(), but from @fd, which is read from where it stands, and not closed; after an
  * error it may stand anywhere. -EAGAIN: @fd is non-blocking and has no data yet. */
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
+/* Read exactly @len bytes of the file @fd, which begin at @offset, however often it takes; where
+ * @fd stands does not change. Return: 0; -EBADMSG if the file ends before; or a negative errno of
+ * pread(2); on error a part may be in @buf. */
+int sb_read_all_at(int fd, uint64_t offset, void *buf, size_t len);
 
 /*
  * Return: whether the effective user and capabilities of this thread allow what @mode asks for: to

@@ -125,6 +125,24 @@ static void test_read(void **state)
 }
 
 /* Sizes around each growth of the buffer; /proc, whose files say they are empty; a FIFO. */
+
+static void test_read_all_at(void **state)
+{
+	char buf[] = "....";
+	int fd;
+
+	put("f", "abcdef", 6);
+	fd = open("f", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(sb_read_all_at(fd, 2, buf, 4), 0);
+	assert_memory_equal(buf, "cdef", 4);
+	assert_int_equal(sb_read_all_at(fd, 6, buf, 0), 0);
+	assert_int_equal(sb_read_all_at(fd, 3, buf, 4), -EBADMSG);
+	assert_int_equal(sb_read_all_at(-1, 0, buf, 1), -EBADF);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+	close(fd);
+}
+
 static void test_read_odd(void **state)
 {
 	sb_cleanup(sb_freep) char *big = calloc(1, 70000);
@@ -490,6 +508,7 @@ int main(void)
 		cmocka_unit_test(test_limits_are_not_raised),
 		IN_DIR(test_read),
 		IN_DIR(test_read_odd),
+		IN_DIR(test_read_all_at),
 		IN_DIR(test_write_all),
 		IN_DIR(test_output_appears),
 		IN_DIR(test_output_abandoned),
