@@ -86,14 +86,20 @@ static bool is_plain(void *arg, const struct stat *st)
 
 /* Access to the maps of the BPF side. */
 
-static int add_part(void *arg, uint32_t idx, void *at)
+/* Return: the descriptor of a new part of the pool, the caller's; a negative errno. */
+static int make_part(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	struct sb_unwinder *unwinder = arg;
-	sb_cleanup(sb_closep) int fd = -1;
 
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "uw_part", sizeof(uint32_t),
-			    SB_UW_CHUNK_WORDS * sizeof(uint32_t), SB_UW_PART_CHUNKS, &opts);
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "uw_part", sizeof(uint32_t),
+			      SB_UW_CHUNK_WORDS * sizeof(uint32_t), SB_UW_PART_CHUNKS, &opts);
+}
+
+static int add_part(void *arg, uint32_t idx, void *at)
+{
+	struct sb_unwinder *unwinder = arg;
+	sb_cleanup(sb_closep) int fd = make_part();
+
 	if (fd < 0)
 		return fd;
 	if (mmap(at, SB_UWPOOL_PART_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
@@ -487,12 +493,9 @@ static void *serve_all(void *arg)
 /* Make the map of maps, as the walker declares it. */
 static int make_pool_map(struct sb_unwinder *unwinder, uint32_t nr_parts)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, part, .map_flags = BPF_F_MMAPABLE);
 	LIBBPF_OPTS(bpf_map_create_opts, opts);
-	sb_cleanup(sb_closep) int like = -1;
+	sb_cleanup(sb_closep) int like = make_part();
 
-	like = bpf_map_create(BPF_MAP_TYPE_ARRAY, "uw_part", sizeof(uint32_t),
-			      SB_UW_CHUNK_WORDS * sizeof(uint32_t), SB_UW_PART_CHUNKS, &part);
 	if (like < 0)
 		return like;
 	opts.inner_map_fd = (uint32_t)like;
