@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "export/export.h"
 #include "flamegraph/fg.h"
+#include "folded_line.h"
 #include "model/calltree.h"
 #include "model/fold.h"
 #include "output/comparison.h"
@@ -128,7 +129,7 @@ int comparisons(void)
 	err = err ?: sb_profile_seal(a);
 	err = err ?: sb_fg_new(&fg);
 	for (i = 0; i < SB_ARRAY_SIZE(lines) && !err; i++)
-		err = sb_fg_add_folded(fg, lines[i], strlen(lines[i]));
+		err = add_folded(fg, lines[i], strlen(lines[i]));
 	err = err ?: sb_input_profile(fg, &b, &nr_rounded);
 	err = err ?: compare(a, b);
 	sb_fg_free(fg);

@@ -279,12 +279,6 @@ static int take_line(struct sb_fg *fg, const char *line, size_t len)
 	return err;
 }
 
-int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len)
-{
-	fg->reader = &sb_fg_reader_folded;
-	return take_line(fg, line, len);
-}
-
 /* Take all complete lines of @buf. Return: how many bytes they have; -ENOMEM. */
 static ssize_t take_lines(struct sb_fg *fg, const char *buf, size_t len)
 {

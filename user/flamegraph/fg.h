@@ -35,16 +35,6 @@ SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
  * added; @opts is not kept. */
 void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts);
 
-/*
- * Add one folded line, "root;...;leaf weight", without its newline. "#stackbpf;k=v;..." sets
- * metadata; other lines that begin with # are comments. Annotations such as _[k] tell the kind of a
- * frame and are not shown (sb_fg_frame_parse()). The weight is the last number of the line, whole
- * or decimal; everything before it, with spaces, is frames. Return: 0; -EINVAL for a line without a
- * weight or a stack; -E2BIG for one that is too long or needs more than SB_TREE_NODES_MAX nodes;
- * both are left out and counted (sb_fg_complaint()); -ENOMEM.
- */
-int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
-
 /**
  * sb_fg_add_stack() - add a typed stack
  * @frames: root first; copied. Names are as the picture shows them: UTF-8 that may be shown
@@ -80,8 +70,15 @@ int sb_fg_add_metadata(struct sb_fg *fg, const struct sb_metadata *metadata);
 
 /*
  * Read a whole stream. The format (folded with one count or two, SystemTap .bt, perf script) is
- * recognised by its first bytes. Several streams are merged. Lines that are not valid are counted
- * and left out. @fd is read to its end and not closed; if it is non-blocking, this waits for data.
+ * recognised by its first bytes. Several streams are merged. Lines that are not valid, too long or
+ * need more than SB_TREE_NODES_MAX nodes are counted and left out. @fd is read to its end and not
+ * closed; if it is non-blocking, this waits for data.
+ *
+ * A folded line is "root;...;leaf weight". The weight is the last number, whole or decimal;
+ * everything before it, with spaces, is frames. Annotations such as _[k] tell the kind of a frame
+ * and are not shown (sb_fg_frame_parse()). "#stackbpf;k=v;..." sets metadata; other lines that
+ * begin with # are comments.
+ *
  * Return: 0, also if all lines were left out; -EINVAL if it is not text, or has two weights in a
  * line and the streams before one, or the other way round, and sb_fg_complaint() says so, and
  * nothing was added; -ENOMEM; another error of reading, and the lines before it were added, but not

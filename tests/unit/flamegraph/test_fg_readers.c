@@ -18,6 +18,7 @@
 #include "flamegraph/opts.h"
 #include "flamegraph/reader.h"
 #include "flamegraph/text.h"
+#include "folded_line.h"
 
 static int put_str(void *arg, const char *s, size_t len)
 {
@@ -331,7 +332,7 @@ static void test_kinds(void **state)
 		char line[64];
 		int len = snprintf(line, sizeof(line), "%s 1", cases[i].name);
 
-		assert_int_equal(sb_fg_add_folded(fg, line, (size_t)len), 0);
+		assert_int_equal(add_folded(fg, line, (size_t)len), 0);
 		assert_int_equal(fg->tree.kinds.at[fg->tree.kinds.nr - 1], cases[i].kind);
 	}
 	sb_fg_free(fg);
@@ -607,13 +608,13 @@ static void test_big(void **state)
 	sb_str_clear(&line);
 	for (i = 0; i < SB_FG_DEPTH_MAX + 5; i++)
 		assert_int_equal(sb_str_add(&line, "g;"), 0);
-	assert_int_equal(sb_fg_add_folded(fg, line.s, line.len - 1), -EINVAL);
+	assert_int_equal(add_folded(fg, line.s, line.len - 1), -EINVAL);
 	assert_int_equal(sb_str_add(&line, "g 1"), 0);
-	assert_int_equal(sb_fg_add_folded(fg, line.s, line.len), 0);
-	assert_int_equal(sb_fg_add_folded(fg, line.s, line.len), 0);
+	assert_int_equal(add_folded(fg, line.s, line.len), 0);
+	assert_int_equal(add_folded(fg, line.s, line.len), 0);
 	line.len -= 2;
 	assert_int_equal(sb_str_add(&line, ";h 1"), 0);
-	assert_int_equal(sb_fg_add_folded(fg, line.s, line.len), 0);
+	assert_int_equal(add_folded(fg, line.s, line.len), 0);
 	assert_int_equal(fg->tree.depth_max, SB_FG_DEPTH_MAX);
 	assert_int_equal(fg->tree.nr_deep, 3);
 	assert_int_equal(fg->tree.nodes.nr, 1 + nr_frames + 3 + SB_FG_DEPTH_MAX);

@@ -15,6 +15,7 @@
 #include "flamegraph/fg.h"
 #include "flamegraph/opts.h"
 #include "flamegraph/svg.h"
+#include "folded_line.h"
 
 static const char header[] = "#stackbpf;v=1;kind=offcpu;unit=us;dur_us=5000000;lost=3";
 static const char *const lines[] = { "a;b_[k] 10", "a;b(int);x 5.5",	   "a;b;e 7",
@@ -25,9 +26,9 @@ static struct sb_fg *make_graph(void)
 	struct sb_fg *fg;
 
 	assert_int_equal(sb_fg_new(&fg), 0);
-	assert_int_equal(sb_fg_add_folded(fg, header, strlen(header)), 0);
+	assert_int_equal(add_folded(fg, header, strlen(header)), 0);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		assert_int_equal(sb_fg_add_folded(fg, lines[i], strlen(lines[i])), 0);
+		assert_int_equal(add_folded(fg, lines[i], strlen(lines[i])), 0);
 	return fg;
 }
 
@@ -139,7 +140,7 @@ static void test_data_comes_back(void **state)
 	assert_int_equal(sb_fg_new(&again), 0);
 	rest = text;
 	while ((line = strsep(&rest, "\n")) && *line)
-		assert_int_equal(sb_fg_add_folded(again, line, strlen(line)), 0);
+		assert_int_equal(add_folded(again, line, strlen(line)), 0);
 	svg_again = render(again, opts, 0, &len_again);
 	assert_int_equal(len, len_again);
 	assert_memory_equal(svg, svg_again, len);
@@ -263,10 +264,10 @@ static void check_headings(const char *first, const char *second, const char *ti
 	size_t len;
 
 	assert_int_equal(sb_fg_new(&fg), 0);
-	assert_int_equal(sb_fg_add_folded(fg, first, strlen(first)), 0);
+	assert_int_equal(add_folded(fg, first, strlen(first)), 0);
 	if (second)
-		assert_int_equal(sb_fg_add_folded(fg, second, strlen(second)), 0);
-	assert_int_equal(sb_fg_add_folded(fg, "a;b 1536000", 11), 0);
+		assert_int_equal(add_folded(fg, second, strlen(second)), 0);
+	assert_int_equal(add_folded(fg, "a;b 1536000", 11), 0);
 	svg = render(fg, opts, 0, &len);
 	snprintf(want, sizeof(want), ">%s</text>", title);
 	if (!strstr(svg, want))
@@ -327,7 +328,7 @@ static void check_legend(const char *lines_of_run, const char *legend)
 
 	assert_int_equal(sb_fg_new(&fg), 0);
 	while ((line = strsep(&rest, "\n")))
-		assert_int_equal(sb_fg_add_folded(fg, line, strlen(line)), 0);
+		assert_int_equal(add_folded(fg, line, strlen(line)), 0);
 	svg = render(fg, opts, 0, &len);
 	at = strstr(svg, "<g id=\"legend\">");
 	end = at ? strstr(at, "</g>") : NULL;
@@ -419,7 +420,7 @@ static void test_typed_stacks(void **state)
 		assert_int_equal(sb_fg_add_stack(typed, stacks[i], nr, (double)(i + 1)), 0);
 	}
 	for (i = 0; i < sizeof(text) / sizeof(text[0]); i++)
-		assert_int_equal(sb_fg_add_folded(folded, text[i], strlen(text[i])), 0);
+		assert_int_equal(add_folded(folded, text[i], strlen(text[i])), 0);
 	a = render(typed, opts, 0, &len_typed);
 	b = render(folded, opts, 0, &len_folded);
 	assert_string_equal(a, b);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "flamegraph/fg.h"
+#include "folded_line.h"
 #include "output/input.h"
 #include "output/jsontext.h"
 #include "output/output.h"
@@ -399,7 +400,7 @@ static void test_input(void **state)
 	size_t i;
 
 	assert_int_equal(sb_fg_new(&fg), 0);
-	assert_int_equal(sb_fg_add_folded(fg, line, strlen(line)), 0);
+	assert_int_equal(add_folded(fg, line, strlen(line)), 0);
 	assert_int_equal(sb_input_profile(fg, &read, &nr_rounded), 0);
 	assert_int_equal(nr_rounded, 0);
 	row = sb_profile_row_at(read, 0);
