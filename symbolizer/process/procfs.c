@@ -445,11 +445,6 @@ int sb_procfs_comm(uint32_t tgid, char **ret_comm)
 	return err;
 }
 
-int sb_procfs_root(uint32_t tgid)
-{
-	return sb_reader_root(tgid, false);
-}
-
 int sb_procfs_other_root(uint32_t tgid)
 {
 	return sb_reader_root(tgid, true);
@@ -476,7 +471,7 @@ int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end)
 
 static int open_named(uint32_t tgid, const struct sb_maps_line *line)
 {
-	int root_fd = sb_procfs_root(tgid), fd, err;
+	int root_fd = sb_reader_root(tgid, false), fd, err;
 	char path[PATH_MAX];
 	struct stat st;
 

@@ -146,10 +146,6 @@ bool sb_procfs_exists(uint32_t tgid);
  * Return: 0; -ESRCH, -EACCES, -ENOMEM; others of open(2) and read(2). */
 int sb_procfs_comm(uint32_t tgid, char **ret_comm);
 
-/* Open the root directory of a process (O_PATH). Return: the descriptor, -ESRCH, -EACCES,
- * -EMFILE. */
-int sb_procfs_root(uint32_t tgid);
-
 /*
  * Open the root directory of a process (O_PATH), if it differs from ours: it is another directory,
  * or in another mount namespace.

@@ -143,7 +143,7 @@ static void test_self(void **state)
 	assert_int_equal(fstat(fd, &other), 0);
 	assert_true(self.st_ino == other.st_ino && self.st_dev == other.st_dev);
 	close(fd);
-	root_fd = sb_procfs_root((uint32_t)getpid());
+	root_fd = sb_reader_root((uint32_t)getpid(), false);
 	assert_true(root_fd >= 0);
 	fd = sb_procfs_open(root_fd, s.path);
 	assert_true(fd >= 0);
@@ -646,7 +646,7 @@ static void test_gone(void **state)
 	assert_int_equal(sb_procfs_maps(tgid, search, &s), -ESRCH);
 	assert_int_equal(sb_procfs_code(tgid, search, &s), -ESRCH);
 	assert_int_equal(sb_procfs_ids(tgid, &ids), -ESRCH);
-	assert_int_equal(sb_procfs_root(tgid), -ESRCH);
+	assert_int_equal(sb_reader_root(tgid, false), -ESRCH);
 	assert_int_equal(sb_procfs_read_memory(tgid, 0, &ids, sizeof(ids)), -ESRCH);
 	assert_int_equal(sb_procfs_open_mapped(tgid, 0x1000, 0x2000), -ENOENT);
 }
