@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Leaks memory and keeps an account of it. For each line that it reads, "leaks NR BYTES PAUSE
- * STORM" makes NR rounds: of ten pieces that it keeps forever six are of much(), three of some()
- * and one of little(), each through five layers; ten times as much is allocated and freed in
- * churn(). Then it prints the bytes and pieces of each since it began, and waits for the next line.
- * Before the first rounds it allocates and frees STORM pieces that are in no account. As C++
- * (leaks.cc) it uses new and delete.
+ * STORM" makes NR rounds, one each PAUSE us: of ten pieces that it keeps forever six are of much(),
+ * three of some() and one of little(), each through five layers; ten times as much is allocated and
+ * freed in churn(). Then it prints the bytes and pieces of each since it began, and waits for the
+ * next line. Before the first rounds it allocates and frees STORM pieces that are in no account. As
+ * C++ (leaks.cc) it uses new and delete.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #ifdef __cplusplus
 #define TAKE(size)  new char[size]
@@ -23,7 +23,7 @@
 #define DEEP __attribute__((noinline))
 
 static size_t piece_bytes = 200;
-static useconds_t pause_us;
+static long pause_us;
 static long nr_storm;
 static volatile uint64_t bytes[4], pieces[4];
 static char *volatile kept;
@@ -125,11 +125,23 @@ DEEP void storm(void)
 	}
 }
 
+/* Wait for the time of the next round. What comes late does not delay the rounds after it. */
+static void pace(struct timespec *next)
+{
+	next->tv_nsec += pause_us % 1000000 * 1000;
+	next->tv_sec += pause_us / 1000000 + next->tv_nsec / 1000000000;
+	next->tv_nsec %= 1000000000;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL))
+		;
+}
+
 static void work(int nr)
 {
+	struct timespec next;
 	int i, k;
 
 	storm();
+	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (i = 0; i < nr; i++) {
 		for (k = 0; k < 10; k++) {
 			if (k < 6)
@@ -144,7 +156,7 @@ static void work(int nr)
 		others();
 #endif
 		if (pause_us)
-			usleep(pause_us);
+			pace(&next);
 	}
 }
 
@@ -156,7 +168,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		piece_bytes = (size_t)atoi(argv[2]);
 	if (argc > 3)
-		pause_us = (useconds_t)atoi(argv[3]);
+		pause_us = atol(argv[3]);
 	if (argc > 4)
 		nr_storm = atol(argv[4]);
 	setvbuf(stdout, text, _IOLBF, sizeof(text));

@@ -26,6 +26,7 @@
 #include "symbolizer/sb_sym.h"
 #include "views/skel.h"
 #include "views/span.h"
+#include "views/views.h"
 
 /* How long the start waits for unwind tables and interpreters of the targets. Most take a few ms. A
  * command waits anyway, and its first milliseconds would be sampled without them. */
@@ -275,6 +276,7 @@ static int expect_held(struct sb_session *session)
 
 int sb_session_start(struct sb_session *session)
 {
+	size_t i;
 	int err;
 
 	session->asleep.unwind = unwind_asleep;
@@ -286,6 +288,9 @@ int sb_session_start(struct sb_session *session)
 		err = attach_others(session);
 	if (err)
 		return err;
+	for (i = 0; i < session->opts.views.nr; i++)
+		if (session->opts.views.at[i]->kind->options & SB_VIEW_ALLOCS)
+			session->trap_ns = sb_trap_ns();
 	if (session->links.nr > 1)
 		session->links_root = sb_links_prepare();
 	settle_targets(session);
@@ -649,6 +654,8 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 	ret_stats->nr_lost = lost_of_view(session, view, ret_stats);
 	ret_stats->nr_asleep = session->asleep.nr;
 	ret_stats->nr_asleep_lost = session->asleep.nr_lost;
+	if (session->trap_ns)
+		ret_stats->probe_cost_ns = sb_probe_cost_ns(ret_stats->stat, session->trap_ns);
 	if (of->expected)
 		ret_stats->expected = of->expected(session->skel);
 	sb_procwatch_stats(session->procwatch, &watch);

@@ -207,6 +207,7 @@ struct sb_session_stats {
 	uint64_t nr_cpus_refused;	     /* came online, but could not be sampled */
 	uint64_t nr_asleep, nr_asleep_lost;  /* sleeping threads: all; those that ran meanwhile */
 	uint64_t expected;		     /* of the view: sb_view.expected(); 0: not known */
+	uint64_t probe_cost_ns;		     /* of allocations: sb_probe_cost_ns(); else 0 */
 	struct sb_interpwatch_stats interps; /* zero without interpreters */
 	struct sb_unwinder_stats unwinder;   /* zero without SB_UNWIND_CFI */
 	struct sb_drain_stats drain;

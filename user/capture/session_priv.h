@@ -62,6 +62,7 @@ struct sb_session {
 	struct sb_spans *spans;	      /* NULL: samples are not restricted to spans */
 	struct sb_thinning thinning;
 	struct sb_slices slices;
+	uint64_t trap_ns; /* sb_trap_ns(); 0: no allocations are looked at */
 	struct sb_asleep_stacks asleep;
 	sb_vec_u32 cpus;	/* that are sampled */
 	sb_vec_u32 online_cpus; /* at the last look; they have perf events of the session */

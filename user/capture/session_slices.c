@@ -31,7 +31,7 @@ static int read_cost(const struct sb_session *session, uint64_t own_ns,
 	*ret = (struct sb_slicer_reading){
 		.now_ns = sb_now_ns(),
 		.hits = stat[SB_STAT_PROBE_HITS],
-		.cost_ns = sb_probe_cost_ns(stat) + own_ns,
+		.cost_ns = sb_probe_cost_ns(stat, session->trap_ns) + own_ns,
 		.run_ns = stat[SB_STAT_RUN_NS],
 		.nr_full = stat[SB_STAT_CALLS_FULL],
 	};
@@ -50,13 +50,17 @@ static int set_timer(struct sb_slices *slices, uint64_t ns)
 static int begin_slice(struct sb_session *session)
 {
 	struct sb_slices *slices = &session->slices;
-	uint64_t now_ns = sb_now_ns(), weight, end_ns;
+	struct sb_slicer_reading now;
+	uint64_t weight, end_ns;
+	int err = read_cost(session, slices->own_ns, &now);
 
-	end_ns = sb_slicer_begin(&slices->slicer, now_ns, &weight);
+	if (err)
+		return err;
+	end_ns = sb_slicer_begin(&slices->slicer, &now, &weight);
 	session->skel->bss->slice_weight = weight;
 	/* The BPF side takes samples as soon as there is an end, by the weight. */
 	__atomic_store_n(&session->skel->bss->slice_end_ns, end_ns, __ATOMIC_RELEASE);
-	return set_timer(slices, end_ns - now_ns);
+	return set_timer(slices, end_ns - now.now_ns);
 }
 
 static int attach(struct sb_session *session)

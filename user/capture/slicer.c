@@ -15,6 +15,10 @@
 #define GAP_NS_MAX (30ull * SB_NS_PER_SEC)
 /* Of the distance; the rest is by chance, so that slices are in no step with what comes in turn. */
 #define GAP_FIXED  0.5
+/* Of a thread's time: more than this is a matter of the error of the cost. Above the other, there
+ * are several threads. */
+#define BUSY_MAX   0.99
+#define BUSY_ONE   1.1
 
 /* xorshift64*, by Vigna. */
 double sb_slicer_random(struct sb_slicer *slicer)
@@ -39,19 +43,38 @@ void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,
 void sb_slicer_prepare(struct sb_slicer *slicer, const struct sb_slicer_reading *now)
 {
 	slicer->began_cost_ns = now->cost_ns;
-	slicer->began_hits = now->hits;
 	slicer->began_ns = now->now_ns;
 }
 
-uint64_t sb_slicer_begin(struct sb_slicer *slicer, uint64_t now_ns, uint64_t *ret_weight)
+uint64_t sb_slicer_begin(struct sb_slicer *slicer, const struct sb_slicer_reading *now,
+			 uint64_t *ret_weight)
 {
 	const uint64_t ns = slicer->is_staying ? STAYING_NS : SLICE_NS;
-	const double stands_for = (double)(now_ns + ns - slicer->covered_to);
 
-	slicer->end_ns = now_ns + ns;
+	slicer->began = *now;
+	slicer->end_ns = now->now_ns + ns;
+	slicer->stands_for = (double)(slicer->end_ns - slicer->covered_to);
 	slicer->stats.attached_ns += ns;
-	*ret_weight = (uint64_t)(stands_for / (double)ns * (1u << SB_SLICE_SHIFT) + 0.5);
+	*ret_weight = (uint64_t)(slicer->stands_for / (double)ns * (1u << SB_SLICE_SHIFT) + 0.5);
 	return slicer->end_ns;
+}
+
+/* Take into the sums what the slice saw. A thread that is busy for all of it, or that sleeps for
+ * as long as ever between its events, has the rest of its time for what it does without probes. */
+static void add_slice(struct sb_slicer *slicer, const struct sb_slicer_reading *now)
+{
+	const uint64_t ns = now->now_ns - slicer->began.now_ns;
+	const uint64_t cost_ns = now->cost_ns - slicer->began.cost_ns;
+	const double rate = ns ? (double)(now->hits - slicer->began.hits) / (double)ns : 0;
+	const double busy = ns ? (double)cost_ns / (double)ns : 0;
+
+	slicer->rates += rate;
+	slicer->squares += rate * rate;
+	slicer->slices_ns += ns;
+	slicer->slices_cost_ns += cost_ns;
+	slicer->estimate += rate * slicer->stands_for;
+	slicer->unslowed += rate * slicer->stands_for / (1 - fmin(busy, BUSY_MAX));
+	slicer->is_of_threads |= busy > BUSY_ONE;
 }
 
 /* Take what was spent since the last reading into the sums. */
@@ -67,18 +90,13 @@ static void account(struct sb_slicer *slicer, const struct sb_slicer_reading *no
 
 bool sb_slicer_stays(struct sb_slicer *slicer, const struct sb_slicer_reading *now)
 {
-	const double ns = (double)(now->now_ns - slicer->began_ns);
-	const double rate = ns > 0 ? (double)(now->hits - slicer->began_hits) / ns : 0;
-
-	slicer->rates += rate;
-	slicer->squares += rate * rate;
+	add_slice(slicer, now);
 	slicer->stats.nr++;
 	slicer->stats.covered_ns = slicer->end_ns - slicer->first_ns;
 	slicer->covered_to = slicer->end_ns;
 	slicer->cost *= MEMORY;
 	slicer->span *= MEMORY;
 	slicer->each = slicer->each * MEMORY + 1;
-	slicer->stats.slice_cost_ns += now->cost_ns - slicer->began_cost_ns;
 	account(slicer, now);
 	slicer->is_staying = slicer->cost <= slicer->allowed * slicer->span;
 	return slicer->is_staying;
@@ -104,9 +122,10 @@ void sb_slicer_stats(const struct sb_slicer *slicer, struct sb_slicer_stats *ret
 	double mean, variance;
 
 	*ret_stats = slicer->stats;
-	if (slicer->stats.attached_ns)
-		ret_stats->busy =
-			(double)slicer->stats.slice_cost_ns / (double)slicer->stats.attached_ns;
+	if (slicer->slices_ns)
+		ret_stats->busy = (double)slicer->slices_cost_ns / (double)slicer->slices_ns;
+	if (slicer->unslowed > 0 && !slicer->is_of_threads)
+		ret_stats->missing = 1 - slicer->estimate / slicer->unslowed;
 	if (slicer->stats.nr < 2 || slicer->rates <= 0)
 		return;
 	mean = slicer->rates / nr;

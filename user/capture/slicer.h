@@ -19,16 +19,12 @@
 
 #include "bpf/abi/sb_abi.h"
 
-/* What a trap at a user function takes, with what the programs do not measure of themselves
- * (docs/performance.md). */
-#define SB_TRAP_NS 850ull
 /* Return: what probes have cost programs, in ns of CPU time: their traps and the BPF programs of
  * the run, without those that follow pages. @stat: SB_STAT_MAX sums, as sb_session_sum_stats()
- * gives them. */
-static inline uint64_t sb_probe_cost_ns(const uint64_t *stat)
+ * gives them. @trap_ns: sb_trap_ns(), views/views.h. */
+static inline uint64_t sb_probe_cost_ns(const uint64_t *stat, uint64_t trap_ns)
 {
-	return stat[SB_STAT_RUN_NS] - stat[SB_STAT_FAULTS_NS] +
-	       stat[SB_STAT_PROBE_HITS] * SB_TRAP_NS;
+	return stat[SB_STAT_RUN_NS] - stat[SB_STAT_FAULTS_NS] + stat[SB_STAT_PROBE_HITS] * trap_ns;
 }
 
 struct sb_slicer_stats {
@@ -36,11 +32,13 @@ struct sb_slicer_stats {
 	uint64_t attached_ns; /* their time, without gaps */
 	uint64_t covered_ns;  /* the time that they stand for */
 	uint64_t cost_ns;     /* CPU time, as read */
-	/* The part of it that was read at the ends of slices, without what came after them. */
-	uint64_t slice_cost_ns;
-	uint64_t ended_ns; /* when there could be no more slices: nothing was left to probe; 0 */
-	double error;	   /* relative standard error of the number of events; 0: not known */
-	double busy;	   /* CPUs that probes took during slices */
+	uint64_t ended_ns;    /* when there could be no more slices: nothing was left to probe; 0 */
+	double error;	      /* relative standard error of the number of events; 0: not known */
+	double busy;	      /* CPUs that probes took during slices */
+	/* What is missing in the sum because probes slow programs down, as a part of what it would
+	 * be, if all events are of one thread that never waits for a CPU; 0: they are of several
+	 * threads, because probes took the time of more than one CPU. */
+	double missing;
 };
 
 /* Return: the part of the run for which probes were attached, at most 1, since the last slice may
@@ -55,20 +53,6 @@ static inline double sb_slicer_attached(const struct sb_slicer_stats *stats, uin
 	return ns ? (double)stats->attached_ns / (double)ns : 0;
 }
 
-struct sb_slicer {
-	double allowed;		   /* CPUs */
-	uint64_t random;	   /* state of the generator; not 0 */
-	uint64_t covered_to;	   /* end of the last slice, or the beginning of the run */
-	uint64_t began_ns, end_ns; /* of this slice, or the last one */
-	uint64_t began_hits, began_cost_ns;
-	uint64_t first_ns; /* beginning of the run */
-	double cost, span,
-		each;	       /* sums that decay: cost, time it was caused in, number of slices */
-	bool is_staying;       /* the probes stay attached from the slice before */
-	double rates, squares; /* sums of events per ns, and of the squares */
-	struct sb_slicer_stats stats;
-};
-
 struct sb_slicer_reading {
 	uint64_t now_ns;
 	uint64_t hits;	  /* events that came to probes */
@@ -77,6 +61,24 @@ struct sb_slicer_reading {
 	uint64_t nr_full; /* calls for which there was no room */
 };
 
+struct sb_slicer {
+	double allowed;		   /* CPUs */
+	uint64_t random;	   /* state of the generator; not 0 */
+	uint64_t covered_to;	   /* end of the last slice, or the beginning of the run */
+	uint64_t began_ns, end_ns; /* of this slice, or the last one */
+	uint64_t began_cost_ns;
+	uint64_t first_ns; /* beginning of the run */
+	double cost, span,
+		each;	       /* sums that decay: cost, time it was caused in, number of slices */
+	bool is_staying;       /* the probes stay attached from the slice before */
+	double rates, squares; /* sums of events per ns, and of the squares */
+	struct sb_slicer_reading began;	    /* of this slice, when its probes were attached */
+	double stands_for;		    /* ns, of this slice */
+	uint64_t slices_ns, slices_cost_ns; /* sums of times and costs from there to their ends */
+	double estimate, unslowed; /* of the sum, and as it were if a thread was not slowed down */
+	bool is_of_threads;
+	struct sb_slicer_stats stats;
+};
 /* Start; what was in @slicer is overwritten. @allowed: CPUs that slices may cost on average, above
  * 0. @seed: any number. @now: the beginning of the run. */
 void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,
@@ -86,9 +88,10 @@ void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,
  * of the slice's cost. */
 void sb_slicer_prepare(struct sb_slicer *slicer, const struct sb_slicer_reading *now);
 
-/* Begin a slice at @now_ns, when probes are attached. Return: when it ends. *@ret_weight: of a
+/* Begin a slice at @now, when probes are attached. Return: when it ends. *@ret_weight: of a
  * sample, in units of 1 / 2^SB_SLICE_SHIFT (bpf/abi/sb_abi.h). */
-uint64_t sb_slicer_begin(struct sb_slicer *slicer, uint64_t now_ns, uint64_t *ret_weight);
+uint64_t sb_slicer_begin(struct sb_slicer *slicer, const struct sb_slicer_reading *now,
+			 uint64_t *ret_weight);
 
 /* The slice has ended, and nothing is detached yet. Return: whether the probes can stay, because
  * all the time costs no more than is allowed. */

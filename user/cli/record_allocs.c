@@ -10,7 +10,7 @@
 #include "kinds/view_kind.h"
 
 /* Measured on one machine (docs/performance.md): what a trap at a function costs its program, with
- * the stack. */
+ * the stack. The closing report says what it did cost. */
 #define COST_ALLOC  "2 us for each call of malloc()"
 #define COST_CALL   "5 us"
 #define COST_FOLLOW COST_CALL " for each call of malloc() and free()"

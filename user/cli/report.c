@@ -13,8 +13,8 @@
 #include "cli/wrap.h"
 #include "symbolizer/process/procfs.h"
 
-/* If probes take the time of so many CPUs while they are attached, the report says that sums are
- * too low. */
+/* If probes take the time of so many CPUs while they are attached, or if such a part is missing in
+ * sums, the report says that sums are too low. */
 #define BUSY	     0.02
 /* After the start-up; a run of one second ends just then. */
 #define SHARE_NS_MIN (SB_NS_PER_SEC / 2)
@@ -405,14 +405,20 @@ static void add_slices(const struct sb_run *run, const struct sb_run_figures *fi
 			"\nthere were no slices after %.1f s, because the process had ended, or its "
 			"functions could not be probed any more",
 			(double)(stats->ended_ns - run->start_ns) / 1e9);
-	if (stats->busy >= BUSY)
-		(void)sb_str_addf(
-			list,
-			"\n"
-			"in these slices probes took the time of %.2f CPUs: programs that are busy "
-			"all the time allocated less then than they do otherwise, so that shares are "
-			"right and sums too low",
-			stats->busy);
+	if (stats->busy < BUSY && stats->missing < BUSY)
+		return;
+	(void)sb_str_addf(
+		list,
+		"\n"
+		"in these slices probes took the time of %.2f CPUs: programs that are busy all the "
+		"time allocated less then than they do otherwise, so that shares are right and "
+		"sums too low",
+		stats->busy);
+	if (stats->missing > 0)
+		(void)sb_str_addf(list,
+				  ", by about %.0f %% if one thread made all calls and had a CPU "
+				  "for itself",
+				  100 * stats->missing);
 }
 
 /* Of allocations: what it cost the programs, beside what our programs took. */
@@ -420,13 +426,12 @@ static void add_probe_cost(const struct sb_run *run, const struct sb_run_figures
 			   struct sb_str *line)
 {
 	const struct sb_view *view = run->config->views.at[figures->view];
-	const uint64_t *stat = figures->session.stat;
-	double seconds = (double)sb_probe_cost_ns(stat) / 1e9;
+	const uint64_t nr = figures->session.stat[SB_STAT_PROBE_HITS];
 
-	if (view->kind->options & SB_VIEW_ALLOCS && stat[SB_STAT_PROBE_HITS])
+	if (view->kind->options & SB_VIEW_ALLOCS && nr)
 		(void)sb_str_addf(
 			line, "programs came to probes %llu times, which cost them about %.3f s",
-			(unsigned long long)stat[SB_STAT_PROBE_HITS], seconds);
+			(unsigned long long)nr, (double)figures->session.probe_cost_ns / 1e9);
 }
 
 /*

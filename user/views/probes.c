@@ -70,20 +70,26 @@ static int set_attr(const struct sb_probe *probe, struct perf_event_attr *attr)
 	}
 }
 
-int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *hook,
-		    sb_vec_link *links)
+int sb_probe_open(const struct sb_probe *probe, pid_t pid, int cpu)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = hook->cookie);
 	struct perf_event_attr attr = { .size = sizeof(attr) };
-	struct bpf_link *link;
 	int fd, err = set_attr(probe, &attr);
 
 	if (err)
 		return err;
-	fd = (int)syscall(SYS_perf_event_open, &attr, hook->pid, hook->cpu, -1,
-			  PERF_FLAG_FD_CLOEXEC);
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *hook,
+		    sb_vec_link *links)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = hook->cookie);
+	int err, fd = sb_probe_open(probe, hook->pid, hook->cpu);
+	struct bpf_link *link;
+
 	if (fd < 0)
-		return -errno;
+		return fd;
 	link = bpf_program__attach_perf_event_opts(hook->program, fd, &opts);
 	err = link ? 0 : -errno;
 	if (err)

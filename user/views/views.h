@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the views share: their definitions, and helpers for the functions of struct sb_view. Used in
- * this folder; capture and cli ask only what the kernel can do, and what a run lacks without a
- * program. Thread: the session's, for all that take a skel, a program, a list of links or a struct
- * sb_attaching; any for the others. Pointers are not NULL unless it says so. "A negative errno" is
- * -ENOMEM, or what libbpf or bpf(2) returned; after it the caller destroys the BPF object, with all
- * links. What is for prepare() is called after the BPF object was opened and before it is loaded;
- * what is for attach(), after it was loaded. "Implements" a function of struct sb_view: view.h says
- * when the session calls it. To "switch on" a program is to let libbpf load it. Links that were
- * appended belong to the list, also after an error. @opts and @probes are borrowed until the run's
- * results are written. A @reason is set unless it has one already.
+ * this folder; capture and cli ask only what the kernel can do, what a run lacks without a program,
+ * and what a trap takes. Thread: the session's, for all that take a skel, a program, a list of
+ * links or a struct sb_attaching; any for the others. Pointers are not NULL unless it says so. "A
+ * negative errno" is -ENOMEM, or what libbpf or bpf(2) returned; after it the caller destroys the
+ * BPF object, with all links. What is for prepare() is called after the BPF object was opened and
+ * before it is loaded; what is for attach(), after it was loaded. "Implements" a function of struct
+ * sb_view: view.h says when the session calls it. To "switch on" a program is to let libbpf load
+ * it. Links that were appended belong to the list, also after an error. @opts and @probes are
+ * borrowed until the run's results are written. A @reason is set unless it has one already.
  */
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
@@ -150,6 +150,11 @@ struct sb_probe_hook {
 	int cpu;
 };
 
+/* Open the event of @probe, which counts from then on; @pid and @cpu as for perf_event_open(2).
+ * Return: a descriptor, owned by the caller; or a negative errno as sb_probe_attach() has it,
+ * without those of libbpf and memory. */
+int sb_probe_open(const struct sb_probe *probe, pid_t pid, int cpu);
+
 /* Attach a loaded program to one event of the kernel; @probe and @hook are not kept. The link is
  * appended to @links.
  * Return: 0; -EOPNOTSUPP if this kernel has no such probes; -SB_ENOTSUPP if it cannot replace the
@@ -167,6 +172,11 @@ int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *prob
  * brackets of its frame, to the @size bytes at @ret, at least 1, with NUL; it is cut if it is
  * longer. */
 void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size_t size);
+
+/* trap.c: measure what a trap at a user function takes on this machine, in ns of CPU time, without
+ * what programs do. It takes some 30 ms, most of it waiting. Return: that time; where it cannot be
+ * measured, that of another machine. */
+uint64_t sb_trap_ns(void);
 
 /* attach.c: attaching to all places of a list. */
 

@@ -23,6 +23,7 @@ struct load {
 	double swing; /* the rate is higher and lower by this part of it, in turns of period_ns */
 	uint64_t period_ns;
 	double cost_ns;	  /* of an event while it is probed */
+	bool is_slowed;	  /* all are of one thread, which makes fewer meanwhile */
 	uint64_t rest_ns; /* how long a part of the probes stays after a slice */
 };
 
@@ -48,8 +49,10 @@ static double events(const struct load *load, uint64_t from_ns, uint64_t to_ns)
 /* Probes are attached from the present time on for @ns. Return: the events. */
 static double probe(struct play *play, const struct load *load, uint64_t ns)
 {
-	const double nr = events(load, play->now.now_ns, play->now.now_ns + ns);
+	double nr = events(load, play->now.now_ns, play->now.now_ns + ns);
 
+	if (load->is_slowed && ns)
+		nr /= 1 + nr * load->cost_ns / (double)ns;
 	play->now.now_ns += ns;
 	play->now.hits += (uint64_t)nr;
 	play->now.cost_ns += (uint64_t)(nr * load->cost_ns);
@@ -63,7 +66,7 @@ static void slice(struct play *play, const struct load *load)
 	sb_slicer_prepare(&play->slicer, &play->now);
 	play->now.now_ns += ATTACH_NS;
 	do {
-		end_ns = sb_slicer_begin(&play->slicer, play->now.now_ns, &weight);
+		end_ns = sb_slicer_begin(&play->slicer, &play->now, &weight);
 		play->weight += probe(play, load, end_ns - play->now.now_ns) * (double)weight /
 				(1 << SB_SLICE_SHIFT);
 	} while (sb_slicer_stays(&play->slicer, &play->now) &&
@@ -150,12 +153,41 @@ static void test_unbiased(void **state)
 	assert_true(nr_errors > 0.85 * 400);
 }
 
+/* A thread that is slowed down: how much is missing is known, if it is busy all the time or in
+ * turns. Of threads that take more than one CPU it is not. */
+static void test_missing(void **state)
+{
+	struct load load = { .per_second = 1e5, .is_slowed = true };
+	const double costs_ns[] = { 100, 1000, 10000, 100000 };
+	struct sb_slicer_stats stats;
+	struct play play;
+	double truth;
+	size_t i;
+
+	for (i = 0; i < 2 * sizeof(costs_ns) / sizeof(costs_ns[0]); i++) {
+		load.cost_ns = costs_ns[i / 2];
+		load.swing = i % 2 ? 0.8 : 0;
+		load.period_ns = i % 2 ? 30 * SB_NS_PER_SEC : 0;
+		run(&play, &load, i + 1, 600 * SB_NS_PER_SEC);
+		sb_slicer_stats(&play.slicer, &stats);
+		truth = events(&load, 1, 1 + stats.covered_ns);
+		assert_true(stats.missing > 0 && stats.missing < 1);
+		assert_true(fabs(play.weight / (1 - stats.missing) / truth - 1) <
+			    0.01 + 4 * stats.error);
+	}
+	load = (struct load){ .per_second = 1e6, .cost_ns = 2000 };
+	run(&play, &load, 1, 60 * SB_NS_PER_SEC);
+	sb_slicer_stats(&play.slicer, &stats);
+	assert_true(stats.busy > 1.9 && stats.missing <= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stays_below),
 		cmocka_unit_test(test_cheap),
 		cmocka_unit_test(test_unbiased),
+		cmocka_unit_test(test_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
