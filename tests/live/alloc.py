@@ -747,6 +747,15 @@ def traced_in_vain():
           f'what to do instead: {said}')
 
 
+def settled():
+    """By pages: a heap that has its size does not grow any more."""
+    result, _, _ = leaks_early('leak', '--max-overhead=5', command=(sys.executable, '-c', SMALL.replace('200000', '200000 * (not kept)')), nr=1)
+    said = ' '.join(result.err.replace('stackbpf:', '').split())
+    rate = float(re.search(r'grows by ([\d.]+) MB a minute', said)[1]) * 1e6 / 60e6
+    grown = rate * int(result.facts['dur_us'])
+    check('source: pages' in said and abs(grown / result.total - 1) < 0.25, f'settled: {grown} of {result.total}, {said}')
+
+
 def by_pages():
     """When calls cost too much: what is told then, and that pages are right where a heap recycles nothing."""
     env = {'MALLOC_MMAP_THRESHOLD_': '65536'}
@@ -798,5 +807,5 @@ def formats():
 
 
 run_parts((refused, exact, held, operator_new, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, slowed, leak_sliced, leak_nothing, leak_burst, unhooked, machine, replaced, cut, kernel, formats), sys.argv[12:],
-          waiting=(leak, leak_ages, traced, by_pages, recorded))
+          waiting=(leak, leak_ages, traced, settled, by_pages, recorded))
 done()

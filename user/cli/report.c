@@ -205,14 +205,21 @@ static double percent_shown(uint64_t part, uint64_t whole)
 	return (double)(uint64_t)(10 * sb_report_percent(part, whole)) / 10;
 }
 
-/* What samples are of. */
-static const char *event_of(const struct sb_view *view, const struct sb_run_figures *figures)
+/* Return: the processes whose own profiles are the source. */
+static uint32_t nr_own_profiles(const struct sb_goheap_stats *stats)
 {
-	const struct sb_goheap_stats *stats = &figures->session.goheap;
 	uint32_t i, nr = 0;
 
 	for (i = 0; i < stats->nr; i++)
 		nr += stats->at[i].state == SB_GO_HEAP_READ;
+	return nr;
+}
+
+/* What samples are of. */
+static const char *event_of(const struct sb_view *view, const struct sb_run_figures *figures)
+{
+	const uint32_t nr = nr_own_profiles(&figures->session.goheap);
+
 	if (!nr || !view->follows_pages)
 		return sb_view_event(view, figures->nr_samples);
 	if (nr == figures->resolve.nr_processes)
@@ -362,12 +369,25 @@ static void add_amount(struct sb_str *line, double amount, const char *unit)
 		(void)sb_str_addf(line, "%.1f KB", amount / 1e3);
 }
 
-/* What leaked came in the first half of the run. */
+/* Return: what grows in a minute. What leaked came in the first half of the run. Of pages, a heap
+ * also needed some then for what is at work at any time, and no more of these come later. */
+static double growth(const struct sb_run *run, const struct sb_run_figures *figures, double minutes)
+{
+	const struct sb_resident_process *sum = &figures->session.resident.sum;
+	const double leaked = 2 * (double)sb_profile_weight(run->profile);
+	const double grown = (double)sum->rss - (double)sum->before;
+
+	if (run->config->views.at[figures->view]->follows_pages && grown > 0 && grown < leaked &&
+	    !nr_own_profiles(&figures->session.goheap))
+		return grown / minutes;
+	return leaked / minutes;
+}
+
 static void add_growth(const struct sb_run *run, const struct sb_run_figures *figures,
 		       struct sb_str *line)
 {
 	const struct sb_view *view = run->config->views.at[figures->view];
-	double minutes = (double)figures->wall_ns / 2 / 60e9;
+	double minutes = (double)figures->wall_ns / 60e9;
 	uint64_t divisor;
 
 	/* Sums of slices can be too low. */
@@ -375,7 +395,7 @@ static void add_growth(const struct sb_run *run, const struct sb_run_figures *fi
 	    (figures->session.tracing.is_sampled && !figures->session.tracing.end))
 		return;
 	(void)sb_str_add(line, "grows by ");
-	add_amount(line, (double)sb_profile_weight(run->profile) / minutes,
+	add_amount(line, growth(run, figures, minutes),
 		   sb_view_unit(view, &run->config->view_opts, &divisor));
 	(void)sb_str_add(line, " a minute, as long as nothing of it is given back later");
 }

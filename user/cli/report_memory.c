@@ -337,7 +337,8 @@ static void add_sampled(const struct sb_session_stats *stats, struct sb_str *lis
 		tracing->each_ns / 1e3, cost, limit);
 	add_between(list, stats);
 	(void)sb_str_add(list, ": use --max-overhead off to trace each call whatever it costs, or "
-			       "preload libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them\n");
+			       "preload libstackbpf-alloc.so (stackbpf-alloc(8)), which samples "
+			       "those of malloc()\n");
 }
 
 /* What to do where pages do not tell who holds the objects of a runtime. */
@@ -373,7 +374,8 @@ void sb_report_source(const struct sb_run *run, const struct sb_run_figures *fig
 				list, "\nwhere a heap recycles memory, that code may have given it "
 				      "back, and who holds it now is not seen; use --max-overhead "
 				      "off to trace each call whatever it costs, or preload "
-				      "libstackbpf-alloc.so (stackbpf-alloc(8)) to sample them");
+				      "libstackbpf-alloc.so (stackbpf-alloc(8)), which samples "
+				      "those of malloc()");
 		add_runtimes(list, run->config->view_opts.own_heaps);
 		return;
 	}
