@@ -128,6 +128,20 @@ static void test_hash(void **state)
 	}
 }
 
+/* Exports name stacks and rows by hashes: the values must not change from version to version. */
+static void test_hash_is_stable(void **state)
+{
+	unsigned char data[64];
+	uint64_t hash = 0;
+	size_t len;
+
+	for (len = 0; len < sizeof(data); len++)
+		data[len] = (unsigned char)(len * 37 + 1);
+	for (len = 0; len <= sizeof(data); len++)
+		hash = sb_hash(data, len, hash);
+	assert_true(hash == 0x1a6c8ba6168959e1);
+}
+
 /* Sequential keys, the usual case: their low bits must spread like random ones. */
 static void test_hash_spread(void **state)
 {
@@ -206,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_model_collisions),
 		cmocka_unit_test(test_same_hash),
 		cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_hash_is_stable),
 		cmocka_unit_test(test_hash_spread),
 		cmocka_unit_test(test_strtab),
 		cmocka_unit_test(test_strtab_many),
