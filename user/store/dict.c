@@ -184,13 +184,17 @@ struct text {
 	const char *name, *module;
 	size_t name_len, module_len;
 	uint32_t kind;
+	uint32_t module_id; /* a string that is equal to the module; SB_DICT_NONE: not known */
 };
+
+static uint64_t hash_module(const struct text *text)
+{
+	return text->module_len ? sb_hash(text->module, text->module_len, text->kind) : text->kind;
+}
 
 static uint64_t hash_text(const struct text *text)
 {
-	return sb_hash(text->name, text->name_len,
-		       text->module_len ? sb_hash(text->module, text->module_len, text->kind)
-					: text->kind);
+	return sb_hash(text->name, text->name_len, hash_module(text));
 }
 
 static uint64_t hash_text_at(const void *arg, uint32_t id)
@@ -347,13 +351,14 @@ static int add_text(struct sb_dict *dict, const struct text *text, uint32_t *ret
 	return err ? err : note(dict, &dict->texts_ids, hash_text_at, *ret_id);
 }
 
+/* Without the length of the module. */
 static struct text text_of(const struct sb_frame *frame)
 {
 	return (struct text){
 		.name = frame->name,
 		.name_len = strlen(frame->name),
-		.module = frame->module,
-		.module_len = frame->module ? strlen(frame->module) : 0,
+		.module = frame->module ? frame->module : "",
+		.module_id = SB_DICT_NONE,
 		.kind = (uint32_t)frame->mark << SB_DICT_MARK_SHIFT | (uint32_t)frame->kind << 1 |
 			frame->is_unnamed,
 	};
@@ -368,8 +373,8 @@ static uint32_t find_text(const struct sb_dict *dict, const struct text *text,
 
 		if (have->kind == text->kind &&
 		    is_text(dict, have->name, text->name, text->name_len) &&
-		    is_text(dict, have->module, text->module_len ? text->module : "",
-			    text->module_len))
+		    (have->module == text->module_id ||
+		     is_text(dict, have->module, text->module, text->module_len)))
 			break;
 	}
 	return it.id;
@@ -384,6 +389,7 @@ int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *
 
 	if (err)
 		return err;
+	text.module_len = strlen(text.module);
 	cut_name(dict, &text.name, &text.name_len, &name);
 	drop_address(&text, &name);
 	cut_name(dict, &text.module, &text.module_len, &module);
@@ -402,11 +408,67 @@ struct lookup {
 	struct sb_ids_iter it;
 };
 
+/* What was found out about the module of frames of a kind. Frames of a profile share the texts of
+ * their modules, so that the pointer tells. */
+struct module {
+	const char *text;
+	size_t len;
+	uint64_t hash;
+	uint32_t kind, id;
+};
+#define NR_MODULES 64u
+
+/* Where the module of @text is, or belongs. */
+static struct module *module_at(struct module modules[NR_MODULES], const struct text *text)
+{
+	const uintptr_t at = (uintptr_t)text->module;
+
+	return &modules[(at ^ at / NR_MODULES ^ text->kind) % NR_MODULES];
+}
+
+static bool is_module(const struct module *module, const struct text *text)
+{
+	return module->text == text->module && module->kind == text->kind;
+}
+
+static void set_text(struct lookup *lookup, const struct sb_frame *frame,
+		     struct module modules[NR_MODULES])
+{
+	struct text *text = &lookup->text;
+	struct module *module;
+
+	*text = text_of(frame);
+	module = module_at(modules, text);
+	if (!is_module(module, text)) {
+		text->module_len = strlen(text->module);
+		*module = (struct module){ .text = text->module,
+					   .len = text->module_len,
+					   .hash = hash_module(text),
+					   .kind = text->kind,
+					   .id = SB_DICT_NONE };
+	}
+	text->module_len = module->len;
+	text->module_id = module->id;
+	lookup->hash = sb_hash(text->name, text->name_len, module->hash);
+}
+
+static uint32_t find_frame(const struct sb_dict *dict, const struct lookup *lookup,
+			   struct module modules[NR_MODULES])
+{
+	const uint32_t id = find_text(dict, &lookup->text, lookup->it);
+	struct module *module = module_at(modules, &lookup->text);
+
+	if (id != SB_IDS_NONE && is_module(module, &lookup->text))
+		module->id = dict->frames.at[id].module;
+	return id;
+}
+
 static void fetch_string(const struct sb_dict *dict, uint32_t frame)
 {
-	const struct sb_strtab_entry *strs = dict->strings.strs.at;
+	const char *s = dict->strings.strs.at[dict->frames.at[frame].name].s;
 
-	__builtin_prefetch(strs[dict->frames.at[frame].name].s);
+	__builtin_prefetch(s);
+	__builtin_prefetch(s + 64);
 }
 
 static void find_batch(const struct sb_dict *dict, struct lookup *lookups, size_t nr)
@@ -433,19 +495,18 @@ void sb_dict_find_frames(const struct sb_dict *dict, const struct sb_profile *pr
 			 uint32_t *ids)
 {
 	const size_t nr = sb_profile_nr_frames(profile);
+	struct module modules[NR_MODULES] = {};
 	struct lookup lookups[SB_DICT_BATCH];
 	size_t begin, i, nr_batch;
 
 	for (begin = 0; begin < nr; begin += nr_batch) {
 		nr_batch = nr - begin < SB_DICT_BATCH ? nr - begin : SB_DICT_BATCH;
-		for (i = 0; i < nr_batch; i++) {
-			lookups[i].text =
-				text_of(sb_profile_frame_at(profile, (uint32_t)(begin + i)));
-			lookups[i].hash = hash_text(&lookups[i].text);
-		}
+		for (i = 0; i < nr_batch; i++)
+			set_text(&lookups[i], sb_profile_frame_at(profile, (uint32_t)(begin + i)),
+				 modules);
 		find_batch(dict, lookups, nr_batch);
 		for (i = 0; i < nr_batch; i++)
-			ids[begin + i] = find_text(dict, &lookups[i].text, lookups[i].it);
+			ids[begin + i] = find_frame(dict, &lookups[i], modules);
 	}
 }
 
@@ -506,7 +567,38 @@ static uint32_t find_path(const struct sb_dict *dict, const uint32_t *frames, si
 	return it.id;
 }
 
-void sb_dict_find_paths(const struct sb_dict *dict, struct sb_dict_path *paths, size_t nr)
+static uint32_t find_row(const struct sb_dict *dict, uint32_t tags, uint32_t node,
+			 struct sb_ids_iter it)
+{
+	while (it.id != SB_IDS_NONE &&
+	       (dict->rows.at[it.id].tags != tags || dict->rows.at[it.id].node != node))
+		it = sb_ids_next(&dict->rows_ids, it);
+	return it.id;
+}
+
+/* Set `row` of @paths, whose nodes are known or SB_DICT_NONE, which no row has. */
+static void find_rows(const struct sb_dict *dict, uint32_t tags, struct sb_dict_path *paths,
+		      size_t nr)
+{
+	struct sb_ids_iter its[SB_DICT_BATCH];
+	uint64_t hashes[SB_DICT_BATCH];
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		hashes[i] = hash_pair(tags, paths[i].node);
+		sb_ids_prefetch(&dict->rows_ids, hashes[i]);
+	}
+	for (i = 0; i < nr; i++) {
+		its[i] = sb_ids_first(&dict->rows_ids, hashes[i]);
+		if (its[i].id != SB_IDS_NONE)
+			__builtin_prefetch(&dict->rows.at[its[i].id]);
+	}
+	for (i = 0; i < nr; i++)
+		paths[i].row = find_row(dict, tags, paths[i].node, its[i]);
+}
+
+void sb_dict_find_paths(const struct sb_dict *dict, uint32_t tags, struct sb_dict_path *paths,
+			size_t nr)
 {
 	struct sb_ids_iter its[SB_DICT_BATCH];
 	uint64_t hashes[SB_DICT_BATCH];
@@ -523,6 +615,7 @@ void sb_dict_find_paths(const struct sb_dict *dict, struct sb_dict_path *paths, 
 	}
 	for (i = 0; i < nr; i++)
 		paths[i].node = find_path(dict, paths[i].frames, paths[i].nr, its[i]);
+	find_rows(dict, tags, paths, nr);
 }
 
 int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32_t *ret_id)
@@ -601,17 +694,16 @@ int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uin
 
 int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id)
 {
-	struct sb_ids_iter it;
+	uint32_t known;
 	int err = need_indexes(dict);
 
 	if (err)
 		return err;
-	for (it = sb_ids_first(&dict->rows_ids, hash_pair(tags, node)); it.id != SB_IDS_NONE;
-	     it = sb_ids_next(&dict->rows_ids, it))
-		if (dict->rows.at[it.id].tags == tags && dict->rows.at[it.id].node == node) {
-			*ret_id = it.id;
-			return 0;
-		}
+	known = find_row(dict, tags, node, sb_ids_first(&dict->rows_ids, hash_pair(tags, node)));
+	if (known != SB_IDS_NONE) {
+		*ret_id = known;
+		return 0;
+	}
 	err = sb_dict_need_room(dict, SB_DICT_PART_ROWS, 1);
 	if (!err)
 		err = sb_vec_push(&dict->rows, (struct sb_dict_row){ tags, node });

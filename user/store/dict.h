@@ -185,12 +185,17 @@ struct sb_dict_path {
 	const uint32_t *frames;
 	size_t nr;
 	uint32_t node; /* where it ends; SB_DICT_NONE: not found */
+	uint32_t row;  /* of that node with the tags that are asked for; SB_DICT_NONE: not found */
 };
 #define SB_DICT_BATCH 16
-/* Set `node` of @nr paths, at most SB_DICT_BATCH, to what sb_dict_path() found for the same path
- * before, or to SB_DICT_NONE: then sb_dict_path() has to find or add it. Much faster than calling
- * that for each. */
-void sb_dict_find_paths(const struct sb_dict *dict, struct sb_dict_path *paths, size_t nr);
+/*
+ * Set `node` of @nr paths, at most SB_DICT_BATCH, to what sb_dict_path() found for the same path
+ * before, and `row` to what sb_dict_row() would find for it and @tags; or to SB_DICT_NONE: then
+ * these functions have to find or add it. Much faster than calling them for each. @tags:
+ * SB_DICT_NONE if they have no ID yet.
+ */
+void sb_dict_find_paths(const struct sb_dict *dict, uint32_t tags, struct sb_dict_path *paths,
+			size_t nr);
 
 /*
  * Get the set of tags @id, which sb_dict_tags() or a row has given. The tags are sorted by key,

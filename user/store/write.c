@@ -177,13 +177,13 @@ struct batch {
 	struct sb_dict_path path[SB_DICT_BATCH];
 };
 
-/* Append the frames of @row to rows->path, as IDs of the dictionary. Return: 0; -E2BIG or -ENOMEM,
- * and nothing is appended. */
-static int push_path(struct sb_dict *dict, struct rows *rows, const struct sb_row *row)
+/* Find or add the frames of @row that rows->frame does not have yet: those of @path that are
+ * SB_DICT_NONE. Return: 0, -E2BIG or -ENOMEM. */
+static int add_frames(struct sb_dict *dict, struct rows *rows, const struct sb_row *row,
+		      uint32_t *path)
 {
-	const size_t begin = rows->path.nr;
 	size_t k;
-	int err = sb_vec_reserve(&rows->path, begin + row->nr + 1);
+	int err = 0;
 
 	for (k = 0; k < row->nr && !err; k++) {
 		const uint32_t id = row->frames[k];
@@ -191,9 +191,28 @@ static int push_path(struct sb_dict *dict, struct rows *rows, const struct sb_ro
 		if (rows->frame[id] == SB_DICT_NONE)
 			err = sb_dict_frame(dict, sb_profile_frame_at(rows->block->profile, id),
 					    &rows->frame[id]);
-		rows->path.at[begin + k] = rows->frame[id];
+		path[k] = rows->frame[id];
 	}
-	rows->path.nr = begin + (err ? 0 : row->nr);
+	return err;
+}
+
+/* Append the frames of @row to rows->path, as IDs of the dictionary. Return: 0; -E2BIG or -ENOMEM,
+ * and nothing is appended. */
+static int push_path(struct sb_dict *dict, struct rows *rows, const struct sb_row *row)
+{
+	int err = sb_vec_reserve(&rows->path, rows->path.nr + row->nr + 1);
+	uint32_t *path = rows->path.at + rows->path.nr;
+	const uint32_t *frame = rows->frame;
+	bool is_known = true;
+	size_t k;
+
+	for (k = 0; k < row->nr && !err; k++) {
+		path[k] = frame[row->frames[k]];
+		is_known &= path[k] != SB_DICT_NONE;
+	}
+	if (!is_known)
+		err = add_frames(dict, rows, row, path);
+	rows->path.nr += err ? 0 : row->nr;
 	return err;
 }
 
@@ -218,26 +237,33 @@ static int fill_batch(struct sb_dict *dict, struct rows *rows, size_t begin, siz
 	return 0;
 }
 
+/* A row that the dictionary did not have, or not as a whole. */
+static int add_path(struct sb_dict *dict, struct sb_row_key *key, const struct sb_dict_path *path,
+		    int err, uint64_t weight, struct sb_sums *sums)
+{
+	key->node = path->node;
+	if (!err && path->node == SB_DICT_NONE)
+		err = sb_dict_path(dict, path->frames, path->nr, &key->node);
+	key->has_no_node = err == -E2BIG;
+	return err && !key->has_no_node ? err : sb_store_add_row(dict, key, weight, sums);
+}
+
 static int add_batch(struct sb_dict *dict, struct rows *rows, struct sb_row_key *key,
 		     struct batch *batch, struct sb_sums *sums)
 {
 	size_t i, at = 0;
-	int err = 0;
+	int err = sb_sums_fit(sums, dict);
 
 	/* Only now, since the vector moves when it grows. */
 	for (i = 0; i < batch->nr; at += batch->path[i++].nr)
 		batch->path[i].frames = rows->path.at + at;
-	sb_dict_find_paths(dict, batch->path, batch->nr);
+	sb_dict_find_paths(dict, *key->tags_id, batch->path, batch->nr);
 	for (i = 0; i < batch->nr && !err; i++) {
-		const struct sb_dict_path *path = &batch->path[i];
-
-		key->node = path->node;
-		err = batch->err[i];
-		if (!err && path->node == SB_DICT_NONE)
-			err = sb_dict_path(dict, path->frames, path->nr, &key->node);
-		key->has_no_node = err == -E2BIG;
-		if (!err || key->has_no_node)
-			err = sb_store_add_row(dict, key, batch->weight[i], sums);
+		if (!batch->err[i] && batch->path[i].row != SB_DICT_NONE)
+			sums->weight.at[batch->path[i].row] += batch->weight[i];
+		else
+			err = add_path(dict, key, &batch->path[i], batch->err[i], batch->weight[i],
+				       sums);
 	}
 	return err;
 }

@@ -261,30 +261,36 @@ static void test_is_other(void **state)
 	sb_dict_release(&dict);
 }
 
-static struct sb_frame nth_frame(char name[32], size_t i)
+struct frame_text {
+	char name[16], module[16];
+};
+
+/* Different ones up to 400, which differ in the name, the module or the kind alone. */
+static struct sb_frame nth_frame(struct frame_text *text, size_t i)
 {
-	snprintf(name, 32, "f%zu", i % 50);
-	return (struct sb_frame){ .name = name,
-				  .module = i & 1 ? "libf.so" : NULL,
-				  .kind = i < 50 ? SB_FRAME_USER : SB_FRAME_KERNEL };
+	snprintf(text->name, sizeof(text->name), "f%zu", i % 25);
+	snprintf(text->module, sizeof(text->module), "lib%zu.so", i % 200 / 2);
+	return (struct sb_frame){ .name = text->name,
+				  .module = i % 200 / 2 ? text->module : NULL,
+				  .kind = i < 200 ? SB_FRAME_USER : SB_FRAME_KERNEL };
 }
 
-/* Frames and paths that were looked up one by one are found together, and no others. */
+/* Frames, paths and rows that were looked up one by one are found together, and no others. */
 static void test_find(void **state)
 {
-	enum { NR = 100 };
+	enum { NR = 400, TAGS = 7 };
 	struct sb_dict_path paths[SB_DICT_BATCH] = {};
-	uint32_t ids[NR] = {}, order[NR], found[NR], nodes[NR], of_profile;
+	uint32_t ids[NR] = {}, order[NR], found[NR], nodes[NR], rows[NR], of_profile;
 	struct sb_profile *profile;
+	struct frame_text name;
 	struct sb_dict dict;
-	char name[32];
 	size_t i;
 
 	(void)state;
 	assert_int_equal(sb_dict_init(&dict), 0);
 	assert_int_equal(sb_profile_new(&profile), 0);
 	for (i = 0; i < NR; i++) {
-		const struct sb_frame frame = nth_frame(name, i);
+		const struct sb_frame frame = nth_frame(&name, i);
 
 		assert_int_equal(sb_profile_frame(profile, &frame, &of_profile), 0);
 		assert_int_equal(of_profile, i);
@@ -300,10 +306,17 @@ static void test_find(void **state)
 		if (i % 5)
 			assert_int_equal(
 				sb_dict_path(&dict, paths[i].frames, paths[i].nr, &nodes[i]), 0);
+		if (i % 5 > 2)
+			assert_int_equal(sb_dict_row(&dict, TAGS, nodes[i], &rows[i]), 0);
 	}
-	sb_dict_find_paths(&dict, paths, SB_DICT_BATCH);
-	for (i = 0; i < SB_DICT_BATCH; i++)
+	sb_dict_find_paths(&dict, TAGS, paths, SB_DICT_BATCH);
+	for (i = 0; i < SB_DICT_BATCH; i++) {
 		assert_int_equal(paths[i].node, i % 5 ? nodes[i] : SB_DICT_NONE);
+		assert_int_equal(paths[i].row, i % 5 > 2 ? rows[i] : SB_DICT_NONE);
+	}
+	sb_dict_find_paths(&dict, TAGS + 1, paths, SB_DICT_BATCH);
+	for (i = 0; i < SB_DICT_BATCH; i++)
+		assert_int_equal(paths[i].row, SB_DICT_NONE);
 	sb_profile_free(profile);
 	sb_dict_release(&dict);
 }
