@@ -114,6 +114,7 @@ def refusals(store, work):
             (['--kind', 'io'], 3, 'no data of kind io; try --kind with one of: oncpu'),
             (['--from', 'soon'], 2, 'is not a valid time: try -1h'),
             (['--from', 'now', '--to', '-1h'], 2, 'ends before it begins'),
+            (['--from', '00:00', '--to', '00:10:05'], 3, 'T00:00:00+05:45 to '),
             (['--tag', 'service'], 2, "'service' is not a valid tag rule"),
             (['--tag', 'a=~('], 2, 'is not a valid tag rule'),
             (['--format', 'xml'], 2, "there is no format 'xml'"),

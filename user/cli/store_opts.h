@@ -47,8 +47,8 @@ struct sb_store_args {
 	  .group = SB_OPT_STORE,                                                         \
 	  .offset = offsetof(fields, member.from),                                       \
 	  .suggest = SB_STORE_FROM_SUGGEST,                                              \
-	  .help = "start of the time range: -1h (default), now-2d, 2026-11-21T10:00 "    \
-		  "(local time), @1795255200" },                                         \
+	  .help = "start of the time range: -1h (default), now-2d, 14:00 (today), "      \
+		  "2026-11-21T10:00 (local time), @1795255200" },                        \
 		{ .name = "to",                                                          \
 		  .metavar = "TIME",                                                     \
 		  .type = SB_OPT_TIME,                                                   \

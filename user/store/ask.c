@@ -133,32 +133,55 @@ static bool take_clock(const char **p, struct tm *tm)
 	return tm->tm_hour <= 24 && tm->tm_min < 60 && tm->tm_sec <= 60;
 }
 
-static int parse_iso(const char *text, int64_t *ret_s)
+/* "2026-11-21". */
+static bool take_date(const char **p, struct tm *tm)
 {
-	struct tm tm = {}, day;
-	int64_t offset_s = 0;
-	bool is_local;
+	const char *at = *p;
+	struct tm date = {}, day;
 	int year;
 
-	if (!take_digits(&text, 4, &year) || !take(&text, '-') ||
-	    !take_digits(&text, 2, &tm.tm_mon) || !take(&text, '-') ||
-	    !take_digits(&text, 2, &tm.tm_mday) || tm.tm_mon < 1 || tm.tm_mon > 12)
-		return -EINVAL;
-	tm.tm_year = year - 1900;
-	tm.tm_mon--;
-	day = tm;
+	if (!take_digits(&at, 4, &year) || !take(&at, '-') || !take_digits(&at, 2, &date.tm_mon) ||
+	    !take(&at, '-') || !take_digits(&at, 2, &date.tm_mday) || date.tm_mon < 1 ||
+	    date.tm_mon > 12)
+		return false;
+	date.tm_year = year - 1900;
+	date.tm_mon--;
+	day = date;
 	/* There is no February 30. */
 	timegm(&day);
-	if (day.tm_mday != tm.tm_mday)
+	if (day.tm_mday != date.tm_mday)
+		return false;
+	*p = at;
+	*tm = date;
+	return true;
+}
+
+/* A time without a date is of the day that it is now in its zone. */
+static void set_today(struct tm *tm, time_t now_s, bool is_local)
+{
+	struct tm today = {};
+
+	if (is_local)
+		localtime_r(&now_s, &today);
+	else
+		gmtime_r(&now_s, &today);
+	tm->tm_year = today.tm_year;
+	tm->tm_mon = today.tm_mon;
+	tm->tm_mday = today.tm_mday;
+}
+
+static int parse_calendar(const char *text, int64_t now_s, int64_t *ret_s)
+{
+	struct tm tm = {};
+	int64_t offset_s = 0;
+	bool is_local, has_date = take_date(&text, &tm);
+	bool has_clock = !has_date || take(&text, 'T') || take(&text, 't') || take(&text, ' ');
+
+	if ((has_clock && !take_clock(&text, &tm)) || !take_offset(&text, &offset_s, &is_local) ||
+	    *text)
 		return -EINVAL;
-	if (take(&text, 'T') || take(&text, 't') || take(&text, ' ')) {
-		if (!take_clock(&text, &tm) || !take_offset(&text, &offset_s, &is_local))
-			return -EINVAL;
-	} else if (!take_offset(&text, &offset_s, &is_local)) {
-		return -EINVAL;
-	}
-	if (*text)
-		return -EINVAL;
+	if (!has_date)
+		set_today(&tm, now_s + offset_s, is_local);
 	/* mktime() finds out whether it is summer time then. */
 	tm.tm_isdst = -1;
 	*ret_s = is_local ? mktime(&tm) : timegm(&tm) - offset_s;
@@ -194,7 +217,7 @@ int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s)
 	else if (!sb_parse_u64(text + (*text == '@'), TIME_MAX_S, &unix_s))
 		time_s = (int64_t)unix_s;
 	else
-		err = parse_iso(text, &time_s);
+		err = parse_calendar(text, now_s, &time_s);
 	if (err || time_s < 0 || time_s > TIME_MAX_S)
 		return -EINVAL;
 	*ret_s = time_s;

@@ -52,9 +52,10 @@ void sb_ask_release(struct sb_ask *ask);
 /**
  * sb_ask_time() - parse a point in time
  * @text: "now", "-1h", "now-2d", "now-1h30m", "2026-11-21", "2026-11-21T10:00:05",
- *	"2026-11-21T10:00Z", "2026-11-21T10:00+01:00", "@1795255200" or "1795255200"; local time
- *	(tzset(3)) without an offset; units as for sb_ask_length()
- * @now_s: the time that relative texts refer to
+ *	"2026-11-21T10:00Z", "2026-11-21T10:00+01:00", "14:00" or "14:00:05" (of today),
+ *	"@1795255200" or "1795255200"; local time (tzset(3)) without an offset; units as for
+ *	sb_ask_length()
+ * @now_s: the time that relative texts refer to; its day is today
  * @ret_s: seconds since the epoch
  *
  * Return: 0; -EINVAL if the text is not a time between the years 1970 and 9999, and then *ret_s is
@@ -62,8 +63,9 @@ void sb_ask_release(struct sb_ask *ask);
  */
 int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s);
 /* The forms that sb_ask_time() accepts, to end an error message: "... is no time: try -1h, ...". */
-#define SB_ASK_TIME_HELP \
-	"try -1h, now-2d, 2026-11-21T10:00 (local time), 2026-11-21T10:00Z or @1795255200"
+#define SB_ASK_TIME_HELP                                                                       \
+	"try -1h, now-2d, 14:00 (today), 2026-11-21T10:00 (local time), 2026-11-21T10:00Z or " \
+	"@1795255200"
 
 #define SB_ASK_TIME_BYTES 32
 /* Set @text to seconds since the epoch in local time with its offset: "2026-11-21T10:00:05+01:00",

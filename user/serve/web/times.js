@@ -23,6 +23,9 @@ const sentTime = (text) => /^\d{4}-/.test(text) ? String(secondsOf(text, 0) ?? t
 
 function fromField(text) {
 	text = text.trim();
+	// Of today, as on the command line.
+	if (/^\d\d:\d\d(:\d\d)?$/.test(text))
+		text = dateText(Date.now() / 1000).slice(0, 11) + text;
 	return /^-\d+[smhdw]$/.test(text) ? 'now' + text : sentTime(text);
 }
 
