@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """query, timeline and store, of a store whose rows are known one by one: commands.py STACKBPF STORE_MODEL."""
 import collections
+import fcntl
 import json
 import os
 import pathlib
@@ -111,6 +112,9 @@ def otlp_file(store, path, end):
 def refusals(store, work):
     for options, status, words in (
             (['--from', '-1h'], 3, 'the store has oncpu data from 2040-01-01T05:45:00+05:45'),
+            (['--from', '-1h'], 3, '; choose --from and --to in that range'),
+            (['--from', '-1h', '--tag', 'service=none'], 3, '; choose other tags, or --from and --to in that range'),
+            (['--from', '+1h'], 2, 'the range begins in the future; choose an earlier start'),
             (['--kind', 'io'], 3, 'no data of kind io; try --kind with one of: oncpu'),
             (['--from', 'soon'], 2, 'is not a valid time: try -1h'),
             (['--from', 'now', '--to', '-1h'], 2, 'ends before it begins'),
@@ -128,6 +132,20 @@ def refusals(store, work):
     (work / 'other').mkdir()
     (work / 'other/file').touch()
     check('is a directory, but not a store' in run('query', work / 'other').stderr, 'no store, but something')
+    asked = run('query', work / 'other/file')
+    check("other/file' is not a store of stackbpf, which is a directory; name that" in asked.stderr, f'a file: {asked.stderr}')
+    unreadable(store)
+
+
+def unreadable(store):
+    """The directory above is ours alone."""
+    if os.geteuid():
+        print('no root: nobody else is there who may not read the store')
+        return
+    asked = subprocess.run([STACKBPF, 'query', '--store', store], capture_output=True, text=True, check=False, user=65534,
+                           group=65534, extra_groups=[])
+    check(asked.returncode == 4 and re.fullmatch(r"stackbpf: cannot open the store at '\S+': Permission denied; .*as root\n",
+                                                 asked.stderr), f'not readable: {asked.returncode} {asked.stderr}')
 
 
 def timeline(store, rows):
@@ -224,7 +242,11 @@ def old(work):
     check(asked.facts['from'] == '2020-01-01T05:45:00+05:45', 'expired: the facts say which time it is')
     run('store prune', store, '--max-size', 1)
     check(not list(store.glob('*/*.sb')), 'prune: no room for anything')
-    check('this store is still empty' in query(store, begin, begin + 10).err, 'an empty store')
+    check("this store is still empty; 'stackbpf record' fills it" in query(store, begin, begin + 10).err, 'an empty store')
+    with open(store / 'LOCK', encoding='utf-8') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        check('still empty; a recorder writes to it, whose first block comes about 10 s' in query(store, begin, begin + 10).err,
+              'an empty store that a recorder writes to')
 
 
 def merge(store, work):

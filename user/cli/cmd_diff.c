@@ -205,7 +205,7 @@ static int ask_side(struct sides *sides, int side, const struct sb_store_args *a
 		err = name_side(sides, side);
 	if (err)
 		return sb_store_args_failed(args, "diff", err);
-	status = sb_store_say_answer(store, ask, &answer);
+	status = sb_store_say_answer(args, store, ask, &answer);
 	return status == SB_EXIT_DATA ? -1 : status;
 }
 
@@ -217,6 +217,7 @@ static struct sb_store_args args_of_b(const struct diff_opts *opts)
 	if (opts->vs_from || opts->vs_to) {
 		args.from = opts->vs_from;
 		args.to = opts->vs_to;
+		args.side = "vs-";
 	}
 	if (opts->vs_tags.nr)
 		args.tags = opts->vs_tags;

@@ -373,7 +373,7 @@ static int write_file(struct export *export)
 	err = export->opts->store.kind ? sb_ask_set_kind(ask, export->opts->store.kind) : 0;
 	err = err ?: sb_export_file(export->plan.store, ask, path, &answer);
 	if (!err || err == -ENODATA)
-		return sb_store_say_answer(export->plan.store, ask, &answer);
+		return sb_store_say_answer(&export->opts->store, export->plan.store, ask, &answer);
 	if (err == -EINVAL)
 		return usage("'%s': no output format has this extension; 'stackbpf help oncpu' "
 			     "lists the formats",

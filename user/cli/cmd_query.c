@@ -108,7 +108,7 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 
 	if (err)
 		return sb_store_args_failed(&fields->store, "query", err);
-	status = sb_store_say_answer(store, ask, &found);
+	status = sb_store_say_answer(&fields->store, store, ask, &found);
 	if (status != SB_EXIT_DATA)
 		return status;
 	if (sb_result_note_limit(profile, fields->chosen == &sb_output_top ? 0 : fields->limit) ||

@@ -236,7 +236,7 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 		sb_warn("blocks of finer resolution have expired, so the steps are %" PRIu32 " "
 			"s long",
 			timeline->step_s);
-	status = sb_store_say_answer(store, ask, &timeline->answer);
+	status = sb_store_say_answer(&fields->store, store, ask, &timeline->answer);
 	if (status == SB_EXIT_DATA &&
 	    sb_result_write_by("-", print, &(struct printed){ timeline, ask, fields->format }))
 		status = SB_EXIT_FAILED;

@@ -19,6 +19,11 @@ static const char *dir_of(const struct sb_store_args *args)
 	return args->dir ? args->dir : SB_STORE_DIR_DEFAULT;
 }
 
+static const char *side_of(const struct sb_store_args *args)
+{
+	return args->side ? args->side : "";
+}
+
 int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask)
 {
 	size_t i;
@@ -45,9 +50,9 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
 	if (status >= 0)
 		return status;
 	if (sb_ask_range(ask, args->from, args->to, now_s, &why))
-		return sb_fail(SB_EXIT_USAGE, 0, "%s: --from %s --to %s: %s", command,
-			       args->from ? args->from : SB_ASK_FROM_DEFAULT,
-			       args->to ? args->to : "now", why);
+		return sb_fail(SB_EXIT_USAGE, 0, "%s: --%sfrom %s --%sto %s: %s", command,
+			       side_of(args), args->from ? args->from : SB_ASK_FROM_DEFAULT,
+			       side_of(args), args->to ? args->to : "now", why);
 	if (args->kind && sb_ask_set_kind(ask, args->kind))
 		return sb_fail(SB_EXIT_FAILED, -ENOMEM,
 			       "%s: cannot select the --kind to read from the store", command);
@@ -65,6 +70,11 @@ int sb_store_say_error(int err, const char *dir)
 	else if (err == -ENOTEMPTY)
 		sb_err(0,
 		       "'%s' is a directory, but not a store of stackbpf; choose another "
+		       "--store",
+		       dir);
+	else if (err == -ENOTDIR)
+		sb_err(0,
+		       "'%s' is not a store of stackbpf, which is a directory; name that with "
 		       "--store",
 		       dir);
 	else if (err == -EPROTO)
@@ -144,19 +154,36 @@ static void say_other_kinds(const char *kind, const struct sb_store_extent *exte
 	sb_err(0, "this store has no data of kind %s; try --kind with one of: %s", kind, list.s);
 }
 
-/* What there would be. */
-static void say_empty(struct sb_store *store, const struct sb_ask *ask)
+static void say_no_blocks(const struct sb_store *store)
 {
+	if (sb_store_has_writer(store))
+		sb_err(0,
+		       "this store is still empty; a recorder writes to it, whose first block comes "
+		       "about %d s after it began, so try again then",
+		       SB_STORE_BLOCK_S);
+	else
+		sb_err(0, "this store is still empty; 'stackbpf record' fills it");
+}
+
+/* What there would be. */
+static void say_empty(const struct sb_store_args *args, struct sb_store *store,
+		      const struct sb_ask *ask)
+{
+	const char *side = side_of(args);
 	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
 	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES], first[SB_ASK_TIME_BYTES],
-		last[SB_ASK_TIME_BYTES];
+		last[SB_ASK_TIME_BYTES], advice[64];
 	int i, nr = sb_store_extents(store, extents);
-	bool is_within;
+	bool is_within, has_rules = ask->rules.rules.nr;
 
 	sb_ask_print_time(ask->from_s, from);
 	sb_ask_print_time(ask->to_s, to);
-	if (nr <= 0) {
-		sb_err(nr, "this store is still empty; 'stackbpf record' fills it");
+	if (nr < 0) {
+		sb_err(nr, "cannot tell which data the store at '%s' has", dir_of(args));
+		return;
+	}
+	if (!nr) {
+		say_no_blocks(store);
 		return;
 	}
 	for (i = 0; i < nr && !sb_streq(extents[i].kind.name, sb_ask_kind(ask)); i++)
@@ -167,13 +194,16 @@ static void say_empty(struct sb_store *store, const struct sb_ask *ask)
 	}
 	sb_ask_print_time(extents[i].from_s, first);
 	sb_ask_print_time(extents[i].to_s, last);
-	is_within = !ask->rules.rules.nr && extents[i].from_s < ask->to_s &&
-		    extents[i].to_s > ask->from_s;
-	sb_err(0, "no %s%s data%s %s from %s to %s; the store has %s data from %s to %s%s",
-	       is_within ? "block of " : "", sb_ask_kind(ask),
-	       ask->rules.rules.nr ? " with these tags" : "", is_within ? "began" : "was recorded",
-	       from, to, sb_ask_kind(ask), first, last,
-	       is_within ? "; 'stackbpf timeline' shows when" : "");
+	is_within = !has_rules && extents[i].from_s < ask->to_s && extents[i].to_s > ask->from_s;
+	if (is_within)
+		snprintf(advice, sizeof(advice), "'stackbpf timeline' shows when");
+	else
+		snprintf(advice, sizeof(advice), "choose %s--%sfrom and --%sto in that range",
+			 has_rules ? "other tags, or " : "", side, side);
+	sb_err(0, "no %s%s data%s %s from %s to %s; the store has %s data from %s to %s; %s",
+	       is_within ? "block of " : "", sb_ask_kind(ask), has_rules ? " with these tags" : "",
+	       is_within ? "began" : "was recorded", from, to, sb_ask_kind(ask), first, last,
+	       advice);
 }
 
 static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *answer)
@@ -197,8 +227,8 @@ static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *a
 		from, to);
 }
 
-int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
-			const struct sb_store_answer *answer)
+int sb_store_say_answer(const struct sb_store_args *args, struct sb_store *store,
+			const struct sb_ask *ask, const struct sb_store_answer *answer)
 {
 	const char *unit = answer->kind.unit;
 
@@ -219,7 +249,7 @@ int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 			sb_plural(answer->nr_other_unit, "block that does", "blocks that do"),
 			unit);
 	if (!answer->nr_blocks || !answer->weight) {
-		say_empty(store, ask);
+		say_empty(args, store, ask);
 		return SB_EXIT_EMPTY;
 	}
 	say_coarse(ask, answer);

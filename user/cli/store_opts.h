@@ -29,6 +29,7 @@ struct sb_store_args {
 	const char *dir; /* NULL: SB_STORE_DIR_DEFAULT */
 	const char *from, *to, *kind, *by;
 	sb_vec_str tags;
+	const char *side; /* "vs-": --vs-from, --vs-to; NULL: --from, --to */
 };
 
 /* The row of --store, for a member `struct sb_store_args MEMBER` of @fields. */
@@ -126,10 +127,10 @@ int sb_store_say_error(int err, const char *dir);
 
 /*
  * Log in which ways the answer is not what was asked for: coarser, damaged, in part in another unit
- * or in "(other)". If it is empty, log which range there is. Return: SB_EXIT_DATA, also if some of
- * the data is damaged; SB_EXIT_EMPTY.
+ * or in "(other)". If it is empty, log which range there is, or whether a recorder is about to fill
+ * the store. Return: SB_EXIT_DATA, also if some of the data is damaged; SB_EXIT_EMPTY.
  */
-int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
-			const struct sb_store_answer *answer);
+int sb_store_say_answer(const struct sb_store_args *args, struct sb_store *store,
+			const struct sb_ask *ask, const struct sb_store_answer *answer);
 
 #endif

@@ -243,7 +243,9 @@ int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t n
 	if (!to || (is_relative(to) && to_s == now_s))
 		to_s++;
 	if (from_s >= to_s) {
-		*ret_why = "the range ends before it begins";
+		*ret_why = !to ? "the range begins in the future; choose an earlier start"
+			       : "the range ends before it begins; choose an earlier start or a "
+				 "later end";
 		return -EINVAL;
 	}
 	ask->from_s = from_s;

@@ -74,6 +74,11 @@ int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 int sb_store_open(const char *path, struct sb_store **ret_store);
 /* Close the store and free it; nothing is left to be written. NULL is allowed. */
 void sb_store_close(struct sb_store *store);
+/*
+ * Return: whether a process, this one included, has the store open for writing; false also if we
+ * may not open the lock file.
+ */
+bool sb_store_has_writer(const struct sb_store *store);
 
 /*
  * Remove a directory that sb_store_open_to_write() made, wholly or in part, and that no blocks were

@@ -80,12 +80,6 @@ int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_
 		     struct sb_sums *sums);
 
 /*
- * Return: whether a process, this one included, has the store open for writing; false also if we
- * may not open the lock file.
- */
-bool sb_store_has_writer(const struct sb_store *store);
-
-/*
  * Return: damaged bytes of a file. An incomplete record at its end counts only if the store has no
  * writer: it may be a write that is still going on.
  */

@@ -302,6 +302,20 @@ class Store(Case):
                                '--vs-tag', 'region=nowhere', expect=3)
         self.assertIn('no oncpu data with these tags was recorded', result.stderr)
 
+    def test_wrong_ranges(self):
+        """The message names the options of the side that is wrong, and says what to do."""
+        first = ['--store', self.store, '--from', f'@{self.FIRST}', '--to', f'@{self.FIRST + 60}']
+        for args, status, sentence in (
+                (['--vs-from', '10s'], 2, '--vs-from 10s --vs-to now: the start is not a valid time: try -1h'),
+                (['--vs-from', '-10s', '--vs-to', '-1h'], 2,
+                 '--vs-from -10s --vs-to -1h: the range ends before it begins; choose an earlier start or a later end'),
+                (['--vs-from', '+10s'], 2, '--vs-from +10s --vs-to now: the range begins in the future; choose an earlier'),
+                (['--vs-from', '2026-01-01', '--vs-to', '2026-01-02'], 3,
+                 '; choose --vs-from and --vs-to in that range')):
+            result = self.run_diff(*first, *args, expect=status)
+            self.assertIn(sentence, result.stderr)
+            self.assertEqual(result.stderr.count('\n'), 1, result.stderr)
+
     def test_held_memory(self):
         """Byte-seconds are no count: what memory always varies by is noise. A table shows the mean of the bytes."""
         rng, nr = random.Random(1), 24

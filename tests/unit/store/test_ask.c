@@ -190,7 +190,10 @@ static void test_range(void **state)
 	assert_int_equal(ask.from_s, NOW - DAY - HOUR);
 	assert_int_equal(ask.to_s, NOW - DAY);
 	assert_int_equal(sb_ask_range(&ask, "-1h", "-2h", NOW, &why), -EINVAL);
-	assert_string_equal(why, "the range ends before it begins");
+	assert_string_equal(why, "the range ends before it begins; choose an earlier start or a "
+				 "later end");
+	assert_int_equal(sb_ask_range(&ask, "+1h", NULL, NOW, &why), -EINVAL);
+	assert_string_equal(why, "the range begins in the future; choose an earlier start");
 	assert_int_equal(sb_ask_range(&ask, "x", NULL, NOW, &why), -EINVAL);
 	assert_non_null(strstr(why, "the start"));
 	assert_int_equal(sb_ask_range(&ask, NULL, "x", NOW, &why), -EINVAL);
