@@ -206,7 +206,10 @@ static int ask_side(struct sides *sides, int side, const struct sb_store_args *a
 	if (err)
 		return sb_store_args_failed(args, "diff", err);
 	status = sb_store_say_answer(args, store, ask, &answer);
-	return status == SB_EXIT_DATA ? -1 : status;
+	if (status != SB_EXIT_DATA)
+		return status;
+	sb_store_say_names(sides->profiles[side]);
+	return -1;
 }
 
 /* What is not said of the second question is as in the first. */

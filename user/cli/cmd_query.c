@@ -111,6 +111,7 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 	status = sb_store_say_answer(&fields->store, store, ask, &found);
 	if (status != SB_EXIT_DATA)
 		return status;
+	sb_store_say_names(profile);
 	if (sb_result_note_limit(profile, fields->chosen == &sb_output_top ? 0 : fields->limit) ||
 	    sb_result_write(fields->chosen, fields->path ? fields->path : "-", profile, &opts))
 		return SB_EXIT_FAILED;

@@ -258,10 +258,29 @@ int sb_store_say_answer(const struct sb_store_args *args, struct sb_store *store
 			"store, or the share of one user or service in it, was full of "
 			"stacks and tags",
 			(unsigned long long)answer->figure[SB_BLOCK_OTHER], unit);
-	if (answer->figure[SB_BLOCK_NAMES_CUT])
-		sb_warn("%llu %s longer than %u bytes, and cut to that length with '...'",
-			(unsigned long long)answer->figure[SB_BLOCK_NAMES_CUT],
-			sb_plural(answer->figure[SB_BLOCK_NAMES_CUT], "name was", "names were"),
-			SB_DICT_NAME_MAX);
 	return SB_EXIT_DATA;
+}
+
+/* By its end, because the names in a store are not marked. */
+static bool is_cut(const char *name)
+{
+	static const char mark[] = "...";
+	size_t len = name ? strlen(name) : 0;
+
+	/* A cut is between two characters of UTF-8. */
+	return len > SB_DICT_NAME_MAX - 4 && len <= SB_DICT_NAME_MAX &&
+	       sb_streq(name + len - strlen(mark), mark);
+}
+
+void sb_store_say_names(const struct sb_profile *profile)
+{
+	size_t nr = 0;
+	uint32_t i;
+
+	for (i = 0; i < sb_profile_nr_frames(profile); i++)
+		nr += is_cut(sb_profile_frame_at(profile, i)->name);
+	if (nr)
+		sb_warn("%zu %s in the result longer than %u bytes, and cut to that length with "
+			"'...'",
+			nr, sb_plural(nr, "name was", "names were"), SB_DICT_NAME_MAX);
 }

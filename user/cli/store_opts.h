@@ -132,5 +132,7 @@ int sb_store_say_error(int err, const char *dir);
  */
 int sb_store_say_answer(const struct sb_store_args *args, struct sb_store *store,
 			const struct sb_ask *ask, const struct sb_store_answer *answer);
+/* Log how many names of frames in @profile, which is of a store, are truncated. */
+void sb_store_say_names(const struct sb_profile *profile);
 
 #endif

@@ -316,6 +316,16 @@ class Store(Case):
             self.assertIn(sentence, result.stderr)
             self.assertEqual(result.stderr.count('\n'), 1, result.stderr)
 
+    def test_long_names(self):
+        """They are told of where the answer has them."""
+        subprocess.run([STORE_TEXT, self.path('long')], text=True, check=True, input=''.join(
+            f'{self.FIRST} oncpu samples service={service} 5 app;{name}\n' for service, name in (('car', 'f' * 600), ('web', 'g'))))
+        for rule, words in ('service=car', '1 name was in the result longer than 512 bytes'), ('service=web', ''):
+            result = subprocess.run([STACKBPF, 'query', '--store', self.path('long'), '--from', f'@{self.FIRST}', '--to',
+                                     f'@{self.FIRST + 10}', '--tag', rule], capture_output=True, text=True, check=True)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(bool(words), bool(result.stderr), result.stderr)
+
     def test_held_memory(self):
         """Byte-seconds are no count: what memory always varies by is noise. A table shows the mean of the bytes."""
         rng, nr = random.Random(1), 24
