@@ -279,7 +279,8 @@ def test_nothing_sampled(_):
         done = expect(3, f'process {idle.pid} was idle', 'oncpu', '-p', str(idle.pid), '-t', '0.3')
         assert done.stdout == ''
         both = f'{idle.pid},!{idle.pid}'
-        expect(3, f'both name and exclude (with \'!\') {idle.pid}', 'oncpu', '-p', both, '-t', '0.3')
+        for view in 'oncpu', 'wall':
+            expect(3, f'both name and exclude (with \'!\') {idle.pid}', view, '-p', both, '-t', '0.3')
         # It waits all the time, but not as it is asked.
         for limit in (('-m', '2s'), ('--state', 'D')):
             expect(3, 'waited within the limits of -m, -M and --state; sample longer, or change these options', 'offcpu',

@@ -594,10 +594,16 @@ static bool is_denied(const struct sb_run *run, uint32_t id)
 	return false;
 }
 
-static void explain_targets(const struct sb_run *run)
+/* What became of the targets, without those that are excluded. */
+struct targets_now {
+	size_t nr, nr_alive, nr_stopped;
+	uint32_t first; /* an ID of them */
+};
+
+static void look_at_targets(const struct sb_run *run, struct targets_now *ret_now)
 {
-	size_t i, nr = 0, nr_alive = 0, nr_stopped = 0;
-	uint32_t first = run->targets.at[0].id;
+	struct targets_now now = { .first = run->targets.at[0].id };
+	size_t i;
 
 	for (i = 0; i < run->targets.nr; i++) {
 		uint32_t id = run->targets.at[i].id;
@@ -605,28 +611,60 @@ static void explain_targets(const struct sb_run *run)
 
 		if (is_denied(run, id))
 			continue;
-		first = nr++ ? first : id;
-		nr_alive += state && state != 'Z';
-		nr_stopped += state == 'T' || state == 't';
+		now.first = now.nr++ ? now.first : id;
+		now.nr_alive += state && state != 'Z';
+		now.nr_stopped += state == 'T' || state == 't';
 	}
-	if (!nr)
-		sb_err(0,
-		       "nothing was sampled: the targets both name and exclude (with '!') %u; leave "
-		       "one out",
-		       first);
-	else if (!nr_alive)
+	*ret_now = now;
+}
+
+static void explain_excluded(const struct targets_now *now)
+{
+	sb_err(0,
+	       "nothing was sampled: the targets both name and exclude (with '!') %u; leave one out",
+	       now->first);
+}
+
+static void explain_targets(const struct sb_run *run)
+{
+	struct targets_now now;
+
+	look_at_targets(run, &now);
+	if (!now.nr)
+		explain_excluded(&now);
+	else if (!now.nr_alive)
 		sb_err(0, "nothing was sampled: all targets ended before the first sample; append "
 			  "'-- COMMAND' to sample a command from its start");
-	else if (nr_stopped == nr_alive)
+	else if (now.nr_stopped == now.nr_alive)
 		sb_err(0,
 		       "nothing was sampled: process %u is stopped by a signal or a debugger; let it "
 		       "continue, such as with 'kill -CONT %u'",
-		       first, first);
+		       now.first, now.first);
 	else
 		sb_err(0,
 		       "nothing was sampled: %s %u %s idle; to see where processes wait, "
 		       "use 'stackbpf offcpu'",
-		       nr == 1 ? "process" : "processes like", first, nr == 1 ? "was" : "were");
+		       now.nr == 1 ? "process" : "processes like", now.first,
+		       now.nr == 1 ? "was" : "were");
+}
+
+/* A view of all threads has something of each target that is alive, so that its own sentence would
+ * be wrong. Return: whether something else was said. */
+static bool explain_unseen(const struct sb_run *run)
+{
+	struct targets_now now;
+
+	if (!run->targets.nr || !run->config->views.at[0]->is_of_all_threads)
+		return false;
+	look_at_targets(run, &now);
+	if (!now.nr)
+		explain_excluded(&now);
+	else if (now.nr_alive)
+		sb_err(0,
+		       "nothing was sampled: process %u is alive, but the kernel told nothing of its "
+		       "threads; choose another target, or see what 'stackbpf doctor -p %u' says",
+		       now.first, now.first);
+	return !now.nr || now.nr_alive;
 }
 
 /* Its view says why. What could not be read may be another reason. */
@@ -636,6 +674,8 @@ static void explain_view(const struct sb_run *run, const struct sb_run_figures *
 	const struct sb_view_opts *opts = &run->config->view_opts;
 	const bool is_limited = opts->min_ns || opts->max_ns || opts->states;
 
+	if (!is_limited && explain_unseen(run))
+		return;
 	sb_err(0, "nothing %s: %s%s; sample longer, or %s",
 	       run->config->views.at[0]->kind->is_of_growth ? "that leaks was seen" : "was sampled",
 	       sb_report_memory_empty(run),
