@@ -199,6 +199,7 @@ def runtimes():
                 target.work()
     for name, _ in own:
         check(f'{name} keeps' in run.result.err and 'can rank above the code that leaks' in run.result.err, f'{name}: {run.result.err}')
+    check(run.result.err.count('can rank above') == 1, f'one sentence before the run is of all runtimes: {run.result.err}')
 
 
 def sampled():

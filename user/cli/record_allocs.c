@@ -15,42 +15,83 @@
 #define COST_CALL   "5 us"
 #define COST_FOLLOW COST_CALL " for each call of malloc() and free()"
 
-/* What is not seen, for each runtime of the targets. */
-static void tell_own_heaps(const struct sb_record_opts *opts, const struct sb_run_allocs *allocs)
+/* Runtimes of the targets whose heap the calls of an allocator do not show. */
+struct unseen_heaps {
+	struct sb_str list; /* "Python keeps objects, V8 keeps objects of JavaScript" */
+	size_t nr, nr_with_profile;
+	bool moves;
+};
+
+static void find_unseen_heaps(uint32_t own_heaps, bool has_profiles, struct unseen_heaps *unseen)
 {
-	const struct sb_alloc_found *found = &allocs->found;
-	const bool has_profiles = opts->run.view_opts.has_own_profiles;
+	const struct sb_own_heap *heap;
+
+	for (heap = sb_own_heaps; heap->name; heap++) {
+		if (!(own_heaps & 1u << (heap - sb_own_heaps)))
+			continue;
+		(void)sb_str_addf(&unseen->list, "%s%s keeps %s", unseen->nr ? ", " : "",
+				  heap->name, heap->objects);
+		unseen->nr++;
+		unseen->nr_with_profile += has_profiles && heap->profiles;
+		unseen->moves |= heap->moves;
+	}
+	(void)sb_str_add(&unseen->list, unseen->nr > 1 ? ", each" : "");
+	(void)sb_str_add(&unseen->list, " in a heap of its own, which reuses freed memory without "
+					"a page fault");
+}
+
+/* Pages are the source, or will be. All runtimes are told of in one sentence, because it is read
+ * before the run. */
+static void tell_unseen_heaps(const struct sb_record_opts *opts, const struct sb_run_allocs *allocs)
+{
+	sb_cleanup(sb_str_release) struct sb_str line = {};
+	struct unseen_heaps unseen = {};
+
+	find_unseen_heaps(allocs->found.own_heaps, opts->run.view_opts.has_own_profiles, &unseen);
+	if (unseen.nr_with_profile)
+		(void)sb_str_add(&line,
+				 "; if a program keeps a profile of such a heap, that is the "
+				 "source");
+	(void)sb_str_add(&line, "; ");
+	if (allocs->way == SB_ALLOCS_BY_CALLS_FIRST)
+		(void)sb_str_addf(
+			&line,
+			"if traced calls explain less than half of the pages%s, the source "
+			"is pages, and ",
+			allocs->may_be_sliced ? ", or in slices less than a quarter" : "");
+	(void)sb_str_addf(&line,
+			  "in pages, code whose objects are gone can rank above the code that "
+			  "leaks%s",
+			  unseen.moves
+				  ? ", and a garbage collector that moves objects can be shown "
+				    "in its place"
+				  : "");
+	if (unseen.nr == unseen.nr_with_profile && unseen.nr)
+		sb_info("%s%s", unseen.list.s, line.s);
+	else if (unseen.nr)
+		sb_warn("%s%s", unseen.list.s, line.s);
+	sb_str_release(&unseen.list);
+}
+
+/* The same of probed functions, for each runtime. */
+static void tell_own_heaps(const struct sb_alloc_found *found, bool has_profiles)
+{
 	const struct sb_own_heap *heap;
 
 	for (heap = sb_own_heaps; heap->name; heap++) {
 		const uint32_t bit = 1u << (heap - sb_own_heaps);
 
-		if (found->lumps & bit && allocs->way == SB_ALLOCS_BY_CALLS)
+		if (found->lumps & bit)
 			sb_info("%s places %s in %s: only the code that needs a new one of these "
 				"is seen, and it counts for all of its bytes",
 				heap->name, heap->objects, heap->lump);
 		if (!(found->own_heaps & bit))
 			continue;
-		if (has_profiles && heap->profiles) {
+		if (has_profiles && heap->profiles)
 			sb_info("%s keeps %s in a heap of its own; if a program keeps a profile of "
 				"this heap, that is the source; else the source is pages, where "
 				"code whose objects are gone can rank above the code that leaks",
 				heap->name, heap->objects);
-			continue;
-		}
-		if (allocs->way == SB_ALLOCS_BY_CALLS_FIRST)
-			sb_info("%s keeps %s in a heap that traced calls do not see; if they "
-				"explain less than half of the pages%s, the source is pages",
-				heap->name, heap->objects,
-				allocs->may_be_sliced ? ", or in slices less than a quarter" : "");
-		if (allocs->way != SB_ALLOCS_BY_CALLS)
-			sb_warn("%s keeps %s in a heap of its own, which reuses freed memory "
-				"without a page fault; in pages, code whose objects are gone can "
-				"rank above the code that leaks%s",
-				heap->name, heap->objects,
-				heap->moves ? ", and the garbage collector, which moves objects, "
-					      "can be shown in its place"
-					    : "");
 		else
 			sb_warn("%s keeps %s in a heap of its own, which the probed functions do "
 				"not see; 'stackbpf memory' shows which code first used its pages",
@@ -102,7 +143,7 @@ static void tell_calls(const struct sb_record_opts *opts, const struct sb_run_al
 		sb_info("the functions of '%s'%s are probed, which costs programs about %s",
 			found->file, more, kind->options & SB_VIEW_HELD ? COST_FOLLOW : COST_ALLOC);
 	if (found->source == SB_ALLOC_FUNCTIONS) {
-		tell_own_heaps(opts, allocs);
+		tell_own_heaps(found, opts->run.view_opts.has_own_profiles);
 		tell_others(allocs);
 	}
 	tell_skipped(found);
@@ -120,13 +161,16 @@ static void tell_calls_first(const struct sb_record_opts *opts, const struct sb_
 	char more[32];
 
 	say_more(found, more, sizeof(more));
-	sb_info("each call of the functions of '%s'%s is traced, which costs programs about " COST_FOLLOW
+	sb_info("each call of the functions of '%s'%s is traced, which costs %s about " COST_FOLLOW
 		", as long as that is less than %.4g %% of all CPUs (--max-overhead); after that, %s",
-		found->file, more, opts->run.overhead_max_ppm / 1e4,
+		found->file, more,
+		allocs->is_shared
+			? "programs, also programs that are no targets but use the same files,"
+			: "programs",
+		opts->run.overhead_max_ppm / 1e4,
 		allocs->may_be_sliced ? "calls are traced in slices of time, or the source is pages"
 				      : "the source is pages");
-	tell_own_heaps(opts, allocs);
-	tell_others(allocs);
+	tell_unseen_heaps(opts, allocs);
 	tell_skipped(found);
 }
 
@@ -141,7 +185,7 @@ static void tell_pages(const struct sb_record_opts *opts, const struct sb_run_al
 			  " (--max-overhead off allows it)"
 			: "no allocator that is known was found",
 		opts->run.views.at[0]->kind->is_of_growth ? " for more than half of it" : "");
-	tell_own_heaps(opts, allocs);
+	tell_unseen_heaps(opts, allocs);
 }
 
 /* Why the allocators are not to be probed. */
