@@ -11,7 +11,8 @@
 /* Rows of the screen: metadata, the spans, the heading, then what there is; keys at the bottom. */
 enum { ROW_RUN, ROW_FACTS, ROW_SPANS, ROW_HEADING, ROW_FIRST };
 
-#define COLS_NUMBERS	34 /* two times two shares */
+#define COLS_SPAN	17 /* two shares */
+#define COLS_NAME_MIN	16 /* of a function; the rest makes room for it */
 #define COLS_MODULE_MIN 8
 #define COLS_MODULE_MAX 24
 
@@ -19,8 +20,8 @@ static const char *const span_names[] = { [SB_TOP_RECENT] = "last", [SB_TOP_ALL]
 _Static_assert(SB_ARRAY_SIZE(span_names) == SB_TOP_SPAN_MAX, "a name for each span");
 
 static const char *const keys_of[] = {
-	[SB_TOP_LIST] = "q quit  p pause  s sort  w span  f tree  / filter  r reset  ? help",
-	[SB_TOP_TREE] = "q quit  p pause  w span  f functions  arrows, Enter zoom  / find  ? help",
+	[SB_TOP_LIST] = "q quit  ? help  p pause  s sort  w span  f tree  / filter  r reset",
+	[SB_TOP_TREE] = "q quit  ? help  p pause  w span  f functions  arrows, Enter zoom  / find",
 	[SB_TOP_HELP] = "any key: back",
 };
 _Static_assert(SB_ARRAY_SIZE(keys_of) == SB_TOP_SCREEN_MAX, "keys for each screen");
@@ -98,6 +99,12 @@ static void describe_run(const struct sb_top *top, char *text, size_t nr_bytes)
 			 sb_plural(top->data.nr_shed, "stack", "stacks"));
 }
 
+/* Return: whether both spans have room beside the name of a function. */
+static bool has_both_spans(const struct sb_top *top)
+{
+	return top->canvas.nr_cols >= 2 * COLS_SPAN + COLS_NAME_MIN;
+}
+
 /* The whole row from @col on. */
 static struct sb_place from(const struct sb_canvas *canvas, int row, int col)
 {
@@ -121,8 +128,11 @@ static void draw_head(struct sb_top *top)
 	sb_canvas_text(canvas, from(canvas, ROW_FACTS, 0), SB_INK_PLAIN, run);
 	describe_span(top, SB_TOP_RECENT, spans[SB_TOP_RECENT], sizeof(spans[0]));
 	describe_span(top, SB_TOP_ALL, spans[SB_TOP_ALL], sizeof(spans[0]));
-	sb_canvas_textf(canvas, from(canvas, ROW_SPANS, 0), SB_INK_PLAIN, "%s; %s", spans[0],
-			spans[1]);
+	if (has_both_spans(top))
+		sb_canvas_textf(canvas, from(canvas, ROW_SPANS, 0), SB_INK_PLAIN, "%s; %s",
+				spans[0], spans[1]);
+	else
+		sb_canvas_text(canvas, from(canvas, ROW_SPANS, 0), SB_INK_PLAIN, spans[top->span]);
 }
 
 static void draw_foot(struct sb_top *top)
@@ -140,13 +150,14 @@ static void draw_foot(struct sb_top *top)
 		sb_canvas_text(canvas, from(canvas, row, col), SB_INK_DIM, keys_of[top->screen]);
 }
 
+/* Return: how many columns modules have; 0: there is no room for them. */
 static int module_cols(int nr_cols)
 {
 	int cols = nr_cols / 5;
 
-	return cols < COLS_MODULE_MIN	? COLS_MODULE_MIN
-	       : cols > COLS_MODULE_MAX ? COLS_MODULE_MAX
-					: cols;
+	cols = cols < COLS_MODULE_MIN ? COLS_MODULE_MIN : cols;
+	cols = cols > COLS_MODULE_MAX ? COLS_MODULE_MAX : cols;
+	return nr_cols - 2 * COLS_SPAN - cols - 1 < COLS_NAME_MIN ? 0 : cols;
 }
 
 static const char *module_of(const struct sb_tree *tree, uint32_t module, enum sb_frame_kind kind)
@@ -185,37 +196,52 @@ static struct shares shares_of(const struct sb_top *top, const struct sb_top_fun
 static void draw_func(struct sb_top *top, const struct sb_top_func *func, int row)
 {
 	struct sb_canvas *canvas = &top->canvas;
-	int nr_module = module_cols(canvas->nr_cols);
+	int nr_module = module_cols(canvas->nr_cols), col = 0;
+	enum sb_top_span span;
 	struct shares shares = shares_of(top, func);
-	struct sb_place name = { row, COLS_NUMBERS,
-				 canvas->nr_cols - COLS_NUMBERS - nr_module - 1 };
-	struct sb_place module = { row, canvas->nr_cols - nr_module, nr_module };
 
-	sb_canvas_textf(canvas, from(canvas, row, 0), SB_INK_PLAIN, "%7.2f %7.2f  %7.2f %7.2f",
-			shares.self[SB_TOP_RECENT], shares.total[SB_TOP_RECENT],
-			shares.self[SB_TOP_ALL], shares.total[SB_TOP_ALL]);
-	sb_canvas_text(canvas, name, SB_INK_BOLD, sb_top_name(top, func));
-	sb_canvas_text(canvas, module, SB_INK_PLAIN,
-		       module_of(top->data.tree, func->module, func->kind));
+	for (span = 0; span < SB_TOP_SPAN_MAX; span++)
+		if (has_both_spans(top) || span == top->span) {
+			sb_canvas_textf(canvas, from(canvas, row, col), SB_INK_PLAIN, "%7.2f %7.2f",
+					shares.self[span], shares.total[span]);
+			col += COLS_SPAN;
+		}
+	sb_canvas_text(
+		canvas,
+		(struct sb_place){ row, col, canvas->nr_cols - col - nr_module - !!nr_module },
+		SB_INK_BOLD, sb_top_name(top, func));
+	sb_canvas_text(canvas, (struct sb_place){ row, canvas->nr_cols - nr_module, nr_module },
+		       SB_INK_PLAIN, module_of(top->data.tree, func->module, func->kind));
+}
+
+static void draw_heading(struct sb_top *top)
+{
+	struct sb_canvas *canvas = &top->canvas;
+	int nr_module = module_cols(canvas->nr_cols), col = 0;
+	enum sb_top_span span;
+
+	sb_canvas_fill(canvas, from(canvas, ROW_HEADING, 0), SB_INK_BAR);
+	for (span = 0; span < SB_TOP_SPAN_MAX; span++)
+		if (has_both_spans(top) || span == top->span) {
+			sb_canvas_textf(canvas, from(canvas, ROW_HEADING, col), SB_INK_BAR,
+					"%c SELF%% %cTOTAL%%",
+					span == top->span && !top->by_total ? '*' : ' ',
+					span == top->span && top->by_total ? '*' : ' ');
+			col += COLS_SPAN;
+		}
+	sb_canvas_text(canvas, from(canvas, ROW_HEADING, col), SB_INK_BAR, "FUNCTION");
+	if (nr_module)
+		sb_canvas_text(canvas, from(canvas, ROW_HEADING, canvas->nr_cols - nr_module),
+			       SB_INK_BAR, "MODULE");
 }
 
 static void draw_list(struct sb_top *top)
 {
 	struct sb_canvas *canvas = &top->canvas;
-	const char *mark = top->span == SB_TOP_RECENT ? "<" : ">";
 	size_t i;
 	int row;
 
-	sb_canvas_fill(canvas, from(canvas, ROW_HEADING, 0), SB_INK_BAR);
-	sb_canvas_textf(canvas, from(canvas, ROW_HEADING, 0), SB_INK_BAR,
-			"%c SELF%% %cTOTAL%%  %c SELF%% %cTOTAL%%  FUNCTION",
-			!top->by_total && *mark == '<' ? '*' : ' ',
-			top->by_total && *mark == '<' ? '*' : ' ',
-			!top->by_total && *mark == '>' ? '*' : ' ',
-			top->by_total && *mark == '>' ? '*' : ' ');
-	sb_canvas_text(canvas,
-		       from(canvas, ROW_HEADING, canvas->nr_cols - module_cols(canvas->nr_cols)),
-		       SB_INK_BAR, "MODULE");
+	draw_heading(top);
 	row = ROW_FIRST;
 	for (i = top->scroll; i < top->order.nr && row < canvas->nr_rows - 1; i++)
 		draw_func(top, &top->data.funcs.at[top->order.at[i]], row++);

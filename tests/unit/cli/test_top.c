@@ -218,6 +218,13 @@ static void test_list(void **state)
 		row_of(&top.canvas, 4),
 		"  60.00   60.00    60.00   60.00  beta                          mod.so");
 	assert_non_null(strstr(row_of(&top.canvas, 5), " alpha "));
+	/* The name of a function has room, whatever else has not. */
+	draw(&top, 55, 24);
+	assert_string_equal(row_of(&top.canvas, 4), "  60.00   60.00    60.00   60.00  beta");
+	draw(&top, 40, 10);
+	assert_string_equal(row_of(&top.canvas, 3), "* SELF%  TOTAL%  FUNCTION");
+	assert_string_equal(row_of(&top.canvas, 4), "  60.00   60.00  beta");
+	assert_null(strstr(row_of(&top.canvas, 2), "in all"));
 	press(&top, "s");
 	draw(&top, 80, 24);
 	assert_non_null(strstr(row_of(&top.canvas, 4), " main "));
