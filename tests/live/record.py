@@ -109,6 +109,7 @@ def waits_are_split():
             have = ask(store, 'comm', kind='offcpu').total / 1e6
             check(have >= end - begin, f'before it has ended: slept {have:.3f} s of at least {end - begin:.3f}')
             recorder.end()
+        check(' 1 process in ' in recorder.said, f'a process is counted once, however many blocks it is in: {recorder.said}')
         result = ask(store, 'comm', kind='offcpu')
         seconds = float(re.search(r'in ([\d.]+) s', recorder.said)[1])
         check(abs(result.total / 1e6 - seconds) <= 0.06, f'slept {result.total / 1e6:.3f} of {seconds} s')

@@ -28,13 +28,13 @@ static void report_end(const struct sb_recorder_event *event)
 	const struct sb_recorder_stats *stats = event->stats;
 	const struct {
 		uint64_t nr;
-		const char *before, *after;
+		const char *what;
 	} losses[] = {
-		{ stats->nr_dropped, "", " blocks were lost because they could not be written" },
-		{ stats->nr_refused, "", " blocks were rejected as invalid" },
-		{ stats->nr_other_series, "",
-		  " times a tag had too many values, and its samples were counted as (other)" },
-		{ stats->nr_restarts, "samplers were restarted ", " times" },
+		{ stats->nr_dropped, "blocks lost because they could not be written: " },
+		{ stats->nr_refused, "blocks rejected as invalid: " },
+		{ stats->nr_other_series,
+		  "tags with too many values, whose samples were counted as (other): " },
+		{ stats->nr_restarts, "restarts of samplers: " },
 	};
 	sb_cleanup(sb_str_release) struct sb_str more = {};
 	size_t i;
@@ -42,8 +42,8 @@ static void report_end(const struct sb_recorder_event *event)
 	/* Without memory the line is shorter. */
 	for (i = 0; i < SB_ARRAY_SIZE(losses); i++)
 		if (losses[i].nr)
-			(void)sb_str_addf(&more, "; %s%llu%s", losses[i].before,
-					  (unsigned long long)losses[i].nr, losses[i].after);
+			(void)sb_str_addf(&more, "; %s%llu", losses[i].what,
+					  (unsigned long long)losses[i].nr);
 	sb_info("wrote %llu block%s of profiles to the store '%s'; each took %.1f ms of stackbpf's "
 		"own CPU time%s",
 		(unsigned long long)stats->nr_blocks, stats->nr_blocks == 1 ? "" : "s",

@@ -43,7 +43,7 @@ struct process {
 	uint32_t tgid;
 	uint64_t start_ns, seen_ns; /* seen: when it lived for sure */
 	uint64_t ended_ns;	    /* 0: it has not */
-	uint32_t mark_epoch, marks;
+	uint32_t marks;
 	struct sb_space *newest;
 	struct process *next; /* in the bucket */
 	TAILQ_ENTRY(process) used;
@@ -512,8 +512,7 @@ void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
 	pthread_mutex_unlock(&processes->lock);
 }
 
-int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key *key,
-		      uint32_t epoch, uint32_t bit)
+int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key *key, uint32_t bit)
 {
 	struct process *process;
 	struct sb_space *space;
@@ -524,9 +523,6 @@ int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key 
 	if (!ret) {
 		space->nr_refs--;
 		process = space->process;
-		if (process->mark_epoch != epoch)
-			process->marks = 0;
-		process->mark_epoch = epoch;
 		ret = !(process->marks >> bit & 1);
 		process->marks |= 1u << bit;
 	}

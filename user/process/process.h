@@ -187,7 +187,6 @@ void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
 
 /**
  * sb_processes_mark() - mark the process of an address space, to count distinct processes
- * @epoch: chosen by the caller: a mark with another epoch clears all earlier ones of the process
  * @bit: 0 to 31; not checked
  *
  * Makes the address space as sb_processes_get() does, but keeps no reference. Marks are of the
@@ -196,8 +195,7 @@ void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
  * Return: 1 when the process did not have this mark; 0 when it had; -ENOMEM or -E2BIG, as
  * sb_processes_get(): nothing was marked.
  */
-int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key *key,
-		      uint32_t epoch, uint32_t bit);
+int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key *key, uint32_t bit);
 
 /*
  * The process called execve(), or exited, at @time_ns (CLOCK_MONOTONIC): its address spaces that

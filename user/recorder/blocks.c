@@ -432,7 +432,6 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	else if (err)
 		sb_reason_set(&run->reason, err, "cannot build a block from the samples");
 	next_block(blocks, end_of_block(run));
-	sb_resolver_forget_processes(run->resolver);
 	/* What a block needed for a moment is others' until the next one. */
 	(void)malloc_trim(0);
 	if (!err) {

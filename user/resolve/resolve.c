@@ -31,7 +31,6 @@ struct sb_resolver {
 	struct sb_label_cache labels;
 	struct sb_wait_words words;
 	struct sb_slowest slowest;
-	uint32_t mark_epoch; /* of marks on processes that were counted */
 	struct sb_resolve_stats view_stats[SB_VIEWS_MAX];
 };
 
@@ -203,7 +202,7 @@ static int count_sample(struct sb_resolver *resolver, const struct assembly *ass
 	const struct sb_sample_key *key = &count->key;
 	struct sb_resolve_stats *stats = assembly->stats;
 	int ret = sb_processes_mark(resolver->opts.processes, &SB_SPACE_KEY(key),
-				    resolver->mark_epoch, key->view % SB_VIEWS_MAX);
+				    key->view % SB_VIEWS_MAX);
 
 	stats->nr_processes += ret == 1;
 	stats->nr_samples += count->count.nr_samples;
@@ -390,11 +389,6 @@ void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stac
 		(void)sb_stack_cache_find(&resolver->stacks, waker->ustack);
 		(void)sb_stack_cache_find(&resolver->stacks, waker->istack);
 	}
-}
-
-void sb_resolver_forget_processes(struct sb_resolver *resolver)
-{
-	resolver->mark_epoch++;
 }
 
 static int move_frames(const struct sb_profile *from, struct sb_profile *to, uint32_t *ids,

@@ -154,9 +154,6 @@ void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evi
  * freed.
  */
 int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile);
-/* Begin a new period, such as a block: from now on each process is counted once more in
- * sb_resolve_stats.nr_processes, which goes on from where it is and is not set to 0. */
-void sb_resolver_forget_processes(struct sb_resolver *resolver);
 /* Add a row with the one frame "[residual]" in series 0 to @profile, which is not sealed, for
  * weight that is missing from the expected total (wall: threads x time), in the unit of the
  * profile's weights. Needs no resolver. Return: 0; -ENOMEM; -E2BIG; on error no row is added. */
