@@ -136,6 +136,9 @@ def test_usage(tmp):
             (('oncpu', '-t', '5x'), "option '-t': '5x' is not a time"),
             (('oncpu', '-p'), "option '-p' needs a value: LIST"),
             (('oncpu', '1302'), 'did you mean -p 1302 or -t 1302?'),
+            (('snap', '1302'), "unexpected argument '1302'; name the process with -p"),
+            (('trace', 'page-fault'), "there is no event 'page-fault'; did you mean 'page-faults'?"),
+            (('diff', 'a', 'b', '-o', f'{tmp}/x.pdf'), 'no format has this extension; use one of .svg'),
             (('oncpu', '-C', '60000'), 'CPU 60000 is not online'),
             (('oncpu', '--format', 'pdf'), "there is no format 'pdf'"),
             (('oncpu', '-o', f'{tmp}/x.pdf'), 'no format has this extension'),
@@ -320,7 +323,7 @@ def test_bad_places(tmp):
         expect(1, 'No such file or directory; create its directory', *few, '-o', '/no/such/directory/x.svg')
         expect(1, 'Not a directory', *few, '-o', '/etc/passwd/x.svg')
         os.mkdir(f'{tmp}/x.svg')
-        expect(1, 'Is a directory', *few, '-o', f'{tmp}/x.svg')
+        expect(1, 'Is a directory; name a file in it', *few, '-o', f'{tmp}/x.svg')
         expect(1, 'File too large', *few, '-o', f'{tmp}/large.svg',
                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
         assert os.listdir(tmp) == ['x.svg'], os.listdir(tmp)

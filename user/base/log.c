@@ -70,6 +70,7 @@ static const char *usual_step(int err)
 		{ -EADDRINUSE, "stop the program that listens there, or choose another address" },
 		{ -EDQUOT, "delete files, or choose a place on another file system" },
 		{ -EFBIG, "raise the limit: ulimit -f" },
+		{ -EISDIR, "name a file in it" },
 		{ -EIO, "the kernel's log (dmesg) may say why" },
 		{ -EMFILE, "raise the limit: ulimit -n" },
 		{ -ENFILE, "close programs, or raise sysctl fs.file-max" },

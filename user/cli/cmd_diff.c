@@ -351,20 +351,27 @@ static int compare(const struct sides *sides, const struct diff_opts *opts)
 	return status;
 }
 
-static void choose_format(struct diff_opts *opts)
+static int choose_format(struct diff_opts *opts)
 {
-	if (!opts->format && opts->output)
-		opts->format = sb_comparison_output_by_path(opts->output);
+	bool is_file = opts->output && !sb_streq(opts->output, "-");
+
 	if (!opts->format)
-		opts->format = &sb_comparison_table;
+		opts->format =
+			is_file ? sb_comparison_output_by_path(opts->output) : &sb_comparison_table;
+	return opts->format ? 0
+			    : sb_fail(SB_EXIT_USAGE, 0,
+				      "diff: -o '%s': no format has this extension; use one of "
+				      ".svg, .html, .folded, .json, .txt, or --format",
+				      opts->output);
 }
 
 static int run(struct diff_opts *opts, const sb_vec_str *operands)
 {
 	struct sides sides = {};
-	int status;
+	int status = choose_format(opts);
 
-	choose_format(opts);
+	if (status)
+		return status;
 	if (operands->nr && operands->nr != SB_TREE_NR)
 		return sb_fail(SB_EXIT_USAGE, 0,
 			       "diff: name two files, A and B, or none and use --store; %zu given",

@@ -28,6 +28,11 @@ static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, con
 	uint64_t number, ns;
 	bool is_time = !sb_parse_duration(word, SB_NS_PER_SEC, &ns);
 
+	if (!sb_record_opt_is_for("time", opts->command))
+		return sb_opts_fail(opts,
+				    "there is an unexpected argument '%s'; name the process with "
+				    "-p, such as -p 1302",
+				    word);
 	if (!is_time && sb_record_opt_is_for("list", opts->command))
 		return sb_vec_push(&fields->request.events, word);
 	if (!is_time)

@@ -42,6 +42,7 @@ static const struct {
 	{ "cs", SOFTWARE(CONTEXT_SWITCHES) },
 	{ "cpu-migrations", SOFTWARE(CPU_MIGRATIONS) },
 	{ "migrations", SOFTWARE(CPU_MIGRATIONS) },
+	{ "cgroup-switches", SOFTWARE(CGROUP_SWITCHES) },
 	{ "cpu-clock", SOFTWARE(CPU_CLOCK) },
 	{ "task-clock", SOFTWARE(TASK_CLOCK) },
 	{ "alignment-faults", SOFTWARE(ALIGNMENT_FAULTS) },

@@ -159,6 +159,14 @@ static int no_kprobes(struct sb_resolving *to)
 	return -EOPNOTSUPP;
 }
 
+static int no_event(struct sb_resolving *to, const char *nearest)
+{
+	sb_reason_set(to->reason, 0, "there is no event '%s'; %s%s%s", to->text,
+		      nearest ? "did you mean '" : "'stackbpf trace --list' shows all",
+		      nearest ? nearest : "", nearest ? "'?" : "");
+	return -ENOENT;
+}
+
 /* By the lines of /proc/kallsyms: "ADDRESS TYPE NAME [MODULE]". */
 static int resolve_kernel(struct sb_resolving *to)
 {
@@ -169,6 +177,9 @@ static int resolve_kernel(struct sb_resolving *to)
 	int err = 0;
 
 	offer_words(&copy.nearest);
+	/* No function of the kernel has a '-' in its name, but many counters have. */
+	if (strchr(to->spec->name, '-'))
+		return no_event(to, copy.nearest.name);
 	if (!sb_can_access("/sys/bus/event_source/devices/kprobe/type", F_OK))
 		return no_kprobes(to);
 	file = fopen("/proc/kallsyms", "re");

@@ -325,6 +325,7 @@ static const struct sb_fg_reader *sniff(const char *head, size_t len)
 	return readers[i];
 }
 
+#define IS_PICTURE   "is a picture, not stacks; 'flamegraph --extract' may print its stacks"
 #define IS_JSON	     "is JSON, not stacks; write the profile as .folded"
 #define IS_CALLGRIND "is for callgrind; write the profile as .folded"
 
@@ -341,10 +342,8 @@ static const char *is_other_file(const char *head, size_t len)
 		{ "\xfd"
 		  "7zXZ",
 		  "is compressed; use the output of `xzcat` instead" },
-		{ "<?xml", "is a picture, not stacks; if this program drew it, --extract "
-			   "prints its stacks" },
-		{ "<svg", "is a picture, not stacks; if this program drew it, --extract "
-			  "prints its stacks" },
+		{ "<?xml", IS_PICTURE },
+		{ "<svg", IS_PICTURE },
 		{ "\x7f"
 		  "ELF",
 		  "is a program, not stacks; name a file of stacks" },
