@@ -342,6 +342,7 @@ static const char *is_other_file(const char *head, size_t len)
 		{ "\xfd"
 		  "7zXZ",
 		  "is compressed; use the output of `xzcat` instead" },
+		{ "\xff\xfe", "is UTF-16; use the output of `iconv -f UTF-16 -t UTF-8` instead" },
 		{ "<?xml", IS_PICTURE },
 		{ "<svg", IS_PICTURE },
 		{ "\x7f"
@@ -434,6 +435,18 @@ static void begin_input(struct sb_fg *fg)
 	sb_str_clear(&fg->perf_comm);
 }
 
+/* Programs of Windows begin a file with it; it belongs to no frame. */
+static void skip_byte_order_mark(struct buffer *buf)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	const size_t len = sizeof(mark) - 1;
+
+	if (!sb_text_begins(buf->at, buf->len, mark))
+		return;
+	buf->len -= len;
+	memmove(buf->at, buf->at + len, buf->len);
+}
+
 static int read_lines(struct sb_fg *fg, int fd, struct buffer *buf)
 {
 	ssize_t n;
@@ -447,6 +460,7 @@ static int read_lines(struct sb_fg *fg, int fd, struct buffer *buf)
 		if (!fg->reader && n && buf->len < SNIFF_BYTES)
 			continue;
 		if (!fg->reader) {
+			skip_byte_order_mark(buf);
 			fg->hint = is_other_file(buf->at, buf->len);
 			if (fg->hint)
 				return -EINVAL;

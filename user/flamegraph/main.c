@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/signals.h"
 #include "base/str.h"
 #include "base/version.h"
@@ -122,6 +123,22 @@ static int set_row(struct args *args, const struct sb_fg_opt *row, const char *v
 	return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
+static int wrong_option(const char *arg)
+{
+	struct sb_nearest nearest = {};
+	const struct option *row;
+	char typed[32];
+
+	snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(arg, "="), arg);
+	nearest.typed = typed + strspn(typed, "-");
+	for (row = long_options(); row->name; row++)
+		sb_nearest_offer(&nearest, row->name);
+	sb_err(0, "'%s' is not an option, or is used wrongly; %s%s%s", arg,
+	       nearest.name ? "did you mean '--" : "'flamegraph --help' lists them",
+	       nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
+	return EXIT_USAGE;
+}
+
 static int take_option(struct args *args, int opt, char **argv)
 {
 	switch (opt) {
@@ -144,9 +161,7 @@ static int take_option(struct args *args, int opt, char **argv)
 		sb_err(0, "option '%s' needs a value (see flamegraph --help)", argv[optind - 1]);
 		return EXIT_USAGE;
 	case '?':
-		sb_err(0, "'%s' is not an option, or is used wrongly (see flamegraph --help)",
-		       argv[optind - 1]);
-		return EXIT_USAGE;
+		return wrong_option(argv[optind - 1]);
 	default:
 		return set_row(args, &sb_fg_opt_rows[opt - OPT_ROWS], optarg);
 	}

@@ -258,6 +258,7 @@ class BadInput(InFolder):
         for text, word in [(svg, "--extract"), (gzip.compress(MANY.encode()), "zcat"),
                            (gzip.compress(bytes((10, 4, 8, 1, 16, 2))), ".folded"),
                            (b"PERFILE2\x68" + bytes(99), "perf script"), (b"\x7fELF", "program"),
+                           ("a;b 1\n".encode("utf-16"), "iconv"),
                            ('{"format":"stackbpf","version":1}\n', "is JSON"), ('{\n  "a": 1\n}\n', "is JSON"),
                            ('{\r\n  "a": 1\r\n}\r\n', "is JSON"), ('[{"a": 1}]\n', "is JSON"),
                            ("version: 1\ncreator: xdebug 3.1\n", "is for callgrind"),
@@ -280,7 +281,8 @@ class BadInput(InFolder):
 class WrongUse(InFolder):
     def test_options(self):
         cases = [
-            (["--nosuch"], "--nosuch"), (["-x"], "-x"), (["--title"], "--title"),
+            (["--nosuch"], "--nosuch", "lists them"), (["--colrs=hot"], "mean '--colors'?"),
+            (["-x"], "-x"), (["--title"], "--title"),
             (["--hash=1"], "--hash=1"), (["--colors", "pink"], "pink", "hot, mem"),
             (["--bgcolors", "#12"], "#12"), (["--bgcolors", "pink"], "pink"),
             (["--sort", "time"], "time", "name, weight"), (["--color-by", "x"], "--color-by"),

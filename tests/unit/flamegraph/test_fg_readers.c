@@ -94,6 +94,10 @@ static void test_folded(void **state)
 		  "a 0.1\nb 360000023322440.5\nc 1.000000001\nd 0.000000123\ne 3.14\n", NULL },
 		{ "folded", "a;b 9007199254740992\n", "a;b 9007199254740992\n", NULL },
 		/* Line ends, spaces, nothing at the end. */
+		{ "folded",
+		  "\xef\xbb\xbf"
+		  "a;b 1\r\n",
+		  "a;b 1\n", NULL },
 		{ "folded", "a;b  1\r\n\n  \na;c\t2\na;c 3  ", "a;b 1\na;c 5\n", NULL },
 		/* Empty frames stay, those behind the leaf do not. */
 		{ "folded", "a;;b 1\na;c;; 2\n;d 3\n", "[empty];d 3\na;[empty];b 1\na;c 2\n",
