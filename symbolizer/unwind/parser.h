@@ -22,6 +22,7 @@
 #ifndef SB_PARSER_H
 #define SB_PARSER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,7 @@ struct sb_parser_opts {
 	int (*confine_supervisor)(void);
 	int (*confine_worker)(void);
 	uint64_t patience_ns; /* 0: SB_PARSER_PATIENCE_NS */
+	bool is_short_lived;  /* the caller ends within seconds, so workers keep what they free */
 };
 
 /*

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/heap.h"
 #include "base/time.h"
 #include "symbolizer/elf/budget.h"
 #include "symbolizer/elf/elf_file.h"
@@ -118,7 +119,7 @@ static int parse(const struct sb_parser_request *request, const struct sb_parser
 
 static int serve(int fd, const struct sb_parser_area *area)
 {
-	int fds[SB_PEER_FDS_MAX], nr_fds, i, err;
+	int fds[SB_PEER_FDS_MAX], nr_fds, i;
 	struct sb_parser_answer answer = {};
 	struct sb_parser_request request;
 
@@ -128,13 +129,7 @@ static int serve(int fd, const struct sb_parser_area *area)
 	answer.err = parse(&request, area, fds, &answer.len);
 	for (i = 0; i < nr_fds; i++)
 		close(fds[i]);
-	err = sb_peer_send(fd, &answer, sizeof(answer), NULL, 0);
-	/*
-	 * The next request may come in hours; a large file leaves some ten megabytes of free
-	 * memory.
-	 */
-	(void)malloc_trim(0);
-	return err;
+	return sb_peer_send(fd, &answer, sizeof(answer), NULL, 0);
 }
 
 static void work(void *arg, int fd)
@@ -149,8 +144,13 @@ static void work(void *arg, int fd)
 	limit_all();
 	if (opts->confine_worker && opts->confine_worker())
 		return;
+	if (opts->is_short_lived)
+		sb_heap_for_short_life();
+	/* The next request may come in hours; a large file leaves some ten megabytes of free
+	 * memory. */
 	while (!serve(fd, &area))
-		;
+		if (!opts->is_short_lived)
+			(void)malloc_trim(0);
 }
 
 /* The supervisor. */

@@ -25,11 +25,13 @@ struct sb_owner sb_run_identity(const struct sb_run_config *config)
 
 enum sb_run_status sb_run_make_parser(struct sb_run *run)
 {
+	struct sb_parser_opts opts = sb_privileges_of_parsers;
 	int err;
 
+	opts.is_short_lived = sb_run_is_short(run);
 	if (!(run->config->unwind & SB_UNWIND_CFI) && run->config->interp == SB_INTERP_OFF)
 		return SB_RUN_OK;
-	err = sb_parser_new(&sb_privileges_of_parsers, &run->parser);
+	err = sb_parser_new(&opts, &run->parser);
 	return err ? sb_run_fail(run, err, "cannot start the helper process that parses files")
 		   : SB_RUN_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/heap.h"
 #include "base/time.h"
 #include "capture/child.h"
 #include "capture/thread.h"
@@ -21,6 +22,8 @@
 /* What is bigger is a mapping of its own, and gone when it is freed; else malloc() learns to keep
  * it. */
 #define MAPPED_BYTES (128 << 10)
+/* A shorter run costs mostly what its start and its end cost. */
+#define SHORT_NS     (10 * SB_NS_PER_SEC)
 
 void sb_run_config_init(struct sb_run_config *config)
 {
@@ -121,6 +124,22 @@ static enum sb_run_status check_views(struct sb_run *run)
 		return SB_RUN_OK;
 	sb_reason_set(&run->reason, 0, "%s", why);
 	return err == -EINVAL ? SB_RUN_WRONG : status_of(err);
+}
+
+bool sb_run_is_short(const struct sb_run *run)
+{
+	const struct sb_run_config *config = run->config;
+
+	return !run->sink->is_lasting && !config->command && config->time_ns &&
+	       config->time_ns <= SHORT_NS;
+}
+
+/* The processes that read and parse have been forked by now. */
+static enum sb_run_status prepare_heap(struct sb_run *run)
+{
+	if (sb_run_is_short(run))
+		sb_heap_for_short_life();
+	return SB_RUN_OK;
 }
 
 /*
@@ -234,6 +253,7 @@ static enum sb_run_status go(struct sb_run *run)
 		sb_run_make_parser,
 		sb_run_make_readers,
 		make_child,
+		prepare_heap,
 		hurry,
 		sb_run_block_signals,
 		sb_run_begin_privileges,

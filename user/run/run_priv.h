@@ -21,6 +21,10 @@
  * SB_RUN_FAILED. */
 enum sb_run_status sb_run_check_targets(struct sb_run *run);
 
+/* run.c. Return: whether the process ends within seconds, so that its start costs more than its
+ * sampling. It may be asked from the first stage on. */
+bool sb_run_is_short(const struct sb_run *run);
+
 /* privileges.c: parser: fork the process that parses files, if tables or interpreters are asked
  * for. readers: fork the one that makes those which read memory and files of other processes.
  * sb_run_release() ends them. Return: SB_RUN_OK; SB_RUN_FAILED: a process cannot be made. */
