@@ -10,9 +10,7 @@ goes; the shares of what a tool says is held, and the CPU time of the program wi
 """
 import collections
 import glob
-import math
 import os
-import re
 import resource
 import shutil
 import subprocess
@@ -20,6 +18,8 @@ import sys
 import tempfile
 
 sys.path.append(os.path.join(os.path.dirname(__file__), '..', 'live'))
+import heap_peers  # noqa: E402
+from heap_peers import NAMES, shares_of  # noqa: E402
 from live import sampling  # noqa: E402
 
 BINARY, LIBRARY, CALLS, SOURCE = sys.argv[1:5]
@@ -28,7 +28,6 @@ SECONDS = sys.argv[6] if len(sys.argv) > 6 else '1'
 WORK = tempfile.TemporaryDirectory()
 LEAKS = f'{WORK.name}/leaks'
 NR = '4000'
-NAMES = ('much', 'some', 'little', 'churn')
 NONE = ('-q', '--max-overhead=off', '-o', '/dev/null', '--format', 'folded', '--')
 
 
@@ -82,13 +81,6 @@ def cpu_of(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
-def shares_of(stacks):
-    found = collections.Counter()
-    for stack, weight in stacks:
-        found.update({name: float(weight) for name in NAMES if name in stack})
-    return found
-
-
 def by_stackbpf(*args, **env):
     target = subprocess.Popen([LEAKS, NR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **env})
     target.stdout.readline()
@@ -103,42 +95,16 @@ def by_stackbpf(*args, **env):
     return cpu, shares_of(run.result.stacks.items())
 
 
-def by_heaptrack():
-    cpu = leak(('heaptrack', '-o', f'{WORK.name}/heaptrack'))
-    subprocess.run(['heaptrack_print', '-f', *glob.glob(f'{WORK.name}/heaptrack*'), '-F', f'{WORK.name}/leaked',
-                    '--flamegraph-cost-type', 'leaked'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    with open(f'{WORK.name}/leaked', encoding='utf-8') as file:
-        rows = [line.rpartition(' ') for line in file]
-    # It puts a file behind a name.
-    return cpu, shares_of(({frame.partition(' ')[0] for frame in stack.split(';')}, weight) for stack, _, weight in rows)
-
-
-def by_massif():
-    """Its last snapshot with a tree."""
-    path = f'{WORK.name}/massif'
-    cpu = leak(('valgrind', '--tool=massif', '--detailed-freq=1', f'--massif-out-file={path}'))
-    with open(path, encoding='utf-8') as file:
-        last = file.read().rpartition('heap_tree=')[2]
-    return cpu, collections.Counter({name: int(nr) for nr, name in re.findall(r'n\d+: (\d+) 0x\w+: (\w+) \(', last)
-                                     if name in NAMES})
+def by_tool(tool, name):
+    command, account = tool(f'{WORK.name}/{name}')
+    cpu = leak(command)
+    return cpu, account()
 
 
 def by_jemalloc():
-    """As jeprof does: a stack stands for as many as its mean size lets expect."""
-    period = 4096
-    cpu = leak(LD_PRELOAD=JEMALLOC, MALLOC_CONF=f'prof:true,lg_prof_sample:12,prof_final:true,prof_prefix:{WORK.name}/je')
-    with open(*glob.glob(f'{WORK.name}/je*.heap'), encoding='ascii') as file:
-        text = file.read()
-    base = min(int(line.split('-')[0], 16) for line in text.splitlines() if line.endswith(LEAKS))
-    shares = collections.Counter()
-    for addresses, nr, size in re.findall(r'^@ (.*)\n  t\*: (\d+): (\d+) ', text, re.M):
-        # A return address is behind its call.
-        places = [f'{int(word, 16) - base - 1:#x}' for word in addresses.split()]
-        names = subprocess.run(['addr2line', '-f', '-e', LEAKS, *places], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-        if int(nr):
-            weight = int(size) / (1 - math.exp(-int(size) / int(nr) / period))
-            shares.update({name: weight for name in NAMES if name in names})
-    return cpu, shares
+    path = f'{WORK.name}/je'
+    cpu = leak(**heap_peers.jemalloc(JEMALLOC, path, 12))
+    return cpu, heap_peers.by_jemalloc(LEAKS, path, 12)
 
 
 def shares():
@@ -148,8 +114,8 @@ def shares():
     tools = [('stackbpf heap, the library, 4 KiB', lambda: by_stackbpf('--max-overhead=1', LD_PRELOAD=LIBRARY, STACKBPF_ALLOC_BYTES='4096')),
              ('stackbpf heap --max-overhead off', lambda: by_stackbpf('--max-overhead=off')),
              ('stackbpf heap, pages', lambda: by_stackbpf('--max-overhead=5'))]
-    tools += [('heaptrack', by_heaptrack)] if shutil.which('heaptrack') else []
-    tools += [('massif', by_massif)] if shutil.which('valgrind') else []
+    tools += [('heaptrack', lambda: by_tool(heap_peers.heaptrack, 'heaptrack'))] if shutil.which('heaptrack') else []
+    tools += [('massif', lambda: by_tool(heap_peers.massif, 'massif'))] if shutil.which('valgrind') else []
     tools += [('jemalloc, its profiler, 4 KiB', by_jemalloc)] if JEMALLOC else []
     for name, tool in tools:
         cpu, found = tool()

@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 
+import heap_peers
 from live import build_program, check, done, need_root, run_parts, sampling, stackbpf, wait_for
 from recorder import ask, recording, written
 
@@ -748,6 +749,41 @@ def traced_in_vain():
           f'what to do instead: {said}')
 
 
+def peers():
+    """Other tools' accounts of runs in which the program does the same: heaptrack and massif see each call, jemalloc's profiler
+    takes samples. It has a run of its own because it walks stacks while a probed function's return address is the kernel's."""
+    path, nr = f'{WORK.name}/peer', 500
+    result, target = ran('heap', '--max-overhead=off', nr=nr)
+    ours = heap_peers.shares_of(result.stacks.items())
+    check(sum(ours.values()) == target.leaked[0], f'peers: {ours} of {target.said}')
+    for name, tool, bound in ('heaptrack', heap_peers.heaptrack, 0), ('valgrind', heap_peers.massif, 0.01):
+        if not shutil.which(name):
+            print(f'skip: peers: there is no {name}')
+            continue
+        command, account = tool(f'{WORK.name}/{name}')
+        once(*command, C, str(nr))
+        agrees(name, ours, account(), bound)
+    library = next(iter(glob.glob('/usr/lib/*/libjemalloc.so.2')), None)
+    if library:
+        once(C, str(nr), env=heap_peers.jemalloc(library, path, 10))
+    if glob.glob(f'{path}*.heap'):
+        # Two thousand samples, and sizes of classes, which are up to a quarter more than what was asked for.
+        agrees('jemalloc', ours, heap_peers.by_jemalloc(C, path, 10), 0.25)
+    else:
+        print('skip: peers: there is no libjemalloc.so.2 with its profiler')
+
+
+def once(*command, env=None):
+    subprocess.run(command, input='\n', text=True, env={**os.environ, **(env or {})}, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def agrees(name, ours, theirs, bound):
+    shares = [(ours[one] / sum(ours.values()), theirs[one] / max(1, sum(theirs.values()))) for one in heap_peers.NAMES]
+    check(abs(sum(theirs.values()) / sum(ours.values()) - 1) <= bound and all(abs(a - b) <= min(bound, 0.05) for a, b in shares),
+          f'{name}: {dict(theirs)}, and by us {dict(ours)}')
+
+
 def settled():
     """By pages: a heap that has its size does not grow any more."""
     result, _, _ = leaks_early('leak', '--max-overhead=5', command=(sys.executable, '-c', SMALL.replace('200000', '200000 * (not kept)')), nr=1)
@@ -807,6 +843,6 @@ def formats():
             check(kind in file.read(), f'{view} {args}: {kind}')
 
 
-run_parts((refused, exact, held, operator_new, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, slowed, leak_sliced, leak_nothing, leak_burst, unhooked, machine, replaced, cut, kernel, formats), sys.argv[12:],
+run_parts((refused, exact, held, operator_new, other_allocators, python, runtimes, sampled, command, command_alone, told_early, touching, above_for_a_while, traced_in_vain, sliced, slowed, leak_sliced, leak_nothing, leak_burst, unhooked, machine, replaced, cut, kernel, formats, peers), sys.argv[12:],
           waiting=(leak, leak_ages, traced, settled, by_pages, recorded))
 done()
