@@ -206,6 +206,13 @@ static struct sb_profile *block_profile;
 /* Of the profile, by name; UINT32_MAX: not yet. */
 static uint32_t frames[NR_NAMES];
 
+/* As a writer gets it from a sampler: with the frames of this block alone. */
+static void begin_profile(void)
+{
+	memset(frames, 0xff, sizeof(frames));
+	must(sb_profile_new(&block_profile), "profile");
+}
+
 static void add_sample(uint32_t id, uint64_t weight)
 {
 	const struct stack *stack = &stacks[id];
@@ -274,11 +281,12 @@ static void put_block(struct sb_store *store, int64_t begin_s, const char *kind,
 			    [SB_BLOCK_HZ_MS] = 990000 },
 		.series = series,
 		.nr = NR_SERVICES,
-		.profile = block_profile,
 	};
 	uint32_t i;
 	double before;
 
+	begin_profile();
+	block.profile = block_profile;
 	block.figure[SB_BLOCK_SAMPLES] = sample(nr_samples);
 	made->nr_samples += block.figure[SB_BLOCK_SAMPLES];
 	must(sb_profile_seal(block_profile), "seal");
@@ -296,7 +304,7 @@ static void put_block(struct sb_store *store, int64_t begin_s, const char *kind,
 	if (before > made->cpu_max_us)
 		made->cpu_max_us = before;
 	made->nr_blocks++;
-	sb_profile_clear(block_profile);
+	sb_profile_free(block_profile);
 }
 
 static int make(char **argv, int argc)
@@ -311,8 +319,6 @@ static int make(char **argv, int argc)
 	int k, nr_kinds = argc > 5 ? argc - 5 : 1;
 
 	make_host();
-	memset(frames, 0xff, sizeof(frames));
-	must(sb_profile_new(&block_profile), "profile");
 	must(sb_store_open_to_write(argv[0], &opts, &store), "open");
 	for (at_s = begin_s; at_s < begin_s + seconds; at_s += step_s) {
 		if (at_s > begin_s && at_s % HOUR < step_s)
