@@ -111,6 +111,8 @@ static int set_duration(const struct sb_opt *row, void *field, const char *value
 	uint64_t ns;
 	int err = sb_parse_duration(value, SB_NS_PER_SEC, &ns);
 
+	if (err == -ERANGE)
+		*ret_why = "is longer than 100 years, the longest time";
 	if (!err && !ns)
 		err = -ERANGE;
 	if (!err)
