@@ -17,6 +17,10 @@
  * gives each of them a time worth a sample. */
 #define CHANGES_MAX	     1000
 
+/* Stacks and counts between two calls of opts.progress. With names that have to be found, they take
+ * some milliseconds. */
+#define PROGRESS_EVERY	     64u
+
 #define STACKS_MAX_DEFAULT   16384u
 #define IDLE_BATCHES_DEFAULT 128u
 
@@ -323,14 +327,22 @@ static int add_count(struct sb_resolver *resolver, struct assembly *assembly,
 				       : add_split(resolver, assembly, count, change_ns);
 }
 
+static void tell_progress(const struct sb_resolver *resolver, size_t nr_done)
+{
+	if (resolver->opts.progress && nr_done % PROGRESS_EVERY == 0)
+		resolver->opts.progress(resolver->opts.progress_arg);
+}
+
 /* Add to the caches what samples of this batch or of later ones reference. */
 static int add_to_caches(struct sb_resolver *resolver, const struct sb_batch *batch)
 {
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < batch->nr_stacks && !err; i++)
+	for (i = 0; i < batch->nr_stacks && !err; i++) {
+		tell_progress(resolver, i);
 		err = sb_stack_cache_add(&resolver->stacks, &batch->stacks[i]);
+	}
 	for (i = 0; i < batch->nr_objects && !err; i++)
 		err = sb_object_cache_add(&resolver->objects, &batch->objects[i]);
 	for (i = 0; i < batch->nr_labels && !err; i++)
@@ -361,8 +373,10 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 	resolver->nr_batches++;
 	resolver->objects.unwanted.nr = 0;
 	err = add_to_caches(resolver, batch);
-	for (i = 0; i < batch->nr_counts && !err; i++)
+	for (i = 0; i < batch->nr_counts && !err; i++) {
+		tell_progress(resolver, i);
 		err = add_count(resolver, &assembly, &batch->counts[i]);
+	}
 	return err ? err : evict(resolver);
 }
 

@@ -106,6 +106,11 @@ struct sb_resolve_opts {
 	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
 		      uint32_t *ret_series);
 	void *series_arg;
+	/* Called now and then while sb_resolver_add() goes on, which can take seconds, for what
+	 * must not wait so long. It may read the figures (sb_resolver_stats()), and call nothing
+	 * else of the resolver. NULL: nothing to do. */
+	void (*progress)(void *arg);
+	void *progress_arg;
 	const char *path_glob; /* leave out samples of files that do not match; NULL: none */
 	uint32_t
 		depth_max; /* frames of a user stack with frames of interpreters, at most; 0: no limit */

@@ -16,8 +16,6 @@
 #include "run/run_priv.h"
 #include "symbolizer/elf/budget.h"
 
-/* How often to drain, to look for new CPUs, and to call the sink's tick. */
-#define TICK_NS	   SB_NS_PER_SEC
 /* Of sampling, in which processes, symbols and tables are read for the first time. */
 #define STARTUP_NS SB_NS_PER_SEC
 
@@ -139,19 +137,6 @@ void sb_run_loop_release(struct sb_run *run)
 	sb_closep(&run->sink_fd);
 }
 
-static void govern(struct sb_run *run)
-{
-	uint64_t means[SB_VIEWS_MAX] = {};
-	struct sb_resolve_stats stats;
-	uint32_t i;
-
-	for (i = 0; i < run->config->views.nr; i++) {
-		sb_resolver_stats(run->resolver, i, &stats);
-		means[i] = stats.nr_samples ? stats.weight / stats.nr_samples : 0;
-	}
-	sb_session_govern(run->session, means);
-}
-
 static int on_tick(struct sb_run *run)
 {
 	int err = sb_run_drain(run);
@@ -163,9 +148,8 @@ static int on_tick(struct sb_run *run)
 	}
 	if (!err)
 		err = sb_session_hotplug(run->session);
-	govern(run);
-	if (!err && run->sink->tick)
-		run->sink->tick(run->sink, run);
+	if (!err)
+		sb_run_tick(run);
 	return err;
 }
 
@@ -366,7 +350,7 @@ static int set_timer(int fd, uint64_t ns, bool again)
 
 static int arm(struct sb_run *run)
 {
-	int err = set_timer(run->tick_fd, TICK_NS, true);
+	int err = set_timer(run->tick_fd, SB_RUN_TICK_NS, true);
 
 	if (!err)
 		err = set_timer(run->time_fd, run->config->time_ns, false);

@@ -77,6 +77,32 @@ static int make_symbolizer(struct sb_run *run)
 	return sb_symbolizer_new(&opts, &run->sym);
 }
 
+void sb_run_tick(struct sb_run *run)
+{
+	uint64_t means[SB_VIEWS_MAX] = {};
+	struct sb_resolve_stats stats;
+	uint32_t i;
+
+	for (i = 0; i < run->config->views.nr; i++) {
+		sb_resolver_stats(run->resolver, i, &stats);
+		means[i] = stats.nr_samples ? stats.weight / stats.nr_samples : 0;
+	}
+	sb_session_govern(run->session, means);
+	if (run->sink->tick)
+		run->sink->tick(run->sink, run);
+	run->ticked_ns = sb_now_ns();
+}
+
+/* On a busy machine, the samples of one drain can take minutes. If sampling were not throttled
+ * meanwhile, the next drain would have as many, and most of them would be lost. */
+static void keep_up(void *arg)
+{
+	struct sb_run *run = arg;
+
+	if (!run->end_ns && sb_now_ns() >= run->ticked_ns + SB_RUN_TICK_NS)
+		sb_run_tick(run);
+}
+
 static int make_resolver(struct sb_run *run)
 {
 	const struct sb_run_config *config = run->config;
@@ -102,6 +128,10 @@ static int make_resolver(struct sb_run *run)
 		.depth_max = config->depth_max < SB_USTACK_DEPTH_MAX ? config->depth_max : 0,
 	};
 
+	if (run->sink->is_lasting) {
+		opts.progress = keep_up;
+		opts.progress_arg = run;
+	}
 	describe_views(config, opts.views);
 	memcpy(opts.roots, config->roots.at, sizeof(config->roots.at));
 	return sb_resolver_new(&opts, run->sym, run->profile, &run->resolver);
@@ -167,10 +197,14 @@ int sb_run_drain(struct sb_run *run)
 
 	if (err)
 		return err;
+	if (run->sink->is_lasting)
+		keep_up(run);
 	err = sb_session_drain(run->session, &batch);
 	if (err)
 		return sb_reason_set(&run->reason, err,
 				     "cannot read the samples from the kernel's BPF maps");
+	if (run->sink->is_lasting)
+		keep_up(run);
 	err = sb_resolver_add(run->resolver, batch);
 	if (err)
 		return sb_reason_set(&run->reason, err,

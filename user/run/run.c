@@ -207,6 +207,7 @@ static enum sb_run_status start(struct sb_run *run)
 	if (err)
 		return status_of(err);
 	run->start_ns = sb_session_began_ns(run->session);
+	run->ticked_ns = run->start_ns;
 	run->own_start_ns = sb_run_own_ns(run);
 	if (run->child)
 		sb_child_start(run->child);

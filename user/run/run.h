@@ -138,7 +138,8 @@ struct sb_run_sink {
 	 * there is none. */
 	int fd;
 	int (*on_readable)(struct sb_run_sink *sink, struct sb_run *run);
-	/* Called about once a second, after a drain. NULL: nothing to do. */
+	/* Called about once a second, after a drain; if is_lasting, also while one goes on. NULL:
+	 * nothing to do. */
 	void (*tick)(struct sb_run_sink *sink, struct sb_run *run);
 	/* Called on a further signal after the one that ended the run: undo what is half done, and
 	 * exit. Must be async-signal-safe. */
@@ -196,6 +197,7 @@ struct sb_run {
 	uint64_t entry_ns;	   /* when sb_run_init() was called; all times CLOCK_MONOTONIC */
 	uint64_t start_ns, end_ns; /* of sampling; 0: not yet */
 	uint64_t drained_ns;	   /* when the last drain began */
+	uint64_t ticked_ns;	   /* of the last sb_run_tick(); at first start_ns */
 	uint64_t stop_ns;	   /* end_ns, or later if the loop was busy when the time was up */
 	uint64_t own_start_ns, own_end_ns; /* sb_run_own_ns() at start_ns and stop_ns */
 	/* The same a second after the start, when the run has started up; 0: it ended before

@@ -12,6 +12,7 @@
 #ifndef SB_RUN_RUN_PRIV_H
 #define SB_RUN_RUN_PRIV_H
 
+#include "base/time.h"
 #include "run/run.h"
 
 /* targets.c: check that the CPUs of the configuration are online, and open its processes and
@@ -67,6 +68,12 @@ enum sb_run_status sb_run_make_resolver(struct sb_run *run);
  * was stopped. Return: 0 or a negative errno, with run->reason: the run cannot go on, and what was
  * sampled since the last call may be lost. */
 int sb_run_drain(struct sb_run *run);
+
+/* How often to drain, to look for new CPUs, and to call sb_run_tick(). */
+#define SB_RUN_TICK_NS SB_NS_PER_SEC
+/* Throttle or speed up sampling by what it costs now, and call the sink's tick. A lasting run does
+ * so also while a drain goes on, if that takes longer. */
+void sb_run_tick(struct sb_run *run);
 
 /* Set run->reason: a text as for printf(), to which the meaning of @err, a negative errno, is
  * added; 0: nothing is. Value: SB_RUN_FAILED. */

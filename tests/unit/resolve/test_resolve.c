@@ -551,6 +551,61 @@ static void test_evicted_stacks(void **state)
 	sb_profile_free(profile);
 }
 
+struct watched {
+	struct sb_resolver *resolver;
+	size_t nr_calls, nr_amid; /* when some samples were added, and others were not */
+	uint64_t nr_samples;
+};
+
+static void watch_progress(void *arg)
+{
+	struct watched *watched = arg;
+	struct sb_resolve_stats stats;
+
+	sb_resolver_stats(watched->resolver, 0, &stats);
+	watched->nr_calls++;
+	watched->nr_amid += stats.nr_samples && stats.nr_samples < watched->nr_samples;
+}
+
+/* A batch can take minutes, and sampling has to be throttled meanwhile. */
+static void test_progress(void **state)
+{
+	enum { NR = 1000 };
+	struct watched watched = { .nr_samples = NR };
+	const struct sb_resolve_opts opts = { .progress = watch_progress,
+					      .progress_arg = &watched };
+	struct sb_batch_stack all[NR];
+	struct sb_batch_count counts[NR];
+	const struct sb_batch batch = {
+		.counts = counts, .nr_counts = NR, .stacks = all, .nr_stacks = NR
+	};
+	struct sb_profile *profile;
+	size_t i, nr_with_stacks;
+
+	for (i = 0; i < NR; i++) {
+		all[i] = (struct sb_batch_stack){ .id = { i + 1, 5 },
+						  .flags = SB_STACK_KERNEL,
+						  .nr_frames = 2,
+						  .ip = kernel_ips };
+		counts[i] = (struct sb_batch_count){
+			{ .kstack = all[i].id, .tgid = 1, .comm = "kernel" },
+			{ .weight = 1, .nr_samples = 1 },
+		};
+	}
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_resolver_new(&opts, NULL, profile, &watched.resolver), 0);
+	assert_int_equal(sb_resolver_add(watched.resolver, &batch), 0);
+	nr_with_stacks = watched.nr_calls;
+	assert_in_range(watched.nr_amid, NR / 100, NR);
+	/* As many more while stacks were copied. */
+	assert_in_range(watched.nr_calls - watched.nr_amid, NR / 100, NR);
+	watched.nr_samples = 2 * NR;
+	add_batch(watched.resolver, &(struct sb_batch){ .counts = counts, .nr_counts = 1 });
+	assert_in_range(watched.nr_calls, nr_with_stacks, nr_with_stacks + 1);
+	sb_resolver_free(watched.resolver);
+	sb_profile_free(profile);
+}
+
 static void add_kernel(struct sb_resolver *resolver, struct sb_stack_id id, bool is_new)
 {
 	const struct sb_batch_stack stack = {
@@ -696,6 +751,7 @@ int main(void)
 		cmocka_unit_test(test_broken_chain),
 		cmocka_unit_test(test_slowest_are_moved),
 		cmocka_unit_test(test_evicted_stacks),
+		cmocka_unit_test(test_progress),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_evicted_wakers),
 		cmocka_unit_test(test_kernel_stacks_are_remembered),
