@@ -25,6 +25,7 @@
 
 struct sb_drain {
 	struct sampler_bpf *skel; /* borrowed */
+	size_t early_bytes_max;
 	struct ring_buffer *ring;
 	int generations[NR_GENERATIONS];
 	struct sb_fault_batch *batches; /* of the map of this name; NULL: no view has them */
@@ -136,7 +137,8 @@ static int map_batches(struct sb_drain *drain)
 	return 0;
 }
 
-int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain)
+int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, size_t early_bytes_max,
+		 struct sb_drain **ret_drain)
 {
 	struct sb_drain *drain = calloc(1, sizeof(*drain));
 	int err;
@@ -144,6 +146,7 @@ int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain 
 	if (!drain)
 		return -ENOMEM;
 	drain->skel = skel;
+	drain->early_bytes_max = early_bytes_max;
 	pthread_mutex_init(&drain->lock, NULL);
 	drain->generations[0] = drain->generations[1] = -1;
 	drain->read_keys = malloc(READ_KEYS * sizeof(*drain->read_keys));
@@ -288,7 +291,7 @@ int sb_drain_collect(struct sb_drain *drain)
 	int err = -EAGAIN;
 
 	pthread_mutex_lock(&drain->lock);
-	if (sb_batch_builder_bytes(&drain->next) < SB_DRAIN_EARLY_BYTES_MAX) {
+	if (sb_batch_builder_bytes(&drain->next) < drain->early_bytes_max) {
 		err = collect(drain);
 		/* After -ENOMEM everything that was not read is still in the maps. */
 		if (err && err != -ENOMEM)

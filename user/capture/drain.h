@@ -21,12 +21,13 @@ struct sb_drain;
 
 /*
  * Make a drain. The second map of counts gets @counts_max entries, as many as the first was loaded
- * with, at least one. Call it after load; @skel is borrowed until sb_drain_free(), with which the
- * caller ends *ret_drain.
+ * with, at least one. @early_bytes_max: SB_DRAIN_EARLY_BYTES_*. Call it after load; @skel is
+ * borrowed until sb_drain_free(), with which the caller ends *ret_drain.
  * Return: 0; -ENOMEM; or a negative errno of making a map or reading a ring; *ret_drain is
  * untouched then.
  */
-int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain);
+int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, size_t early_bytes_max,
+		 struct sb_drain **ret_drain);
 /* Free it, when no other thread uses it any more. Accepts NULL. */
 void sb_drain_free(struct sb_drain *drain);
 
@@ -36,7 +37,10 @@ int sb_drain_poll_fd(const struct sb_drain *drain);
 
 /* How much sb_drain_collect() keeps. Beyond it, data stay in the kernel's maps, and are lost when
  * these are full. */
-#define SB_DRAIN_EARLY_BYTES_MAX ((size_t)64 << 20)
+#define SB_DRAIN_EARLY_BYTES_MAX     ((size_t)64 << 20)
+/* The same for a long run. Stacks are evicted some batches later at the earliest, so that a machine
+ * on which batches are large has several times as much in memory. */
+#define SB_DRAIN_EARLY_BYTES_LASTING ((size_t)8 << 20)
 
 /*
  * Swap the maps of counts, read the one that was written, then read stacks and objects from the
@@ -50,10 +54,10 @@ int sb_drain_poll_fd(const struct sb_drain *drain);
  */
 int sb_drain_run(struct sb_drain *drain);
 /* Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next
- * sb_drain_run(), and the last batch stays valid. Thread: any. Return: 0; -EAGAIN when
- * SB_DRAIN_EARLY_BYTES_MAX are kept already, so nothing was read; -ENOMEM: counts are still in the
- * maps, and the call can be repeated; -EBADMSG for a malformed record, or a negative errno of
- * bpf(2), which the next sb_drain_run() returns again. */
+ * sb_drain_run(), and the last batch stays valid. Thread: any. Return: 0; -EAGAIN when as much as
+ * it may keep is kept already, so nothing was read; -ENOMEM: counts are still in the maps, and the
+ * call can be repeated; -EBADMSG for a malformed record, or a negative errno of bpf(2), which the
+ * next sb_drain_run() returns again. */
 int sb_drain_collect(struct sb_drain *drain);
 /* Return: how many calls of sb_drain_run() have ended, so that one can tell whether there was one
  * in between. Thread: any. */

@@ -614,7 +614,10 @@ static int load(struct sb_session *session)
 	if (err)
 		return sb_explain(session->opts.reason, err,
 				  "make a socket whose filter names kernel functions");
-	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
+	err = sb_drain_new(session->skel, session->opts.counts_max,
+			   session->opts.is_lasting ? SB_DRAIN_EARLY_BYTES_LASTING
+						    : SB_DRAIN_EARLY_BYTES_MAX,
+			   &session->drain);
 	if (err)
 		return sb_explain(session->opts.reason, err, "create the BPF maps of counts");
 	if (sb_view_has_spans(&session->opts.view_opts))

@@ -272,6 +272,8 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	err = arm_block(blocks, run);
 	if (err)
 		return err;
+	/* Loading the BPF programs took more memory than all that follows. */
+	(void)malloc_trim(0);
 	blocks->opts.on_ready(blocks->opts.arg);
 	return 0;
 }
