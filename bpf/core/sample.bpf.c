@@ -135,14 +135,14 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
 /*
  * Return: whether the pc is behind the instruction of a system call. It is not, although the thread
  * has made one, where execve() has set it to the beginning of a program, or a signal to that of a
- * handler. On x86-64, SYSCALL copies the pc to rcx, unless FRED is on, which is seen in the upper
- * half of ss; on arm64, a signal resets the number of the call, and execve() the register x8, which
- * had it.
+ * handler. On x86-64, SYSCALL copies the pc to rcx, unless FRED is on: then the upper half of ss
+ * says how the kernel was entered, and execve() clears it. On arm64, a signal resets the number of
+ * the call, and execve() the register x8, which had it.
  */
 static bool is_behind_syscall(const struct sb_regs *regs, const struct pt_regs *entry)
 {
 #if defined(__TARGET_ARCH_x86)
-	return (__s64)regs->orig_ax >= 0 && (regs->cx == regs->ip || regs->ss >> 16);
+	return (__s64)regs->orig_ax >= 0 && (regs->cx == regs->ip || regs->ss >> 32);
 #elif defined(__TARGET_ARCH_arm64)
 	__s32 nr = BPF_CORE_READ(entry, syscallno);
 
@@ -163,6 +163,34 @@ static int user_regs(struct task_struct *task, struct sb_scratch *s)
 	if (is_behind_syscall(&s->regs, regs))
 		s->stack.flags |= SB_STACK_LEAF_RETURNS;
 	return sb_regs_are_user(&s->regs) ? 0 : -ENOENT;
+}
+
+/* Return: whether start_thread() of the kernel is about to set pc and sp: see below. */
+static bool are_cleared(const struct sb_regs *regs, const struct mm_struct *mm)
+{
+#if defined(__TARGET_ARCH_x86)
+	/* In nearly all samples, one of these is set. ax keeps -ENOSYS. */
+	if ((__s64)regs->orig_ax < 0 || regs->cx | regs->di | regs->si)
+		return false;
+	return !(regs->bx | regs->dx | regs->bp | regs->r8 | regs->r9 | regs->r10 | regs->r11 |
+		 regs->r12 | regs->r13 | regs->r14 | regs->r15) &&
+	       regs->sp != BPF_CORE_READ(mm, start_stack);
+#elif defined(__TARGET_ARCH_arm64)
+	return !regs->sp && !sb_regs_are_compat(regs);
+#endif
+}
+
+/*
+ * Return: whether a task with @mm is in the midst of execve(2) and has no user stack: the old one
+ * is gone with its address space, and the registers are not yet those of the new program.
+ * load_elf_binary() sets start_code when it has mapped the program and its interpreter. Then the
+ * general registers are cleared (on x86-64 by ELF_PLAT_INIT()). start_thread() loads segment
+ * registers, which takes microseconds under some hypervisors, and sets pc and sp; on arm64 it
+ * clears the registers itself, and sets sp last. A kernel thread has no mm.
+ */
+static bool is_between_programs(const struct sb_regs *regs, const struct mm_struct *mm)
+{
+	return !BPF_CORE_READ(mm, start_code) || are_cleared(regs, mm);
 }
 
 /* The frames of machine code. Leaves their name in the key. */
@@ -198,12 +226,8 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 	if (user_regs(task, s))
 		s->stack.status = SB_STACK_NO_REGS;
 	sb_interp_start(slot);
-	/* In the midst of execve(2) the registers are those of the call, but the stack is gone with
-	 * the old address space: there is no user stack any more. load_elf_binary() sets start_code
-	 * when it has mapped the program and its interpreter, right before it sets the registers.
-	 * A kernel thread has no mm. */
 	mm = BPF_CORE_READ(task, mm);
-	if (!BPF_CORE_READ(mm, start_code))
+	if (is_between_programs(&s->regs, mm))
 		return;
 	s->map.exec_vm = BPF_CORE_READ(mm, exec_vm);
 	capture_native(s, slot);
@@ -378,7 +402,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 		return -ENOENT;
 	sb_start_in_kernel(slot);
 	s->stack.flags = 0;
-	if (user_regs(task, s))
+	if (user_regs(task, s) || is_between_programs(&s->regs, BPF_CORE_READ(task, mm)))
 		return -ENOENT;
 	announce(s, slot);
 	sb_stack_fresh_id(s->capture.now_ns, &s->capture.key.ustack);

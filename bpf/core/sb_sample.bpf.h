@@ -240,8 +240,9 @@ int sb_take_kernel_of(struct task_struct *task, __u32 slot);
  * After sb_begin_task(), for a task that is not running: give its user stack an ID, which is
  * written into the key with those of its interpreter frames and labels, and write into @ret what
  * user space needs to walk it. The caller writes @ret to the output of the iterator.
- * Return: 0; -ENOENT: there is no user stack (kernel thread), its registers cannot be read, or it
- * is not asked for: @ret is untouched and not to be written, and the sample has no user stack.
+ * Return: 0; -ENOENT: there is no user stack (a kernel thread, or in the midst of execve(2)), its
+ * registers cannot be read, or it is not asked for: @ret is untouched and not to be written, and
+ * the sample has no user stack.
  */
 int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 

@@ -37,6 +37,11 @@ def many_true():
                       'sh', '-c', 'i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done')
     report(result, '500 x true', 'true|sh')
     check(any(s[0] == 'true' for s in result.stacks), 'true itself is seen')
+    # The user stack of the old program stays until its memory goes, and that of the new one begins with its registers.
+    within = {s: w for s, w in result.stacks.items() if 'load_elf_binary' in s}
+    cut = {s: w for s, w in within.items() if UNKNOWN in s or any(f.startswith('[truncated') for f in s)}
+    check(within and not cut, f'in the midst of execve(2), {sum(cut.values())} of {sum(within.values())} samples '
+          f'have a user stack that is not there: {list(cut)[:2]}')
 
 
 def compile_job():

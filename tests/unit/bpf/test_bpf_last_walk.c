@@ -492,7 +492,9 @@ static void test_memo_ends(void **state)
 static void test_memo_reads(void **state)
 {
 	const uint64_t sp = BASE + 1024;
-	const struct sb_regs regs = { .cs = 0x33, .ip = code_of(LOW_FP), .sp = sp };
+	const struct sb_regs regs = {
+		.cs = 0x33, .ip = code_of(LOW_FP), .sp = sp, .orig_ax = ~0ull
+	};
 	struct sb_scratch *s;
 	uint32_t i;
 

@@ -354,9 +354,12 @@ static void test_kernel_side(void **state)
 	/* With FRED, the processor does not copy the pc. */
 	regs.ss = 7ull << 48 | 0x2b;
 	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_equal(key.ustack.hi, shipped_hi);
+	regs.ss = 6ull << 16 | 0x2b; /* what start_thread() leaves: the flags swevent and nmi */
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_not_equal(key.ustack.hi, shipped_hi);
 	regs.ss = 0;
 	regs.cx = PC;
-	assert_int_equal(key.ustack.hi, shipped_hi);
 
 	shim.kstack_bytes = -EFAULT;
 	assert_int_equal(sample(&in_kernel, &key), 0);
@@ -408,6 +411,40 @@ static void test_no_user_side(void **state)
 	stack = next_stack();
 	assert_int_equal(stack->status, SB_STACK_COMPAT);
 	assert_int_equal(stack->nr_frames, 1);
+}
+
+static bool has_user_stack(void)
+{
+	struct sb_sample_key key;
+
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	return key.ustack.hi != 0;
+}
+
+/* execve() clears the registers of the old program some time before it sets those of the new one. */
+static void test_between_programs(void **state)
+{
+	u64 *others[] = { &regs.bx, &regs.bp, &regs.cx, &regs.dx, &regs.r11, &regs.r15 };
+	size_t i;
+
+	mm.start_stack = 0x7ffc00001000;
+	regs = (struct sb_regs){ .ip = PC, .cx = PC, .cs = 0x33, .sp = 0x7ffe00000000 };
+	regs.orig_ax = 59;
+	regs.ax = (uint64_t)-ENOSYS;
+	assert_true(has_user_stack());
+	regs.cx = 0;
+	assert_false(has_user_stack());
+	for (i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		*others[i] = 1;
+		assert_true(has_user_stack());
+		*others[i] = 0;
+	}
+	regs.orig_ax = (uint64_t)-1; /* no system call */
+	assert_true(has_user_stack());
+	regs.orig_ax = 59;
+	regs.sp = mm.start_stack; /* the new program, before its first instruction */
+	assert_true(has_user_stack());
+	mm.start_stack = 0;
 }
 
 /* Stacks with other frames, status, flags or mappings have other names. */
@@ -694,6 +731,7 @@ int main(void)
 		cmocka_unit_test_setup(test_aggregates, setup),
 		cmocka_unit_test_setup(test_kernel_side, setup),
 		cmocka_unit_test_setup(test_no_user_side, setup),
+		cmocka_unit_test_setup(test_between_programs, setup),
 		cmocka_unit_test_setup(test_names, setup),
 		cmocka_unit_test_setup(test_ring_full, setup),
 		cmocka_unit_test_setup(test_seen_table, setup),

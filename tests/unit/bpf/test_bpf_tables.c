@@ -771,7 +771,7 @@ static bool take(uint64_t pc, uint64_t sp, uint64_t fp, struct sb_stack_id *ret_
 
 	s->capture.now_ns = bpf_ktime_get_ns();
 	s->capture.key = (struct sb_sample_key){ .tgid = TGID, .start_ns = 7, .exec_id = 1 };
-	s->regs = (struct sb_regs){ .ip = pc, .sp = sp, .bp = fp, .cs = 0x33 };
+	s->regs = (struct sb_regs){ .ip = pc, .sp = sp, .bp = fp, .cs = 0x33, .orig_ax = ~0ull };
 	capture_user(&task, s, 0);
 	*ret_id = s->capture.key.ustack;
 	return s->map.is_known;
