@@ -538,8 +538,8 @@ static void test_read_ahead(void **state)
 	static struct {
 		uint64_t name_at;
 		char more[SB_PAGE_BYTES - sizeof(uint64_t)], name[SB_PAGE_BYTES];
-	} objects[32] __attribute__((aligned(SB_PAGE_BYTES)));
-	struct sb_interp_frame frames[32] = {};
+	} objects[33] __attribute__((aligned(SB_PAGE_BYTES)));
+	struct sb_interp_frame frames[33] = {};
 	struct sb_interp_name name = {};
 	struct sb_space_key space;
 	struct sb_interp *interp;
@@ -552,7 +552,7 @@ static void test_read_ahead(void **state)
 	assert_int_equal(sb_reader_begin(&(struct sb_reader_opts){}), 0);
 	interp = make(&space);
 	sb_interp_find(interp, &space)->found[0]->rt.ops = &pointers;
-	for (i = 0; i < 32; i++) {
+	for (i = 0; i < 33; i++) {
 		objects[i].name_at = (uint64_t)(uintptr_t)objects[i].name;
 		snprintf(objects[i].name, sizeof(objects[i].name), "name %zu", i);
 		frames[i] = (struct sb_interp_frame){
@@ -572,6 +572,12 @@ static void test_read_ahead(void **state)
 	assert_int_equal(nr_requests(), before);
 	assert_int_equal(sb_interp_name(interp, &space, &frames[30], 0, &name), 0);
 	assert_string_equal(name.name.s, "name 30");
+	assert_int_equal(nr_requests() - before, 1);
+	/* After execve() another program has the same number, and other things at these addresses. */
+	sb_processes_end(interp->opts.processes, &space);
+	assert_int_equal(sb_interp_name(interp, &space, &frames[32], 0, &name), 0);
+	assert_string_equal(name.name.s, "[unreadable python frame]");
+	sb_processes_alive(interp->opts.processes, &space);
 	assert_int_equal(nr_requests() - before, 1);
 	pid = fork();
 	assert_true(pid >= 0);

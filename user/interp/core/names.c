@@ -258,9 +258,12 @@ static int read_names(struct sb_interp *interp, struct space *space,
 		      const struct sb_interp_frame *frames, size_t nr)
 {
 	const struct sb_memory before = space->memory;
+	/* After execve() the process is there, but another program is at these addresses. */
+	const bool is_there = sb_procfs_exists(before.tgid) &&
+			      !sb_processes_has_ended(interp->opts.processes, &space->key);
 	struct sb_pages pages = {
 		.tgid = before.tgid,
-		.ended_tgid = sb_procfs_exists(before.tgid) ? 0 : before.tgid,
+		.ended_tgid = is_there ? 0 : before.tgid,
 	};
 	struct sb_memory_recent recent = { .nr = 0 };
 	const size_t nr_bytes = space->arena.nr_bytes;
