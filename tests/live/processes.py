@@ -61,7 +61,7 @@ def deleted_binary():
     """The binary unlinks itself, and the process ends before the run does."""
     source = """
         #include <unistd.h>
-        void here(void) { for (volatile int i = 0; i < 300000000; i++); }
+        void here(void) { for (volatile int i = 0; i < 1000000000; i++); }
         int main(int argc, char **argv) { unlink(argv[0]); here(); }
     """
     with tempfile.TemporaryDirectory() as work:

@@ -480,7 +480,8 @@ static int say_overlap(const struct sb_store_overlap *overlap)
 	return sb_fail(SB_EXIT_FAILED, 0,
 		       "both stores have data of kind %s of host '%s' for the same "
 		       "time, which would be counted twice, so nothing was merged; "
-		       "was this store merged before?",
+		       "if this store was merged before, there is nothing to do; "
+		       "else query the two stores one by one",
 		       overlap->kind.name, overlap->host);
 }
 

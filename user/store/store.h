@@ -155,13 +155,14 @@ struct sb_store_overlap {
 	char *host; /* NULL: there are too many tags to tell whether there is such a host */
 };
 /*
- * Before sb_store_merge(), which does not check it: find a host whose samples that would count
- * twice. Both stores may be open for reading only.
- * Return: 0: there is none; -EEXIST with *ret_overlap, of which the caller frees the host; -ENOMEM;
- * errors of I/O. *ret_overlap is untouched but for -EEXIST.
+ * Find a host whose samples sb_store_merge(), which does not check for it, would count twice. Both
+ * stores may be open for reading only.
+ * Return: 0: there is none; -EEXIST with *ret_overlap, whose host the caller frees; -ENOMEM; or
+ * another negative errno of reading a store. *ret_overlap is written only with -EEXIST.
  */
 int sb_store_find_overlap(struct sb_store *store, struct sb_store *from,
 			  struct sb_store_overlap *ret_overlap);
+
 /**
  * sb_store_merge() - add all blocks of @from to @store, level by level
  *
