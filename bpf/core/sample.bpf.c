@@ -136,7 +136,8 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
  * Return: whether the pc is behind the instruction of a system call. It is not, although the thread
  * has made one, where execve() has set it to the beginning of a program, or a signal to that of a
  * handler. On x86-64, SYSCALL copies the pc to rcx, unless FRED is on: then the upper half of ss
- * says how the kernel was entered, and execve() clears it. On arm64, a signal resets the number of
+ * says how the kernel was entered, and execve() clears it, but a signal does not: the first
+ * instruction of a handler is not recognized then. On arm64, a signal resets the number of
  * the call, and execve() the register x8, which had it.
  */
 static bool is_behind_syscall(const struct sb_regs *regs, const struct pt_regs *entry)
@@ -186,11 +187,14 @@ static bool are_cleared(const struct sb_regs *regs, const struct mm_struct *mm)
  * load_elf_binary() sets start_code when it has mapped the program and its interpreter. Then the
  * general registers are cleared (on x86-64 by ELF_PLAT_INIT()). start_thread() loads segment
  * registers, which takes microseconds under some hypervisors, and sets pc and sp; on arm64 it
- * clears the registers itself, and sets sp last. A kernel thread has no mm.
+ * clears the registers itself, and sets sp last. A kernel thread has no mm. Registers that could
+ * not be read (@status) are zero, too, and tell nothing.
  */
-static bool is_between_programs(const struct sb_regs *regs, const struct mm_struct *mm)
+static bool is_between_programs(const struct sb_regs *regs, __u32 status,
+				const struct mm_struct *mm)
 {
-	return !BPF_CORE_READ(mm, start_code) || are_cleared(regs, mm);
+	return !BPF_CORE_READ(mm, start_code) ||
+	       (status != SB_STACK_NO_REGS && are_cleared(regs, mm));
 }
 
 /* The frames of machine code. Leaves their name in the key. */
@@ -227,7 +231,7 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 		s->stack.status = SB_STACK_NO_REGS;
 	sb_interp_start(slot);
 	mm = BPF_CORE_READ(task, mm);
-	if (is_between_programs(&s->regs, mm))
+	if (is_between_programs(&s->regs, s->stack.status, mm))
 		return;
 	s->map.exec_vm = BPF_CORE_READ(mm, exec_vm);
 	capture_native(s, slot);
@@ -402,7 +406,8 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 		return -ENOENT;
 	sb_start_in_kernel(slot);
 	s->stack.flags = 0;
-	if (user_regs(task, s) || is_between_programs(&s->regs, BPF_CORE_READ(task, mm)))
+	if (user_regs(task, s) ||
+	    is_between_programs(&s->regs, SB_STACK_NONE, BPF_CORE_READ(task, mm)))
 		return -ENOENT;
 	announce(s, slot);
 	sb_stack_fresh_id(s->capture.now_ns, &s->capture.key.ustack);

@@ -50,7 +50,7 @@ struct sb_parser_opts {
 	int (*confine_supervisor)(void);
 	int (*confine_worker)(void);
 	uint64_t patience_ns; /* 0: SB_PARSER_PATIENCE_NS */
-	bool is_short_lived;  /* the caller ends within seconds, so workers keep what they free */
+	bool is_short_lived;  /* the caller samples for seconds only: workers keep what they free */
 };
 
 /*

@@ -215,7 +215,7 @@ def skipped_ticks():
     """Those that the timer skipped are told of the timer's kind, and of no other."""
     allow_rate(100000)
     with tempfile.TemporaryDirectory() as work, running(sys.executable, '-c', DEEP) as busy:
-        with recording(f'{work}/store', '-p', str(busy.pid), '-F', '90000', '-t', '1', '--kinds', 'oncpu,offcpu') as recorder:
+        with recording(f'{work}/store', '-p', str(busy.pid), '-F', '30000', '-t', '1', '--kinds', 'oncpu,offcpu') as recorder:
             check(recorder.wait() == 0, f'it ends: {recorder.said}')
         ticks, _, waits = recorder.said.partition('oncpu,offcpu: offcpu: ')
         check('oncpu,offcpu: oncpu: ' in ticks and 'timers skipped' in ticks, f'ticks are told: {recorder.said}')

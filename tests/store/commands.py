@@ -133,7 +133,7 @@ def refusals(store, work):
     (work / 'other/file').touch()
     check('is a directory, but not a store' in run('query', work / 'other').stderr, 'no store, but something')
     asked = run('query', work / 'other/file')
-    check("other/file' is not a store of stackbpf, which is a directory; name that" in asked.stderr, f'a file: {asked.stderr}')
+    check("other/file' is not a store of stackbpf, which is a directory; name the directory of a store" in asked.stderr, f'a file: {asked.stderr}')
     unreadable(store)
 
 

@@ -135,7 +135,7 @@ uint64_t sb_hash(const void *data, size_t len, uint64_t seed)
 		hash = mix(a ^ k0 ^ hash, b ^ k1);
 	}
 	a = load_tail(p, len < 8 ? len : 8);
-	b = load_tail(p + 8, len < 8 ? 0 : len - 8);
+	b = len > 8 ? load_tail(p + 8, len - 8) : 0;
 	return mix(mix(a ^ k1 ^ hash, b ^ k0), hash ^ k1);
 }
 

@@ -35,8 +35,8 @@ void sb_drain_free(struct sb_drain *drain);
  * drained. */
 int sb_drain_poll_fd(const struct sb_drain *drain);
 
-/* How much sb_drain_collect() keeps. Beyond it, data stay in the kernel's maps, and are lost when
- * these are full. */
+/* When sb_drain_collect() keeps so much, it reads no more; the last reading may exceed it by what
+ * the maps had. Further data stay in the kernel's maps, and are lost when these are full. */
 #define SB_DRAIN_EARLY_BYTES_MAX     ((size_t)64 << 20)
 /* The same for a long run. Stacks are evicted some batches later at the earliest, so that a machine
  * on which batches are large has several times as much in memory. */

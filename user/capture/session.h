@@ -97,7 +97,8 @@ struct sb_session_opts {
 	/* Batches are added up for the whole run, so each count of resident pages is what changed
 	 * since the one before. */
 	bool is_summed;
-	bool is_lasting;     /* a long run: smaller ring, without room for the burst of its start */
+	bool is_lasting; /* a long run: smaller ring, without room for the burst of its start, and
+				less that is read early */
 	double overhead_max; /* part of all CPUs (0.01) above which views are throttled; 0: none */
 	/* No sample is taken later than this after the beginning, even if sb_session_stop() is
 	 * called later, and maps have room for no more; 0: until it is called. */
@@ -207,7 +208,7 @@ struct sb_session_stats {
 	uint64_t nr_cpus_refused;	     /* came online, but could not be sampled */
 	uint64_t nr_asleep, nr_asleep_lost;  /* sleeping threads: all; those that ran meanwhile */
 	uint64_t expected;		     /* of the view: sb_view.expected(); 0: not known */
-	uint64_t probe_cost_ns;		     /* of allocations: sb_probe_cost_ns(); else 0 */
+	uint64_t probe_cost_ns;		     /* sb_probe_cost_ns(); 0: no view is of allocations */
 	struct sb_interpwatch_stats interps; /* zero without interpreters */
 	struct sb_unwinder_stats unwinder;   /* zero without SB_UNWIND_CFI */
 	struct sb_drain_stats drain;

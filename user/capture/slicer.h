@@ -75,10 +75,12 @@ struct sb_slicer {
 	struct sb_slicer_reading began;	    /* of this slice, when its probes were attached */
 	double stands_for;		    /* ns, of this slice */
 	uint64_t slices_ns, slices_cost_ns; /* sums of times and costs from there to their ends */
-	double estimate, unslowed; /* of the sum, and as it were if a thread was not slowed down */
+	/* Estimates of the sum: as it is, and as it would be if no thread was slowed down. */
+	double estimate, unslowed;
 	bool is_of_threads;
 	struct sb_slicer_stats stats;
 };
+
 /* Start; what was in @slicer is overwritten. @allowed: CPUs that slices may cost on average, above
  * 0. @seed: any number. @now: the beginning of the run. */
 void sb_slicer_init(struct sb_slicer *slicer, double allowed, uint64_t seed,

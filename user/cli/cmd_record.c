@@ -33,7 +33,8 @@ static void report_end(const struct sb_recorder_event *event)
 		{ stats->nr_dropped, "blocks lost because they could not be written: " },
 		{ stats->nr_refused, "blocks rejected as invalid: " },
 		{ stats->nr_other_series,
-		  "tags with too many values, whose samples were counted as (other): " },
+		  "series counted as (other), in each block anew, because a tag had too many "
+		  "values: " },
 		{ stats->nr_restarts, "restarts of samplers: " },
 	};
 	sb_cleanup(sb_str_release) struct sb_str more = {};

@@ -112,7 +112,7 @@ static int set_duration(const struct sb_opt *row, void *field, const char *value
 	int err = sb_parse_duration(value, SB_NS_PER_SEC, &ns);
 
 	if (err == -ERANGE)
-		*ret_why = "is longer than 100 years, the longest time";
+		*ret_why = "is longer than 100 years; choose a shorter time";
 	if (!err && !ns)
 		err = -ERANGE;
 	if (!err)

@@ -434,7 +434,7 @@ static void add_slices(const struct sb_run *run, const struct sb_run_figures *fi
 		"time allocated less then than they do otherwise, so that shares are right and "
 		"sums too low",
 		stats->busy);
-	if (stats->missing > 0)
+	if (stats->missing >= 0.005)
 		(void)sb_str_addf(list,
 				  ", by about %.0f %% if one thread made all calls and had a CPU "
 				  "for itself",
@@ -597,7 +597,7 @@ static bool is_denied(const struct sb_run *run, uint32_t id)
 /* What became of the targets, without those that are excluded. */
 struct targets_now {
 	size_t nr, nr_alive, nr_stopped;
-	uint32_t first; /* an ID of them */
+	uint32_t first; /* an ID of them, of one that is alive if there is one */
 };
 
 static void look_at_targets(const struct sb_run *run, struct targets_now *ret_now)
@@ -611,7 +611,8 @@ static void look_at_targets(const struct sb_run *run, struct targets_now *ret_no
 
 		if (is_denied(run, id))
 			continue;
-		now.first = now.nr++ ? now.first : id;
+		if (!now.nr++ || (state && state != 'Z' && !now.nr_alive))
+			now.first = id;
 		now.nr_alive += state && state != 'Z';
 		now.nr_stopped += state == 'T' || state == 't';
 	}
@@ -648,13 +649,23 @@ static void explain_targets(const struct sb_run *run)
 		       now.nr == 1 ? "was" : "were");
 }
 
+/* Return: whether what was seen of the targets may have been left out because it was asked for. */
+static bool has_left_out(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_targets *targets = &run->config->targets;
+
+	return figures->resolve.idle_weight || targets->nr_comms || targets->nr_uids ||
+	       targets->nr_cgroups;
+}
+
 /* A view of all threads has something of each target that is alive, so that its own sentence would
  * be wrong. Return: whether something else was said. */
-static bool explain_unseen(const struct sb_run *run)
+static bool explain_unseen(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	struct targets_now now;
 
-	if (!run->targets.nr || !run->config->views.at[0]->is_of_all_threads)
+	if (!run->targets.nr || !run->config->views.at[0]->is_of_all_threads ||
+	    has_left_out(run, figures))
 		return false;
 	look_at_targets(run, &now);
 	if (!now.nr)
@@ -674,7 +685,7 @@ static void explain_view(const struct sb_run *run, const struct sb_run_figures *
 	const struct sb_view_opts *opts = &run->config->view_opts;
 	const bool is_limited = opts->min_ns || opts->max_ns || opts->states;
 
-	if (!is_limited && explain_unseen(run))
+	if (!is_limited && explain_unseen(run, figures))
 		return;
 	sb_err(0, "nothing %s: %s%s; sample longer, or %s",
 	       run->config->views.at[0]->kind->is_of_growth ? "that leaks was seen" : "was sampled",

@@ -74,8 +74,8 @@ int sb_store_say_error(int err, const char *dir)
 		       dir);
 	else if (err == -ENOTDIR)
 		sb_err(0,
-		       "'%s' is not a store of stackbpf, which is a directory; name that with "
-		       "--store",
+		       "'%s' is not a store of stackbpf, which is a directory; name the directory "
+		       "of a store",
 		       dir);
 	else if (err == -EPROTO)
 		sb_err(0,
@@ -166,8 +166,8 @@ static void say_no_blocks(const struct sb_store *store)
 }
 
 /* What there would be. */
-static void say_empty(const struct sb_store_args *args, struct sb_store *store,
-		      const struct sb_ask *ask)
+static int say_empty(const struct sb_store_args *args, struct sb_store *store,
+		     const struct sb_ask *ask)
 {
 	const char *side = side_of(args);
 	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
@@ -180,17 +180,17 @@ static void say_empty(const struct sb_store_args *args, struct sb_store *store,
 	sb_ask_print_time(ask->to_s, to);
 	if (nr < 0) {
 		sb_err(nr, "cannot tell which data the store at '%s' has", dir_of(args));
-		return;
+		return SB_EXIT_FAILED;
 	}
 	if (!nr) {
 		say_no_blocks(store);
-		return;
+		return SB_EXIT_EMPTY;
 	}
 	for (i = 0; i < nr && !sb_streq(extents[i].kind.name, sb_ask_kind(ask)); i++)
 		;
 	if (i == nr) {
 		say_other_kinds(sb_ask_kind(ask), extents, nr);
-		return;
+		return SB_EXIT_EMPTY;
 	}
 	sb_ask_print_time(extents[i].from_s, first);
 	sb_ask_print_time(extents[i].to_s, last);
@@ -204,6 +204,7 @@ static void say_empty(const struct sb_store_args *args, struct sb_store *store,
 	       is_within ? "block of " : "", sb_ask_kind(ask), has_rules ? " with these tags" : "",
 	       is_within ? "began" : "was recorded", from, to, sb_ask_kind(ask), first, last,
 	       advice);
+	return SB_EXIT_EMPTY;
 }
 
 static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *answer)
@@ -248,10 +249,8 @@ int sb_store_say_answer(const struct sb_store_args *args, struct sb_store *store
 			(unsigned long long)answer->nr_other_unit,
 			sb_plural(answer->nr_other_unit, "block that does", "blocks that do"),
 			unit);
-	if (!answer->nr_blocks || !answer->weight) {
-		say_empty(args, store, ask);
-		return SB_EXIT_EMPTY;
-	}
+	if (!answer->nr_blocks || !answer->weight)
+		return say_empty(args, store, ask);
 	say_coarse(ask, answer);
 	if (answer->figure[SB_BLOCK_OTHER])
 		sb_warn("%llu %s are shown as \"(other)\" below their tags: a file of the "
@@ -274,13 +273,16 @@ static bool is_cut(const char *name)
 
 void sb_store_say_names(const struct sb_profile *profile)
 {
+	const struct sb_frame *frame;
 	size_t nr = 0;
 	uint32_t i;
 
-	for (i = 0; i < sb_profile_nr_frames(profile); i++)
-		nr += is_cut(sb_profile_frame_at(profile, i)->name);
+	for (i = 0; i < sb_profile_nr_frames(profile); i++) {
+		frame = sb_profile_frame_at(profile, i);
+		nr += is_cut(frame->name) || is_cut(frame->module);
+	}
 	if (nr)
-		sb_warn("%zu %s in the result longer than %u bytes, and cut to that length with "
-			"'...'",
-			nr, sb_plural(nr, "name was", "names were"), SB_DICT_NAME_MAX);
+		sb_warn("%zu %s longer than %u bytes, and cut to that length with '...'", nr,
+			sb_plural(nr, "name in the result was", "names in the result were"),
+			SB_DICT_NAME_MAX);
 }

@@ -326,6 +326,7 @@ static const struct sb_fg_reader *sniff(const char *head, size_t len)
 }
 
 #define IS_PICTURE   "is a picture, not stacks; 'flamegraph --extract' may print its stacks"
+#define IS_UTF16     "is UTF-16; use the output of `iconv -f UTF-16 -t UTF-8` instead"
 #define IS_JSON	     "is JSON, not stacks; write the profile as .folded"
 #define IS_CALLGRIND "is for callgrind; write the profile as .folded"
 
@@ -342,7 +343,8 @@ static const char *is_other_file(const char *head, size_t len)
 		{ "\xfd"
 		  "7zXZ",
 		  "is compressed; use the output of `xzcat` instead" },
-		{ "\xff\xfe", "is UTF-16; use the output of `iconv -f UTF-16 -t UTF-8` instead" },
+		{ "\xff\xfe", IS_UTF16 },
+		{ "\xfe\xff", IS_UTF16 },
 		{ "<?xml", IS_PICTURE },
 		{ "<svg", IS_PICTURE },
 		{ "\x7f"

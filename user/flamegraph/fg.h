@@ -70,8 +70,9 @@ int sb_fg_add_metadata(struct sb_fg *fg, const struct sb_metadata *metadata);
 
 /*
  * Read a whole stream. The format (folded with one count or two, SystemTap .bt, perf script) is
- * recognised by its first bytes. Several streams are merged. Lines that are not valid, too long or
- * need more than SB_TREE_NODES_MAX nodes are counted and left out. @fd is read to its end and not
+ * recognised by its first bytes, after a byte order mark, which is skipped. Several streams are
+ * merged. A line that is not valid, is too long, or needs more than SB_TREE_NODES_MAX nodes is
+ * counted and left out. @fd is read to its end and not
  * closed; if it is non-blocking, this waits for data.
  *
  * A folded line is "root;...;leaf weight". The weight is the last number, whole or decimal;

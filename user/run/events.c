@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The places of the events and spans of a run, in its targets. */
+/* The places of the events and spans of a run, in its targets, and what can be the key of a label
+ * or of a tag. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -86,15 +87,17 @@ bool sb_run_is_key(const char *s, size_t len)
 int sb_run_span_label(const char *in, const char *until, const char **ret_key,
 		      struct sb_reason *reason)
 {
-	const char *key = in + strlen(SPAN_LABEL);
+	const char *key;
 
 	*ret_key = NULL;
 	if (strncmp(in, SPAN_LABEL, strlen(SPAN_LABEL)))
 		return 0;
+	key = in + strlen(SPAN_LABEL);
 	if (!sb_run_is_key(key, strlen(key)))
 		sb_reason_set(
 			reason, 0,
-			"--in '%s': a label's key is made of letters, digits, '_', '.', '-', '/'",
+			"--in '%s': a label's key is made of letters, digits, '_', '.', '-', '/', "
+			"begins with a letter or '_', and has at most 64 characters",
 			in);
 	else if (until)
 		sb_reason_set(reason, 0,

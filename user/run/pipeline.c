@@ -87,19 +87,22 @@ void sb_run_tick(struct sb_run *run)
 		sb_resolver_stats(run->resolver, i, &stats);
 		means[i] = stats.nr_samples ? stats.weight / stats.nr_samples : 0;
 	}
-	sb_session_govern(run->session, means);
+	/* After the end there is nothing to throttle. */
+	if (!run->end_ns)
+		sb_session_govern(run->session, means);
 	if (run->sink->tick)
 		run->sink->tick(run->sink, run);
 	run->ticked_ns = sb_now_ns();
 }
 
 /* On a busy machine, the samples of one drain can take minutes. If sampling were not throttled
- * meanwhile, the next drain would have as many, and most of them would be lost. */
+ * meanwhile, the next drain would have as many, and most of them would be lost. The last drain can
+ * take as long, and the watchdog waits for ticks. */
 static void keep_up(void *arg)
 {
 	struct sb_run *run = arg;
 
-	if (!run->end_ns && sb_now_ns() >= run->ticked_ns + SB_RUN_TICK_NS)
+	if (sb_now_ns() >= run->ticked_ns + SB_RUN_TICK_NS)
 		sb_run_tick(run);
 }
 

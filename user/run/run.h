@@ -138,8 +138,9 @@ struct sb_run_sink {
 	 * there is none. */
 	int fd;
 	int (*on_readable)(struct sb_run_sink *sink, struct sb_run *run);
-	/* Called about once a second, after a drain; if is_lasting, also while one goes on. NULL:
-	 * nothing to do. */
+	/* Called about once a second, after a drain; if is_lasting, also while one goes on: then it
+	 * must not use run->profile, and may ask the resolver for figures only. NULL: nothing to
+	 * do. */
 	void (*tick)(struct sb_run_sink *sink, struct sb_run *run);
 	/* Called on a further signal after the one that ended the run: undo what is half done, and
 	 * exit. Must be async-signal-safe. */

@@ -22,8 +22,8 @@
  * SB_RUN_FAILED. */
 enum sb_run_status sb_run_check_targets(struct sb_run *run);
 
-/* run.c. Return: whether the process ends within seconds, so that its start costs more than its
- * sampling. It may be asked from the first stage on. */
+/* run.c. Return: whether the run samples for ten seconds at most, so that its start costs more than
+ * its sampling. It may be asked from the first stage on. */
 bool sb_run_is_short(const struct sb_run *run);
 
 /* privileges.c: parser: fork the process that parses files, if tables or interpreters are asked
@@ -71,8 +71,8 @@ int sb_run_drain(struct sb_run *run);
 
 /* How often to drain, to look for new CPUs, and to call sb_run_tick(). */
 #define SB_RUN_TICK_NS SB_NS_PER_SEC
-/* Throttle or speed up sampling by what it costs now, and call the sink's tick. A lasting run does
- * so also while a drain goes on, if that takes longer. */
+/* Throttle or speed up sampling by what it costs now, if it has not ended, and call the sink's
+ * tick. A lasting run does so also while a drain goes on, if that takes longer. */
 void sb_run_tick(struct sb_run *run);
 
 /* Set run->reason: a text as for printf(), to which the meaning of @err, a negative errno, is

@@ -116,7 +116,8 @@ static bool take_offset(const char **p, int64_t *ret_s, bool *ret_is_local)
 	if (**p && !take_digits(p, 2, &minutes))
 		return false;
 	*ret_s = sign * (hours * HOUR_S + minutes * MINUTE_S);
-	return hours < 24 && minutes < 60;
+	/* The zones of the world; "14:00-15:00" is no time in one. */
+	return hours <= 14 && minutes < 60;
 }
 
 /* "10:00", "10:00:05", "10:00:05.123". */
@@ -130,7 +131,8 @@ static bool take_clock(const char **p, struct tm *tm)
 		while (isdigit((unsigned char)**p))
 			(*p)++;
 	/* 60: a leap second. */
-	return tm->tm_hour <= 24 && tm->tm_min < 60 && tm->tm_sec <= 60;
+	return (tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec <= 60) ||
+	       (tm->tm_hour == 24 && !tm->tm_min && !tm->tm_sec);
 }
 
 /* "2026-11-21". */

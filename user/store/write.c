@@ -237,7 +237,8 @@ static int fill_batch(struct sb_dict *dict, struct rows *rows, size_t begin, siz
 	return 0;
 }
 
-/* A row that the dictionary did not have, or not as a whole. */
+/* Add the weight of a row that was not found in the dictionary: its stack, or its stack with these
+ * tags. */
 static int add_path(struct sb_dict *dict, struct sb_row_key *key, const struct sb_dict_path *path,
 		    int err, uint64_t weight, struct sb_sums *sums)
 {

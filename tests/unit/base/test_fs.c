@@ -124,8 +124,6 @@ static void test_read(void **state)
 	free(data);
 }
 
-/* Sizes around each growth of the buffer; /proc, whose files say they are empty; a FIFO. */
-
 static void test_read_all_at(void **state)
 {
 	char buf[] = "....";
@@ -143,6 +141,7 @@ static void test_read_all_at(void **state)
 	close(fd);
 }
 
+/* Sizes around each growth of the buffer; /proc, whose files say they are empty; a FIFO. */
 static void test_read_odd(void **state)
 {
 	sb_cleanup(sb_freep) char *big = calloc(1, 70000);

@@ -320,7 +320,7 @@ class Store(Case):
         """They are told of where the answer has them."""
         subprocess.run([STORE_TEXT, self.path('long')], text=True, check=True, input=''.join(
             f'{self.FIRST} oncpu samples service={service} 5 app;{name}\n' for service, name in (('car', 'f' * 600), ('web', 'g'))))
-        for rule, words in ('service=car', '1 name was in the result longer than 512 bytes'), ('service=web', ''):
+        for rule, words in ('service=car', '1 name in the result was longer than 512 bytes'), ('service=web', ''):
             result = subprocess.run([STACKBPF, 'query', '--store', self.path('long'), '--from', f'@{self.FIRST}', '--to',
                                      f'@{self.FIRST + 10}', '--tag', rule], capture_output=True, text=True, check=True)
             self.assertIn(words, result.stderr)

@@ -203,7 +203,7 @@ static void test_wrong_values(void **state)
 	refused("option '-F': '0' is not a number from 1 to 100000", "-F0");
 	refused("option '-F': '100001' is not a number from 1 to 100000", "-F", "100001");
 	refused("option '-t': '5x' is not a time such as 5 (seconds), 500ms or 2m", "-t5x");
-	refused("option '-t': '99999999999' is longer than 100 years, the longest time",
+	refused("option '-t': '99999999999' is longer than 100 years; choose a shorter time",
 		"-t99999999999");
 	refused("option '-t': '0' is not a time such as 5 (seconds), 500ms or 2m", "-t", "0");
 	assert_non_null(strstr(sb_view_kind_names(), "oncpu, offcpu, "));

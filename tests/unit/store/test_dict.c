@@ -265,13 +265,14 @@ struct frame_text {
 	char name[16], module[16];
 };
 
-/* Different ones up to 400, which differ in the name, the module or the kind alone. */
+/* Different ones up to 400, which differ in the name, the module or the kind alone. A module comes again
+ * in later batches. */
 static struct sb_frame nth_frame(struct frame_text *text, size_t i)
 {
-	snprintf(text->name, sizeof(text->name), "f%zu", i % 25);
-	snprintf(text->module, sizeof(text->module), "lib%zu.so", i % 200 / 2);
+	snprintf(text->name, sizeof(text->name), "f%zu", i / 40);
+	snprintf(text->module, sizeof(text->module), "lib%zu.so", i % 40);
 	return (struct sb_frame){ .name = text->name,
-				  .module = i % 200 / 2 ? text->module : NULL,
+				  .module = i % 40 ? text->module : NULL,
 				  .kind = i < 200 ? SB_FRAME_USER : SB_FRAME_KERNEL };
 }
 
