@@ -67,11 +67,29 @@ static void test_asks_for_huge_pages(void **state)
 	free(mem);
 }
 
-/* As in a run, which sets this threshold before it knows how long it is. */
+static long resident_bytes(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	long size, resident;
+
+	assert_non_null(statm);
+	assert_int_equal(fscanf(statm, "%ld %ld", &size, &resident), 2);
+	fclose(statm);
+	return resident * sysconf(_SC_PAGESIZE);
+}
+
+/* As in a run, which sets this threshold before it knows how long it is; and as in a test, where
+ * each allocation is filled. The room for what comes is not touched. */
 static int set_up(void **state)
 {
+	long resident;
+
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	mallopt(M_PERTURB, 11);
+	resident = resident_bytes();
 	sb_heap_for_short_life();
+	assert_in_range(resident_bytes() - resident, 0, BYTES);
+	mallopt(M_PERTURB, 0);
 	return 0;
 }
 
