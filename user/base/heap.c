@@ -25,14 +25,16 @@ void sb_heap_for_short_life(void)
 	/* No allocation is a mapping of its own, which would be gone when it is freed. */
 	(void)mallopt(M_MMAP_MAX, 0);
 	(void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
-	/* An allocation of the whole room would be filled where MALLOC_PERTURB_ is set. A small one
-	 * makes the heap grow by the room, too. Further growth is as usual, so that a limit of memory
-	 * is not met earlier than needed. */
+	/*
+	 * An allocation of the whole room would be filled where MALLOC_PERTURB_ is set. A small one
+	 * makes the heap grow by the room, too. Further growth is as usual, so that a limit of
+	 * memory is not met earlier than needed.
+	 */
 	(void)mallopt(M_TOP_PAD, ROOM_BYTES);
 	grown = malloc(HUGE_BYTES);
 	free(grown);
 	(void)mallopt(M_TOP_PAD, PAD_BYTES);
-	/* The heap may share a huge page with what was allocated before, and with what comes behind. */
+	/* Other memory may share the first and the last huge page. */
 	start = (old_end + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
 	end = (uintptr_t)sbrk(0) / HUGE_BYTES * HUGE_BYTES;
 	if (end > start)
