@@ -330,6 +330,13 @@ static const struct sb_fg_reader *sniff(const char *head, size_t len)
 #define IS_JSON	     "is JSON, not stacks; write the profile as .folded"
 #define IS_CALLGRIND "is for callgrind; write the profile as .folded"
 
+/* Return: whether text begins with a byte order mark and a character of ASCII, in either order. */
+static bool is_utf16(const char *head, size_t len)
+{
+	return len >= 4 && ((!memcmp(head, "\xff\xfe", 2) && !head[3]) ||
+			    (!memcmp(head, "\xfe\xff", 2) && !head[2]));
+}
+
 /* Recognise files that are given by mistake. Return: what to do instead; NULL if it may be text. */
 static const char *is_other_file(const char *head, size_t len)
 {
@@ -343,8 +350,6 @@ static const char *is_other_file(const char *head, size_t len)
 		{ "\xfd"
 		  "7zXZ",
 		  "is compressed; use the output of `xzcat` instead" },
-		{ "\xff\xfe", IS_UTF16 },
-		{ "\xfe\xff", IS_UTF16 },
 		{ "<?xml", IS_PICTURE },
 		{ "<svg", IS_PICTURE },
 		{ "\x7f"
@@ -364,7 +369,7 @@ static const char *is_other_file(const char *head, size_t len)
 	for (i = 0; i < SB_ARRAY_SIZE(others); i++)
 		if (sb_text_begins(head, len, others[i].magic))
 			return others[i].hint;
-	return NULL;
+	return is_utf16(head, len) ? IS_UTF16 : NULL;
 }
 
 /*

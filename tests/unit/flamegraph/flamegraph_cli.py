@@ -258,7 +258,7 @@ class BadInput(InFolder):
         for text, word in [(svg, "--extract"), (gzip.compress(MANY.encode()), "zcat"),
                            (gzip.compress(bytes((10, 4, 8, 1, 16, 2))), ".folded"),
                            (b"PERFILE2\x68" + bytes(99), "perf script"), (b"\x7fELF", "program"),
-                           ("a;b 1\n".encode("utf-16"), "iconv"),
+                           ("\ufeffa;b 1\n".encode("utf-16-le"), "iconv"), ("\ufeffa;b 1\n".encode("utf-16-be"), "iconv"),
                            ('{"format":"stackbpf","version":1}\n', "is JSON"), ('{\n  "a": 1\n}\n', "is JSON"),
                            ('{\r\n  "a": 1\r\n}\r\n', "is JSON"), ('[{"a": 1}]\n', "is JSON"),
                            ("version: 1\ncreator: xdebug 3.1\n", "is for callgrind"),
