@@ -150,7 +150,10 @@ static void take_look(struct process *process)
 	look->time_ns = sb_now_ns();
 	err = sb_go_heap_look(&process->heap, &memory, &look->at);
 	process->state = state_of(err);
-	if (!err)
+	/* Until the rate is set there is nothing to see. */
+	if (!err && !look->at.rate && process->nr_looks == process->is_new)
+		process->state = SB_GO_HEAP_OFF;
+	else if (!err)
 		process->nr_looks++;
 	/* It decreases if the reader was replaced. */
 	cost_ns = sb_reader_thread_cpu_ns();

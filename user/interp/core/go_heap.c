@@ -119,7 +119,7 @@ enum sb_go_heap_state sb_go_heap_find(uint32_t tgid, struct sb_go_heap_places *r
 
 	/* What cannot be read is not known to be Go. */
 	(void)sb_procfs_code(tgid, look_at_file, &search);
-	if (search.state == SB_GO_HEAP_READ)
+	if (search.state == SB_GO_HEAP_READ || search.state == SB_GO_HEAP_OFF)
 		*ret_places = search.places;
 	return search.state;
 }

@@ -55,8 +55,12 @@ struct sb_go_heap_places {
 	bool is_flagged;
 };
 
-/* Find out by the symbols of its program where a process keeps its heap profile. Return:
- * SB_GO_HEAP_READ, and *ret_places is set; or why it cannot be read, and it is untouched. */
+/*
+ * Find out by the symbols of its program where a process keeps its heap profile.
+ * Return: SB_GO_HEAP_READ, and *ret_places is set; SB_GO_HEAP_OFF, and it is set, too, because the
+ * rate of a program that has just begun is 0 until its runtime sets it; or why the profile cannot
+ * be read, and *ret_places is untouched.
+ */
 enum sb_go_heap_state sb_go_heap_find(uint32_t tgid, struct sb_go_heap_places *ret_places);
 
 /* What one stack allocated in objects of one size. */
