@@ -137,8 +137,8 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
  * has made one, where execve() has set it to the beginning of a program, or a signal to that of a
  * handler. On x86-64, SYSCALL copies the pc to rcx, unless FRED is on: then the upper half of ss
  * says how the kernel was entered, and execve() clears it, but a signal does not: the first
- * instruction of a handler is not recognized then. On arm64, a signal resets the number of
- * the call, and execve() the register x8, which had it.
+ * instruction of a handler is not recognized then. On arm64, a signal resets the number of the
+ * call, and execve() the register x8, which had it.
  */
 static bool is_behind_syscall(const struct sb_regs *regs, const struct pt_regs *entry)
 {

@@ -3,8 +3,8 @@
  * Leaks memory and keeps an account of it. For each line that it reads, "leaks NR BYTES PAUSE
  * STORM" makes NR rounds, one each PAUSE us: of ten pieces that it keeps forever six are of much(),
  * three of some() and one of little(), each through five layers; ten times as much is allocated and
- * freed in churn(). Then it prints the bytes and pieces of each since it began, and waits for the
- * next line. Before the first rounds it allocates and frees STORM pieces that are in no account. As
+ * freed in churn(). Then it prints how many bytes and pieces each function has allocated since
+ * the program began, and waits for the next line. Before the first rounds it allocates and frees STORM pieces that are in no account. As
  * C++ (leaks.cc) it uses new and delete.
  */
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Adds a line to a picture by the reader of folded lines, without what sb_fg_read() checks before. */
+/* Passes one line to the reader of folded lines, without the checks that sb_fg_read() makes first. */
 #ifndef SB_TESTS_FOLDED_LINE_H
 #define SB_TESTS_FOLDED_LINE_H
 

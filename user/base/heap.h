@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * How malloc() gets memory from the kernel, and when it gives memory back. A process that runs for
- * months is to keep little of what it frees; one that ends soon is to spend little time on page
- * faults.
+ * months should keep little of what it frees. A process that ends soon should spend little time on
+ * page faults.
  */
 #ifndef SB_BASE_HEAP_H
 #define SB_BASE_HEAP_H

@@ -53,11 +53,13 @@ int sb_drain_poll_fd(const struct sb_drain *drain);
  * goes on.
  */
 int sb_drain_run(struct sb_drain *drain);
-/* Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next
- * sb_drain_run(), and the last batch stays valid. Thread: any. Return: 0; -EAGAIN when as much as
- * it may keep is kept already, so nothing was read; -ENOMEM: counts are still in the maps, and the
- * call can be repeated; -EBADMSG for a malformed record, or a negative errno of bpf(2), which the
- * next sb_drain_run() returns again. */
+/*
+ * Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next
+ * sb_drain_run(), and the last batch stays valid. Thread: any. Return: 0; -EAGAIN: what is kept
+ * early has reached its limit (@early_bytes_max of sb_drain_new()), and nothing was read; -ENOMEM:
+ * counts are still in the maps, and the call can be repeated; -EBADMSG for a malformed record, or
+ * a negative errno of bpf(2), which the next sb_drain_run() returns again.
+ */
 int sb_drain_collect(struct sb_drain *drain);
 /* Return: how many calls of sb_drain_run() have ended, so that one can tell whether there was one
  * in between. Thread: any. */

@@ -288,7 +288,7 @@ int sb_session_start(struct sb_session *session)
 		err = attach_others(session);
 	if (err)
 		return err;
-	for (i = 0; i < session->opts.views.nr; i++)
+	for (i = 0; i < session->opts.views.nr && !session->trap_ns; i++)
 		if (session->opts.views.at[i]->kind->options & SB_VIEW_ALLOCS)
 			session->trap_ns = sb_trap_ns();
 	if (session->links.nr > 1)

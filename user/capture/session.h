@@ -97,8 +97,9 @@ struct sb_session_opts {
 	/* Batches are added up for the whole run, so each count of resident pages is what changed
 	 * since the one before. */
 	bool is_summed;
-	bool is_lasting; /* a long run: smaller ring, without room for the burst of its start, and
-				less that is read early */
+	/* A long run: the ring is smaller, without room for the burst of samples at the start, and
+	 * less is read ahead (SB_DRAIN_EARLY_BYTES_LASTING). */
+	bool is_lasting;
 	double overhead_max; /* part of all CPUs (0.01) above which views are throttled; 0: none */
 	/* No sample is taken later than this after the beginning, even if sb_session_stop() is
 	 * called later, and maps have room for no more; 0: until it is called. */

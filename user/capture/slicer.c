@@ -15,8 +15,8 @@
 #define GAP_NS_MAX (30ull * SB_NS_PER_SEC)
 /* Of the distance; the rest is by chance, so that slices are in no step with what comes in turn. */
 #define GAP_FIXED  0.5
-/* Of a thread's time: more than this is a matter of the error of the cost. Above the other, there
- * are several threads. */
+/* The part of a thread's time that probes take: a part above BUSY_MAX comes from the error of the
+ * measured cost. If it is above BUSY_ONE, more than one thread made the calls. */
 #define BUSY_MAX   0.99
 #define BUSY_ONE   1.1
 

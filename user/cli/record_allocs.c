@@ -40,8 +40,8 @@ static void find_unseen_heaps(uint32_t own_heaps, bool has_profiles, struct unse
 					"a page fault");
 }
 
-/* Pages are the source, or will be. All runtimes are told of in one sentence, because it is read
- * before the run. */
+/* Log which runtimes have objects that the source, pages now or later, does not show. It is one
+ * sentence for all runtimes, because the user reads it before the run. */
 static void tell_unseen_heaps(const struct sb_record_opts *opts, const struct sb_run_allocs *allocs)
 {
 	sb_cleanup(sb_str_release) struct sb_str line = {};
@@ -73,7 +73,7 @@ static void tell_unseen_heaps(const struct sb_record_opts *opts, const struct sb
 	sb_str_release(&unseen.list);
 }
 
-/* The same of probed functions, for each runtime. */
+/* Log the same for probed functions, in a sentence for each runtime. */
 static void tell_own_heaps(const struct sb_alloc_found *found, bool has_profiles)
 {
 	const struct sb_own_heap *heap;

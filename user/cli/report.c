@@ -649,7 +649,8 @@ static void explain_targets(const struct sb_run *run)
 		       now.nr == 1 ? "was" : "were");
 }
 
-/* Return: whether what was seen of the targets may have been left out because it was asked for. */
+/* Return: whether options of the user, such as --idle drop or -n, may have left out all samples of
+ * the targets. */
 static bool has_left_out(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	const struct sb_targets *targets = &run->config->targets;

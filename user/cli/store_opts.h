@@ -127,8 +127,10 @@ int sb_store_say_error(int err, const char *dir);
 
 /*
  * Log in which ways the answer is not what was asked for: coarser, damaged, in part in another unit
- * or in "(other)". If it is empty, log which range there is, or whether a recorder is about to fill
- * the store. Return: SB_EXIT_DATA, also if some of the data is damaged; SB_EXIT_EMPTY.
+ * or in "(other)". If it is empty, log which time range the store has, or that a recorder is about
+ * to fill it. @args: names the store and the options of the range in these messages. Return:
+ * SB_EXIT_DATA, also if some of the data is damaged; SB_EXIT_EMPTY; SB_EXIT_FAILED: the answer is
+ * empty, and what the store has cannot be read.
  */
 int sb_store_say_answer(const struct sb_store_args *args, struct sb_store *store,
 			const struct sb_ask *ask, const struct sb_store_answer *answer);

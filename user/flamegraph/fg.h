@@ -72,8 +72,8 @@ int sb_fg_add_metadata(struct sb_fg *fg, const struct sb_metadata *metadata);
  * Read a whole stream. The format (folded with one count or two, SystemTap .bt, perf script) is
  * recognised by its first bytes, after a byte order mark, which is skipped. Several streams are
  * merged. A line that is not valid, is too long, or needs more than SB_TREE_NODES_MAX nodes is
- * counted and left out. @fd is read to its end and not
- * closed; if it is non-blocking, this waits for data.
+ * counted and left out. @fd is read to its end and not closed; if it is non-blocking, this waits
+ * for data.
  *
  * A folded line is "root;...;leaf weight". The weight is the last number, whole or decimal;
  * everything before it, with spaces, is frames. Annotations such as _[k] tell the kind of a frame

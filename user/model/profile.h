@@ -197,8 +197,8 @@ int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
 /*
  * Set the sum of squares of the weights of a stack's samples, from which its variance is known; 0:
  * not known. Call it after sb_profile_scale_by(), if that is called, and before the seal; no stack
- * may be added between. @i: the stack's index at that time. @squares: in the square of the unit
- * that weights have then. Return: 0; -ENOMEM, and nothing is set.
+ * may be added in between. @i: the stack's index at that time. @squares: in the square of the unit
+ * that weights have at that time. Return: 0; -ENOMEM, and nothing is set.
  */
 int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares);
 

@@ -77,7 +77,7 @@ static int make_symbolizer(struct sb_run *run)
 	return sb_symbolizer_new(&opts, &run->sym);
 }
 
-void sb_run_tick(struct sb_run *run)
+static void govern(struct sb_run *run)
 {
 	uint64_t means[SB_VIEWS_MAX] = {};
 	struct sb_resolve_stats stats;
@@ -87,9 +87,14 @@ void sb_run_tick(struct sb_run *run)
 		sb_resolver_stats(run->resolver, i, &stats);
 		means[i] = stats.nr_samples ? stats.weight / stats.nr_samples : 0;
 	}
+	sb_session_govern(run->session, means);
+}
+
+void sb_run_tick(struct sb_run *run)
+{
 	/* After the end there is nothing to throttle. */
 	if (!run->end_ns)
-		sb_session_govern(run->session, means);
+		govern(run);
 	if (run->sink->tick)
 		run->sink->tick(run->sink, run);
 	run->ticked_ns = sb_now_ns();
@@ -102,7 +107,7 @@ static void keep_up(void *arg)
 {
 	struct sb_run *run = arg;
 
-	if (sb_now_ns() >= run->ticked_ns + SB_RUN_TICK_NS)
+	if (run->sink->is_lasting && sb_now_ns() >= run->ticked_ns + SB_RUN_TICK_NS)
 		sb_run_tick(run);
 }
 
@@ -129,12 +134,10 @@ static int make_resolver(struct sb_run *run)
 		.series_arg = run->sink->series_arg,
 		/* The limit of the walks is none of the stack that is put together of several. */
 		.depth_max = config->depth_max < SB_USTACK_DEPTH_MAX ? config->depth_max : 0,
+		.progress = keep_up,
+		.progress_arg = run,
 	};
 
-	if (run->sink->is_lasting) {
-		opts.progress = keep_up;
-		opts.progress_arg = run;
-	}
 	describe_views(config, opts.views);
 	memcpy(opts.roots, config->roots.at, sizeof(config->roots.at));
 	return sb_resolver_new(&opts, run->sym, run->profile, &run->resolver);
@@ -200,14 +203,12 @@ int sb_run_drain(struct sb_run *run)
 
 	if (err)
 		return err;
-	if (run->sink->is_lasting)
-		keep_up(run);
+	keep_up(run);
 	err = sb_session_drain(run->session, &batch);
 	if (err)
 		return sb_reason_set(&run->reason, err,
 				     "cannot read the samples from the kernel's BPF maps");
-	if (run->sink->is_lasting)
-		keep_up(run);
+	keep_up(run);
 	err = sb_resolver_add(run->resolver, batch);
 	if (err)
 		return sb_reason_set(&run->reason, err,

@@ -341,11 +341,12 @@ bool sb_run_is_key(const char *s, size_t len);
 int sb_run_span_label(const char *in, const char *until, const char **ret_key,
 		      struct sb_reason *reason);
 /*
- * Find the spans that @in and @until name. Of a label, only view_opts->in_label is set, to a part
- * of @in, which it borrows. Otherwise that becomes NULL: find the places where spans begin, in
- * probes->in, and where they end, in probes->until, which view_opts->in and view_opts->until
- * borrow. What is filled in is freed before. @until: NULL: that of the preset @in; if it is none or
- * has none, spans are calls, and view_opts->until is NULL.
+ * Find the spans that @in and @until name. If @in names a label ("label:KEY"), only
+ * view_opts->in_label is set: it points to KEY in @in. Otherwise it is set to NULL; the places
+ * where spans begin are written to probes->in and those where they end to probes->until, whose
+ * earlier contents are freed first, and view_opts->in and view_opts->until point to them. If
+ * @until is NULL, spans end where the preset @in says; if @in is no preset, or one without an end,
+ * spans are calls of a function, and view_opts->until is NULL.
  * Return: 0; a negative errno with @reason: `in` and `until` may be set then, but are not to be
  * used.
  */
